@@ -7,7 +7,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
@@ -61,12 +60,11 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 	reg := prometheus.NewRegistry()
 	m := newMetrics(reg)
 	watch := readiness.NewWatch(db, tenantInterval, m.setTenants, log)
-	s := newStores(db, m)
+	s := newStores(db, m, log)
 	reg.MustRegister(web.LiveLocks{
 		Desc:  prometheus.NewDesc("checkout_lock_held", "Live locks in the database, of all tenants.", nil, nil),
 		Count: countHeld(db, s.locks), Log: log,
 	})
-	locks := lock.NewService(s.locks, m, log)
 	service := &web.Service{
 		HTTP: cfg.HTTP, Panics: web.NewPanics(reg, log), Stopped: db.Close,
 		Options: web.Options{
@@ -80,17 +78,17 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 		service.Workers = append(service.Workers,
 			web.Worker{Name: "sweep of " + rows.Name, Run: sweep.New(rows, db.Tenants, cfg.LockSweepInterval, log).Run})
 	}
-	service.Add(httpapi.New(endpoints(cfg, db, watch, s, locks)))
+	service.Add(httpapi.New(endpoints(cfg, db, watch, s)))
 	return service
 }
 
-// stores are the stores of all tenants in one database.
+// stores are the stores of all tenants in one database, and the locks on them.
 type stores struct {
 	locks       *postgres.LockStore
+	lockService *lock.Service
 	lockChanges *postgres.LockChangeStore
 	settings    *postgres.LockSettingsStore
 	commits     *postgres.CommitStore
-	counted     commit.Commits // the commits, with metrics
 	keyLeases   *postgres.KeyLeaseStore
 	records     *postgres.RecordStore
 	rules       *postgres.RulesStore
@@ -98,14 +96,15 @@ type stores struct {
 	history     *postgres.HistoryStore
 }
 
-func newStores(db *postgres.DB, m *metrics) stores {
-	commits := postgres.NewCommitStore(db)
+func newStores(db *postgres.DB, m *metrics, log *slog.Logger) stores {
+	locks := postgres.NewLockStore(db)
+	service := lock.NewService(locks, m, log)
 	return stores{
-		locks:       postgres.NewLockStore(db),
+		locks:       locks,
+		lockService: service,
 		lockChanges: postgres.NewLockChangeStore(db),
 		settings:    postgres.NewLockSettingsStore(db),
-		commits:     commits,
-		counted:     commit.Count(commits, m),
+		commits:     postgres.NewCommitStore(db, commitEnds{m, service}),
 		keyLeases:   postgres.NewKeyLeaseStore(db),
 		records:     postgres.NewRecordStore(db, m.unfenced.Inc),
 		rules:       postgres.NewRulesStore(db),
@@ -115,12 +114,11 @@ func newStores(db *postgres.DB, m *metrics) stores {
 }
 
 // endpoints are the options of the front of HTTP.
-func endpoints(cfg Config, db *postgres.DB, watch *readiness.Watch, s stores, locks *lock.Service) httpapi.Options {
+func endpoints(cfg Config, db *postgres.DB, watch *readiness.Watch, s stores) httpapi.Options {
 	return httpapi.Options{
 		Served: watch, Tenants: db, Sample: sample.New(s.records, s.rules), InstallTimeout: cfg.InstallTimeout,
-		Locks: locks, LockTTL: cfg.lockTTL(), LockChanges: s.lockChanges, LockSettings: s.settings,
-		CommitService: commit.NewService(s.counted, locks.NoteRelease), Commits: s.counted,
-		KeyLeases: s.keyLeases, Rules: s.rules, Records: s.records, PatronBlocks: s.blocks, History: s.history,
+		Locks: s.lockService, LockTTL: cfg.lockTTL(), LockChanges: s.lockChanges, LockSettings: s.settings,
+		Commits: s.commits, KeyLeases: s.keyLeases, Rules: s.rules, Records: s.records, PatronBlocks: s.blocks, History: s.history,
 	}
 }
 
@@ -165,7 +163,7 @@ func sweptRows(cfg Config, s stores, m *metrics) []sweep.Rows {
 		},
 		{
 			Name:  "expired requests",
-			Sweep: s.counted.ExpireRequests,
+			Sweep: s.commits.ExpireRequests,
 		},
 		{
 			Name:  "check-ins and changes a day old",

@@ -1,8 +1,10 @@
 package app
 
 import (
+	"context"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -100,3 +102,14 @@ func (m *metrics) LentUnfenced() { m.unfenced.Inc() }
 
 // RequestsExpired implements commit.Observer.
 func (m *metrics) RequestsExpired(n int) { m.expired.Add(float64(n)) }
+
+// commitEnds counts commits, and wakes the first waiter for a lock that one released.
+type commitEnds struct {
+	*metrics
+	locks *lock.Service
+}
+
+// LockReleased implements commit.Observer.
+func (e commitEnds) LockReleased(ctx context.Context, userID uuid.UUID) {
+	e.locks.NoteRelease(ctx, userID)
+}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"log/slog"
 	"net/http"
 	"slices"
 	"testing"
@@ -18,7 +19,7 @@ func TestRoutes_DescribeThemselves(t *testing.T) {
 	t.Parallel()
 	db, _ := pgtest.New(t)
 	m := newMetrics(prometheus.NewRegistry())
-	front, err := httpapi.New(endpoints(Config{}, db, nil, newStores(db, m), nil))
+	front, err := httpapi.New(endpoints(Config{}, db, nil, newStores(db, m, slog.New(slog.NewTextHandler(t.Output(), nil)))))
 	if err != nil {
 		t.Fatal(err)
 	}

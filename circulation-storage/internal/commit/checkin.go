@@ -104,67 +104,56 @@ type PastCheckIn struct {
 	Result schemas.CheckInResult
 }
 
-// Returning is what to write and to answer for a check-in.
-type Returning struct {
-	// Repeated is the answer of a check-in that was committed before: nothing is
-	// written. It is nil for a new one.
-	Repeated *schemas.CheckInResult
-	Loan     records.Record // nil if the item was not on loan
-	Item     records.Record
-	Requests []records.Record // those of the queue that change
-	Session  records.Record   // nil if the item was not on loan, or if staff write the loan
-	Event    Event
-}
-
 // Decide judges a check-in. It answers a repeat with the stored answer, also if the item
 // has changed since. Faults: ItemChanged, LoanChanged, RequestChanged, Invalid.
-func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Returning, error) {
+func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Change, error) {
 	switch {
 	case seen.Before != nil && seen.Before.ItemID != c.ItemID:
-		return Returning{}, c.newIDTaken()
+		return Change{}, c.newIDTaken()
 	case seen.Before != nil:
-		return Returning{Repeated: &seen.Before.Result}, nil
+		return Change{Repeated: true, Past: &seen.Before.Result}, nil
 	}
 	if seen.Item == nil {
-		return Returning{}, newNoItem("itemId", c.ItemID)
+		return Change{}, newNoItem("itemId", c.ItemID)
 	}
 	if err := checkVersion(seen.Item, c.ItemVersion); err != nil {
-		return Returning{}, err
+		return Change{}, err
 	}
 	if c.loan != nil && (seen.Loan == nil || seen.Loan.ID() != c.loan.ID()) {
-		return Returning{}, fault.New(fault.LoanChanged, "The loan %s is not the open loan of the item: read it again", c.loan.ID())
+		return Change{}, fault.New(fault.LoanChanged, "The loan %s is not the open loan of the item: read it again", c.loan.ID())
 	}
 	served, err := seen.Queue.expectFirst(c.RequestID, seen.Item, c.TitleLevel, schemas.FirstFilledBy)
 	if err != nil {
-		return Returning{}, err
+		return Change{}, err
 	}
-	r := Returning{}
+	var change Change
 	if served != nil {
-		if r.Requests, err = completeRequests(ctx, seen.Now, seen.Queue, c.serveRequest(served, seen)); err != nil {
-			return Returning{}, err
+		if change.Requests, err = completeRequests(ctx, seen.Now, seen.Queue, c.serveRequest(served, seen)); err != nil {
+			return Change{}, err
 		}
 	}
 	if seen.Loan != nil {
-		r.Loan = c.closeLoan(seen)
-		if err := completeRecord(ctx, seen.Now, records.Loan(), r.Loan, seen.Loan); err != nil {
-			return Returning{}, err
+		change.Loan = c.closeLoan(seen)
+		if err := completeRecord(ctx, seen.Now, records.Loan(), change.Loan, seen.Loan); err != nil {
+			return Change{}, err
 		}
 	}
 	if seen.Loan != nil && c.loan == nil {
-		if r.Session, err = newSession(ctx, seen.Now, didCheckIn, c.sessionID, r.Loan); err != nil {
-			return Returning{}, err
+		if change.Session, err = newSession(ctx, seen.Now, didCheckIn, c.sessionID, change.Loan); err != nil {
+			return Change{}, err
 		}
 	}
-	r.Item = c.receiveItem(seen)
-	if err := completeItem(ctx, seen.Now, r.Item, seen.Item); err != nil {
-		return Returning{}, err
+	change.Item = c.receiveItem(seen)
+	if err := completeItem(ctx, seen.Now, change.Item, seen.Item); err != nil {
+		return Change{}, err
 	}
-	r.Event = newEvent(ctx, ItemCheckedIn, map[string]string{
+	change.Items = []records.Record{change.Item}
+	change.Event = newEvent(ctx, ItemCheckedIn, map[string]string{
 		"itemId": c.ItemID.String(), "itemStatus": c.itemStatus, "servicePointId": c.servicePointID, "returnDate": c.date,
 		"loanId": seen.Loan.ID(), "userId": seen.Loan.Text("userId"),
 		"servedRequestId": served.ID(),
 	})
-	return r, nil
+	return change, nil
 }
 
 func (c CheckIn) newIDTaken() error {

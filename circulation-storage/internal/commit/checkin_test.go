@@ -164,7 +164,7 @@ func TestCheckIn_RepeatIgnoresTheItem(t *testing.T) {
 	before := commit.PastCheckIn{ItemID: itemID, Result: schemas.CheckInResult{Item: json.RawMessage(`{"id":"i"}`)}}
 	for name, item := range map[string]records.Record{"another version": storedItem(t, "Checked out"), "deleted": nil} {
 		got, err := c.Decide(ctx(t), commit.SeenReturn{Item: item, Before: &before})
-		if err != nil || got.Repeated == nil || string(got.Repeated.Item) != `{"id":"i"}` || got.Item != nil {
+		if err != nil || !got.Repeated || string(got.Past.Item) != `{"id":"i"}` || got.Item != nil {
 			t.Errorf("%s: got %+v, %v, want the earlier answer and nothing to write", name, got, err)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package commit decides about one check-out, check-in, renewal or new request: what must
+// Package commit decides about one check-out, check-in, or change of a loan or a request: what must
 // hold in its transaction, and what is written then. It judges records that the store has
 // read and locked. It knows neither SQL nor HTTP.
 package commit
@@ -15,7 +15,6 @@ import (
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/jsonschema"
 )
 
 // CheckOut is a check-out to commit, from ParseCheckOut.
@@ -133,19 +132,6 @@ type Seen struct {
 	Now       time.Time // the database's clock, read once after the last row was locked
 }
 
-// Lending is what to write and to answer for a check-out.
-type Lending struct {
-	Loan records.Record
-	Item records.Record // nil in a repeat whose item was deleted since
-	// Requests are those of the queue that change. Session is the patron action session.
-	// Both are nil in a repeat.
-	Requests []records.Record
-	Session  records.Record
-	Event    Event // zero in a repeat
-	// Repeated means that the check-out was committed before: nothing is written.
-	Repeated bool
-}
-
 // notLendable are the item statuses that FOLIO's circulation refuses.
 var notLendable = []string{checkedOut, declaredLost, claimedReturned, "Intellectual item", agedToLost}
 
@@ -154,31 +140,31 @@ const checkedOut = "Checked out"
 // Decide judges a check-out. It answers a repeat with the stored loan, also without the
 // lock. Faults: KeyLeaseLost, LockLost, SettingsChanged, ItemChanged, RequestChanged,
 // LimitReached, Invalid.
-func (c CheckOut) Decide(ctx context.Context, seen Seen) (Lending, error) {
+func (c CheckOut) Decide(ctx context.Context, seen Seen) (Change, error) {
 	if seen.Loan != nil {
 		return c.repeat(seen)
 	}
 	if err := c.checkFence(seen); err != nil {
-		return Lending{}, err
+		return Change{}, err
 	}
 	if err := c.checkItem(seen); err != nil {
-		return Lending{}, err
+		return Change{}, err
 	}
 	own, err := c.findOwnRequest(seen)
 	if err != nil {
-		return Lending{}, err
+		return Change{}, err
 	}
 	if err := c.checkLimits(seen); err != nil {
-		return Lending{}, err
+		return Change{}, err
 	}
 	return c.lendItem(ctx, seen, own)
 }
 
-func (c CheckOut) repeat(seen Seen) (Lending, error) {
+func (c CheckOut) repeat(seen Seen) (Change, error) {
 	if readID(seen.Loan, "userId") != c.UserID || readID(seen.Loan, "itemId") != c.ItemID {
-		return Lending{}, c.newLoanTaken()
+		return Change{}, c.newLoanTaken()
 	}
-	return Lending{Loan: seen.Loan, Item: seen.Item, Repeated: true}, nil
+	return Change{Loan: seen.Loan, Item: seen.Item, Repeated: true}, nil
 }
 
 // newLoanTaken is the fault for the id of another patron's or item's loan.
@@ -255,31 +241,32 @@ func (c CheckOut) findOwnRequest(seen Seen) (records.Record, error) {
 // openLoanKey is the unique index that allows one open loan per item.
 const openLoanKey = "loan_open_item_id_key"
 
-func (c CheckOut) lendItem(ctx context.Context, seen Seen, own records.Record) (Lending, error) {
-	l := Lending{Loan: clone(c.loan), Item: clone(seen.Item)}
-	if err := completeRecord(ctx, seen.Now, records.Loan(), l.Loan, nil); err != nil {
-		return Lending{}, err
+func (c CheckOut) lendItem(ctx context.Context, seen Seen, own records.Record) (Change, error) {
+	loan, item := clone(c.loan), clone(seen.Item)
+	if err := completeRecord(ctx, seen.Now, records.Loan(), loan, nil); err != nil {
+		return Change{}, err
 	}
-	l.Item["status"] = map[string]any{"name": checkedOut}
-	delete(l.Item, "inTransitDestinationServicePointId")
-	if err := completeItem(ctx, seen.Now, l.Item, seen.Item); err != nil {
-		return Lending{}, err
+	item["status"] = map[string]any{"name": checkedOut}
+	delete(item, "inTransitDestinationServicePointId")
+	if err := completeItem(ctx, seen.Now, item, seen.Item); err != nil {
+		return Change{}, err
 	}
+	change := Change{Loan: loan, Item: item, Items: []records.Record{item}}
 	var err error
 	if own != nil {
-		if l.Requests, err = completeRequests(ctx, seen.Now, seen.Queue, seen.Queue.fillRequest(own, seen.Item)); err != nil {
-			return Lending{}, err
+		if change.Requests, err = completeRequests(ctx, seen.Now, seen.Queue, seen.Queue.fillRequest(own, seen.Item)); err != nil {
+			return Change{}, err
 		}
 	}
-	if l.Session, err = newSession(ctx, seen.Now, didCheckOut, c.sessionID, l.Loan); err != nil {
-		return Lending{}, err
+	if change.Session, err = newSession(ctx, seen.Now, didCheckOut, c.sessionID, loan); err != nil {
+		return Change{}, err
 	}
-	l.Event = newEvent(ctx, ItemCheckedOut, map[string]string{
+	change.Event = newEvent(ctx, ItemCheckedOut, map[string]string{
 		"loanId": c.LoanID.String(), "userId": c.UserID.String(), "itemId": c.ItemID.String(),
-		"loanDate": l.Loan.Text("loanDate"), "dueDate": l.Loan.Text("dueDate"),
+		"loanDate": loan.Text("loanDate"), "dueDate": loan.Text("dueDate"),
 		"filledRequestId": own.ID(),
 	})
-	return l, nil
+	return change, nil
 }
 
 // Violation is the fault if writing the loan violates a constraint, because another
@@ -289,13 +276,4 @@ func (c CheckOut) Violation(constraint string) error {
 		return c.newLoanTaken()
 	}
 	return records.Loan().Violation(constraint, c.loan)
-}
-
-// parseBody decodes a body and checks it against its JSON Schema.
-func parseBody(schema string, body []byte) (records.Record, error) {
-	doc, err := records.Decode(body)
-	if err != nil {
-		return nil, err
-	}
-	return doc, jsonschema.Check(schema, map[string]any(doc))
 }

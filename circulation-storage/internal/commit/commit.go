@@ -11,9 +11,20 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/schemas/okapi"
 )
+
+// parseBody decodes a body and checks it against its JSON Schema.
+func parseBody(schema string, body []byte) (records.Record, error) {
+	doc, err := records.Decode(body)
+	if err != nil {
+		return nil, err
+	}
+	return doc, jsonschema.Check(schema, map[string]any(doc))
+}
 
 // completeRecord applies the type's rules to a record about to be written.
 func completeRecord(ctx context.Context, now time.Time, t records.Type, r, stored records.Record) error {
@@ -35,6 +46,34 @@ func changeStatus(ctx context.Context, now time.Time, item records.Record, statu
 	changed := clone(item)
 	changed["status"] = map[string]any{"name": status}
 	return changed, completeItem(ctx, now, changed, item)
+}
+
+// Change is what a commit writes and answers. What is zero is not written.
+type Change struct {
+	// Repeated means that it was committed before: nothing is written. Loan, Item and Request are as
+	// they are stored, and Past is the answer to a check-in.
+	Repeated bool
+	Past     *schemas.CheckInResult
+
+	Loan     records.Record
+	Items    []records.Record // those that change
+	Requests []records.Record // those of the queue that change
+	Deleted  records.Record   // a request
+	Session  records.Record   // the patron action session
+	Event    Event
+	Closed   int // how many of the Requests had expired
+
+	Item    records.Record // the answered one as it is then, also if it stays; nil for none
+	Request records.Record // one that is placed or moved, as it is then
+	Queue   Queue          // all of a queue that is ordered, in its order
+}
+
+// setStatus gives the item, which the commit answers, another status.
+func (c *Change) setStatus(ctx context.Context, now time.Time, item records.Record, status string) error {
+	var err error
+	c.Item, err = changeStatus(ctx, now, item, status)
+	c.Items = append(c.Items, c.Item)
+	return err
 }
 
 // Event is a row of the outbox. It has ids and dates, and no names.

@@ -28,12 +28,11 @@ func (e ExpiredQueue) ID() uuid.UUID {
 	return e.ItemIDs[0]
 }
 
-// Decide closes what has expired by now and moves the others up, and returns how many it closes. It
-// leaves a request that was given to another item since, and a queue that was found by another setting
+// Decide closes what has expired by now and moves the others up. It leaves a request that was given to another item since, and a queue that was found by another setting
 // for titles: the next turn finds those.
-func (e ExpiredQueue) Decide(ctx context.Context, seen SeenQueue) (ChangedQueue, int, error) {
+func (e ExpiredQueue) Decide(ctx context.Context, seen SeenQueue) (Change, error) {
 	if e.InstanceID != uuid.Nil && e.TitleLevel != seen.TitlesOn {
-		return ChangedQueue{}, 0, nil
+		return Change{}, nil
 	}
 	var open, after Queue
 	for _, r := range seen.Queue.sorted() {
@@ -48,22 +47,22 @@ func (e ExpiredQueue) Decide(ctx context.Context, seen SeenQueue) (ChangedQueue,
 	}
 	closed := len(after)
 	if closed == 0 {
-		return ChangedQueue{}, 0, nil
+		return Change{}, nil
 	}
 	open = open.renumber()
 	requests, err := completeRequests(ctx, seen.Now, seen.Queue, append(after, open...))
 	if err != nil {
-		return ChangedQueue{}, 0, err
+		return Change{}, err
 	}
-	changed := ChangedQueue{Requests: requests}
+	change := Change{Requests: requests, Closed: closed}
 	for _, item := range seen.Items {
 		freed, err := freeItem(ctx, seen.Now, item, open)
 		if err != nil {
-			return ChangedQueue{}, 0, err
+			return Change{}, err
 		}
-		changed.Items = append(changed.Items, freed...)
+		change.Items = append(change.Items, freed...)
 	}
-	return changed, closed, nil
+	return change, nil
 }
 
 // hasExpired reports whether the shelf no longer holds the item of a request that awaits pickup, or

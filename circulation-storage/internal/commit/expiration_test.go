@@ -49,19 +49,14 @@ func TestExpiredQueue_Decide(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			seen := commit.SeenQueue{TitlesOn: tt.titles, Queue: queue(t, tt.queue...), Now: now}
+			seen := commit.SeenQueue{TitlesOn: tt.titles, Queue: queue(t, tt.queue...)}
 			if tt.item != "" {
 				seen.Items = []records.Record{storedItem(t, tt.item)}
 			}
-			got, closed, err := commit.ExpiredQueue{InstanceID: instanceID, ItemIDs: tt.items, TitleLevel: tt.titles}.Decide(ctx(t), seen)
-			if err != nil || closed != tt.closed {
-				t.Fatalf("got %d closed, %v, want %d", closed, err, tt.closed)
-			}
-			if w := written(got.Requests); w != tt.writes {
-				t.Errorf("got  %s\nwant %s", w, tt.writes)
-			}
-			if freed := len(got.Items) == 1 && got.Items[0].Text("status.name") == "Available"; freed != tt.freed || !freed && len(got.Items) > 0 {
-				t.Errorf("got the items %v, want one freed: %t", got.Items, tt.freed)
+			e := commit.ExpiredQueue{InstanceID: instanceID, ItemIDs: tt.items, TitleLevel: tt.titles}
+			got := wantMade(t, e, seen, "", madeOf{writes: tt.writes, items: becomes(tt.freed)})
+			if got.Closed != tt.closed {
+				t.Errorf("got %d closed, want %d", got.Closed, tt.closed)
 			}
 			for _, r := range got.Requests {
 				if noted := r["awaitingPickupRequestClosedDate"] != nil; noted != (r.Text("status") == "Closed - Pickup expired") {

@@ -61,45 +61,37 @@ func (c LoanChange) ChangesItem() bool { return changedStatuses[c.action] != "" 
 // ReadsItem reports whether the item or its requests decide.
 func (c LoanChange) ReadsItem() bool { return c.ChangesItem() || c.action == schemas.DueDateChanged }
 
-// SeenChange is what the transaction of a change read. It locked the item before the loan.
-type SeenChange struct {
-	Before   uuid.UUID      // the loan of the committed change with the same id; Nil for none
+// SeenLoan is what the transaction of a renewal or of another change of a loan read. It locked the
+// item before the loan.
+type SeenLoan struct {
+	Before   uuid.UUID      // the loan of the committed change with the same id; Nil for none, and for a renewal
 	Item     records.Record // nil if there is none, or if it is not read
 	Loan     records.Record // nil if there is none
 	Recalled bool           // an open recall names the item
 	Now      time.Time      // the database's clock, read once after the last row was locked
 }
 
-// Changing is what to write for a change.
-type Changing struct {
-	Repeated bool // the change was committed before: nothing is written
-	Loan     records.Record
-	Item     records.Record // nil if it stays as it is
-	Event    Event          // zero for none
-}
-
 // Decide judges a change in mod-circulation's words. Faults: NotFound, Invalid.
-func (c LoanChange) Decide(ctx context.Context, seen SeenChange) (Changing, error) {
+func (c LoanChange) Decide(ctx context.Context, seen SeenLoan) (Change, error) {
 	if repeated, err := seen.findRepeat(c.ID, c.LoanID); repeated || err != nil {
-		return Changing{Repeated: repeated}, err
+		return Change{Repeated: repeated}, err
 	}
 	if err := c.check(seen); err != nil {
-		return Changing{}, err
+		return Change{}, err
 	}
-	changing := Changing{Loan: c.changeLoan(seen)}
+	change := Change{Loan: c.changeLoan(seen)}
 	if c.ChangesItem() {
-		var err error
-		if changing.Item, err = changeStatus(ctx, seen.Now, seen.Item, changedStatuses[c.action]); err != nil {
-			return Changing{}, err
+		if err := change.setStatus(ctx, seen.Now, seen.Item, changedStatuses[c.action]); err != nil {
+			return Change{}, err
 		}
 	}
-	if err := completeRecord(ctx, seen.Now, records.Loan(), changing.Loan, seen.Loan); err != nil {
-		return Changing{}, err
+	if err := completeRecord(ctx, seen.Now, records.Loan(), change.Loan, seen.Loan); err != nil {
+		return Change{}, err
 	}
 	if kind := changeEvents[c.action]; kind != "" {
-		changing.Event = newLoanEvent(ctx, kind, changing.Loan)
+		change.Event = newLoanEvent(ctx, kind, change.Loan)
 	}
-	return changing, nil
+	return change, nil
 }
 
 func newLoanEvent(ctx context.Context, kind string, loan records.Record) Event {
@@ -109,7 +101,7 @@ func newLoanEvent(ctx context.Context, kind string, loan records.Record) Event {
 }
 
 // check refuses a change that loan or item do not allow. Information is added to closed loans too.
-func (c LoanChange) check(seen SeenChange) error {
+func (c LoanChange) check(seen SeenLoan) error {
 	status, itemID := seen.Item.Text("status.name"), fault.Param("itemId", seen.Loan.Text("itemId"))
 	switch {
 	case !c.ReadsItem():
@@ -138,7 +130,7 @@ func refuse(message string, about ...fault.Parameter) error {
 	return fault.Validation(fault.Refusal("", message, about...))
 }
 
-func (c LoanChange) changeLoan(seen SeenChange) records.Record {
+func (c LoanChange) changeLoan(seen SeenLoan) records.Record {
 	loan := clone(seen.Loan)
 	loan["action"] = c.action
 	delete(loan, "actionComment") // it belonged to the action before
@@ -170,7 +162,7 @@ func (c LoanChange) changeLoan(seen SeenChange) records.Record {
 
 // findRepeat reports whether a change of the loan was committed before. It refuses the id of a change
 // of another loan, and a loan that does not exist.
-func (seen SeenChange) findRepeat(id, loanID uuid.UUID) (bool, error) {
+func (seen SeenLoan) findRepeat(id, loanID uuid.UUID) (bool, error) {
 	switch {
 	case seen.Before != uuid.Nil && seen.Before != loanID:
 		return false, newChangeIDTaken(id)

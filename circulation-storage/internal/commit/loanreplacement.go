@@ -35,39 +35,38 @@ func ParseLoanReplacement(loanID uuid.UUID, body []byte) (LoanReplacement, error
 // unless it is declared lost. A closed loan leaves its item as it is, because the item may be lent
 // again. Faults: NotFound, Invalid; LoanChanged for a loan that is to be closed, because its item
 // has to be taken back.
-func (r LoanReplacement) Decide(ctx context.Context, seen SeenChange) (Changing, error) {
+func (r LoanReplacement) Decide(ctx context.Context, seen SeenLoan) (Change, error) {
 	if repeated, err := seen.findRepeat(r.ID, r.LoanID); repeated || err != nil {
-		return Changing{Repeated: repeated}, err
+		return Change{Repeated: repeated}, err
 	}
 	loan := clone(r.loan)
 	keepHidden(loan, seen.Loan)
 	if err := completeRecord(ctx, seen.Now, records.Loan(), loan, seen.Loan); err != nil {
-		return Changing{}, err
+		return Change{}, err
 	}
-	changing := Changing{Loan: loan}
+	change := Change{Loan: loan}
 	// A closed loan has no due date, and its item may be lent again.
 	moved := records.IsOpenLoan(loan) && !readInstant(loan.Text("dueDate")).Equal(readInstant(seen.Loan.Text("dueDate")))
 	if moved && loan[changedByRecall] == true {
 		loan[changedByRecall] = seen.Recalled
 	}
 	if err := r.check(seen, loan, moved); err != nil {
-		return Changing{}, err
+		return Change{}, err
 	}
 	if status := seen.Item.Text("status.name"); records.IsOpenLoan(loan) && status != declaredLost && status != checkedOut {
 		loan["itemStatus"] = checkedOut
-		var err error
-		if changing.Item, err = changeStatus(ctx, seen.Now, seen.Item, checkedOut); err != nil {
-			return Changing{}, err
+		if err := change.setStatus(ctx, seen.Now, seen.Item, checkedOut); err != nil {
+			return Change{}, err
 		}
 	}
 	if moved {
-		changing.Event = newLoanEvent(ctx, LoanDueDateChanged, loan)
+		change.Event = newLoanEvent(ctx, LoanDueDateChanged, loan)
 	}
-	return changing, nil
+	return change, nil
 }
 
 // check refuses a loan that contradicts the stored one or its item.
-func (r LoanReplacement) check(seen SeenChange, loan records.Record, moved bool) error {
+func (r LoanReplacement) check(seen SeenLoan, loan records.Record, moved bool) error {
 	open, wasOpen := records.IsOpenLoan(loan), records.IsOpenLoan(seen.Loan)
 	status, itemID := seen.Item.Text("status.name"), fault.Param("itemId", seen.Loan.Text("itemId"))
 	switch {

@@ -60,46 +60,35 @@ func ParsePlacement(body []byte) (Placement, error) {
 // titleLevel is the requestLevel of a request that any copy of a title can fill.
 const titleLevel = "Title"
 
-// Placed is what to write and to answer for a placement.
-type Placed struct {
-	Request records.Record
-	Item    records.Record // nil if there is none
-	Pages   bool           // the item is written too
-	Loan    records.Record // the item's loan as it is written; nil if it stays as it is
-	Event   Event          // zero unless the due date of the loan changes
-	// Repeated means that the placement was committed before: nothing is written.
-	Repeated bool
-}
-
 // Decide judges a placement. Faults: ItemChanged, LoanChanged, RequestChanged, Invalid.
-func (p Placement) Decide(ctx context.Context, seen SeenQueue) (Placed, error) {
+func (p Placement) Decide(ctx context.Context, seen SeenQueue) (Change, error) {
 	if seen.Request != nil {
 		return p.repeat(seen)
 	}
 	if err := checkTitles(p.TitleLevel, seen.TitlesOn); err != nil {
-		return Placed{}, err
+		return Change{}, err
 	}
 	switch {
 	case !seen.Instance:
-		return Placed{}, newInvalid("there is no instance with this id", "request.instanceId", p.InstanceID.String())
+		return Change{}, newInvalid("there is no instance with this id", "request.instanceId", p.InstanceID.String())
 	case p.ItemID != uuid.Nil && seen.Item == nil:
-		return Placed{}, newNoItem("request.itemId", p.ItemID)
+		return Change{}, newNoItem("request.itemId", p.ItemID)
 	case p.ItemID != uuid.Nil:
 		if err := checkVersion(seen.Item, p.ItemVersion); err != nil {
-			return Placed{}, err
+			return Change{}, err
 		}
 	}
 	if err := p.checkRepeated(seen.Queue); err != nil {
-		return Placed{}, err
+		return Change{}, err
 	}
 	return p.appendRequest(ctx, seen)
 }
 
-func (p Placement) repeat(seen SeenQueue) (Placed, error) {
+func (p Placement) repeat(seen SeenQueue) (Change, error) {
 	if readID(seen.Request, "requesterId") != p.RequesterID || readID(seen.Request, "instanceId") != p.InstanceID {
-		return Placed{}, p.newRequestTaken()
+		return Change{}, p.newRequestTaken()
 	}
-	return Placed{Request: seen.Request, Item: seen.Item, Repeated: true}, nil
+	return Change{Request: seen.Request, Item: seen.Item, Repeated: true}, nil
 }
 
 // newRequestTaken is the fault for the id of another request.
@@ -115,27 +104,25 @@ func (p Placement) checkRepeated(queue Queue) error {
 
 // appendRequest puts the request at the end of the queue. A page of an available item
 // sets the item's status. A hold and a recall change the loan of their item.
-func (p Placement) appendRequest(ctx context.Context, seen SeenQueue) (Placed, error) {
+func (p Placement) appendRequest(ctx context.Context, seen SeenQueue) (Change, error) {
 	last := 0
 	for _, r := range seen.Queue {
 		last = max(last, readPosition(r))
 	}
-	placed := Placed{Request: clone(p.request), Item: seen.Item}
-	placed.Request["status"] = schemas.RequestNotYetFilled
-	placed.Request["position"] = last + 1
-	if err := completeRecord(ctx, seen.Now, records.Request(), placed.Request, nil); err != nil {
-		return Placed{}, err
+	change := Change{Request: clone(p.request), Item: seen.Item}
+	change.Request["status"] = schemas.RequestNotYetFilled
+	change.Request["position"] = last + 1
+	if err := completeRecord(ctx, seen.Now, records.Request(), change.Request, nil); err != nil {
+		return Change{}, err
 	}
-	if err := p.changeLoan(ctx, seen, &placed); err != nil {
-		return Placed{}, err
+	if err := p.changeLoan(ctx, seen, &change); err != nil {
+		return Change{}, err
 	}
 	if p.request.Text("requestType") != schemas.RequestPage || seen.Item.Text("status.name") != available {
-		return placed, nil
+		return change, nil
 	}
-	placed.Pages = true
-	var err error
-	placed.Item, err = changeStatus(ctx, seen.Now, seen.Item, paged)
-	return placed, err
+	err := change.setStatus(ctx, seen.Now, seen.Item, paged)
+	return change, err
 }
 
 // Violation is the fault if writing the request violates a constraint, because another

@@ -122,7 +122,7 @@ func TestPlacement_Decide(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || got.Request["position"] != tt.place || got.Pages != (tt.item != "") {
+			if err != nil || got.Request["position"] != tt.place || (len(got.Items) == 1) != (tt.item != "") {
 				t.Fatalf("got %+v, %v, want position %d, item written: %t", got, err, tt.place, tt.item != "")
 			}
 			if tt.item != "" && (got.Item.Text("status.name") != tt.item || got.Item["_version"] != 4) {

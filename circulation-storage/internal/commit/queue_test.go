@@ -1,6 +1,7 @@
 package commit_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,6 +64,55 @@ func written(changed []records.Record) string {
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, ", ")
+}
+
+// madeOf is what a commit of requests makes of a queue.
+type madeOf struct {
+	code         fault.Code
+	says, writes string // the refusal; the requests
+	items        string // statuses of those that change
+}
+
+// judge is a commit of requests.
+type judge interface {
+	Decide(ctx context.Context, seen commit.SeenQueue) (commit.Change, error)
+}
+
+// wantMade lets a commit that names a request, "" for none, judge a queue.
+func wantMade(t *testing.T, c judge, seen commit.SeenQueue, name string, want madeOf) commit.Change {
+	t.Helper()
+	seen.Now = now
+	for _, r := range seen.Queue {
+		if name != "" && r.Text("name") == name {
+			seen.Request = r
+		}
+	}
+	got, err := c.Decide(ctx(t), seen)
+	if fault.CodeOf(err) != want.code || err != nil && !strings.Contains(err.Error(), want.says) {
+		t.Fatalf("got %v, want %q saying %q", err, want.code, want.says)
+	}
+	if w := written(got.Requests); err == nil && w != want.writes {
+		t.Errorf("got  %s\nwant %s", w, want.writes)
+	}
+	var items []string
+	for _, item := range got.Items {
+		items = append(items, item.Text("status.name"))
+		if item["_version"] != 4 {
+			t.Errorf("got the item %v, want the next version", item)
+		}
+	}
+	if changed := strings.Join(items, " "); changed != want.items {
+		t.Errorf("items become %q, want %q", changed, want.items)
+	}
+	return got
+}
+
+// becomes is Available for an item that is freed.
+func becomes(freed bool) string {
+	if freed {
+		return "Available"
+	}
+	return ""
 }
 
 func TestCheckOut_JudgesWhetherARecallWaits(t *testing.T) {

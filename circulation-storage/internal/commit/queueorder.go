@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -48,22 +47,16 @@ func ParseQueueOrder(body []byte) (QueueOrder, error) {
 	return o, nil
 }
 
-// OrderedQueue is what to write and to answer for an order.
-type OrderedQueue struct {
-	Queue   Queue            // all of it, in its order
-	Changed []records.Record // those that change
-}
-
 // Decide returns the whole queue in the new order, and those of its requests that change. An order
 // that the queue has already is no change, also for a caller that saw another one: it is a repeat.
 // Faults: NotFound for an empty queue; Invalid in FOLIO's words, which circulation answers as they
 // are; RequestChanged if the caller saw other positions.
-func (o QueueOrder) Decide(ctx context.Context, seen SeenQueue) (OrderedQueue, error) {
+func (o QueueOrder) Decide(ctx context.Context, seen SeenQueue) (Change, error) {
 	if err := checkTitles(o.InstanceID != uuid.Nil, seen.TitlesOn); err != nil {
-		return OrderedQueue{}, err
+		return Change{}, err
 	}
 	if err := o.check(seen.Queue); err != nil {
-		return OrderedQueue{}, err
+		return Change{}, err
 	}
 	var queue Queue
 	moved, stale := false, false
@@ -75,13 +68,13 @@ func (o QueueOrder) Decide(ctx context.Context, seen SeenQueue) (OrderedQueue, e
 	}
 	switch {
 	case !moved:
-		return OrderedQueue{Queue: queue}, nil
+		return Change{Queue: queue}, nil
 	case stale:
-		return OrderedQueue{}, fault.New(fault.RequestChanged, "The queue of requests has changed: read it again")
+		return Change{}, fault.New(fault.RequestChanged, "The queue of requests has changed: read it again")
 	}
 	queue = queue.renumber()
 	changed, err := completeRequests(ctx, seen.Now, seen.Queue, queue)
-	return OrderedQueue{Queue: queue, Changed: changed}, err
+	return Change{Queue: queue, Requests: changed}, err
 }
 
 // check refuses an order in the sequence of mod-circulation's checks (RequestQueueValidation).

@@ -82,13 +82,8 @@ func TestQueueOrder_Decide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := order(t, tt.of, tt.places...)
-			got, err := o.Decide(ctx(t), commit.SeenQueue{TitlesOn: o.ItemID == uuid.Nil, Queue: queue(t, tt.queue...), Now: now})
-			if fault.CodeOf(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.says) {
-				t.Fatalf("got %v, want %q saying %q", err, tt.code, tt.says)
-			}
-			if w := written(got.Changed); w != tt.writes {
-				t.Errorf("got  %s\nwant %s", w, tt.writes)
-			}
+			got := wantMade(t, o, commit.SeenQueue{TitlesOn: o.ItemID == uuid.Nil, Queue: queue(t, tt.queue...)}, "",
+				madeOf{code: tt.code, says: tt.says, writes: tt.writes})
 			for i, r := range got.Queue {
 				if fmt.Sprint(r["position"]) != fmt.Sprint(i+1) {
 					t.Errorf("request %d of the answer has the position %v", i+1, r["position"])

@@ -42,7 +42,7 @@ func (p Placement) ChangesLoan() bool {
 // changeLoan adds the item's loan to what is written, if the request changes it. A hold changes its
 // action. A recall also sets the due date, once: a loan whose date was changed by another recall
 // stays as it is. So does one whose caller sent no recall. Fault: LoanChanged.
-func (p Placement) changeLoan(ctx context.Context, seen SeenQueue, placed *Placed) error {
+func (p Placement) changeLoan(ctx context.Context, seen SeenQueue, change *Change) error {
 	recalls := p.request.Text("requestType") == schemas.RequestRecall
 	switch {
 	case !p.ChangesLoan(), recalls && (p.recall == nil || seen.Loan[changedByRecall] == true):
@@ -64,9 +64,9 @@ func (p Placement) changeLoan(ctx context.Context, seen SeenQueue, placed *Place
 	if err := completeRecord(ctx, seen.Now, records.Loan(), loan, seen.Loan); err != nil {
 		return err
 	}
-	placed.Loan = loan
+	change.Loan = loan
 	if recalls && !readInstant(p.recall.dueDate).Equal(readInstant(p.recall.judgedDueDate)) {
-		placed.Event = newEvent(ctx, LoanDueDateChanged, map[string]string{
+		change.Event = newEvent(ctx, LoanDueDateChanged, map[string]string{
 			"loanId": loan.ID(), "userId": loan.Text("userId"), "itemId": p.ItemID.String(), "dueDate": p.recall.dueDate,
 		})
 	}

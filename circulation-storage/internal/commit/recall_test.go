@@ -99,7 +99,7 @@ func TestRenewal_ForgetsARecallThatIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		loan := decode(t, `{"id":%q,"itemId":%q,"userId":%q,"loanDate":"2026-03-01T00:00:00Z","dueDate":"2026-03-25T00:00:00Z","status":{"name":"Open"},"dueDateChangedByRecall":true}`, loanID, itemID, otherID)
-		got, err := r.Decide(ctx(t), commit.SeenRenewal{Item: storedItem(t, "Checked out"), Loan: loan, Recalled: recalled, Now: now})
+		got, err := r.Decide(ctx(t), commit.SeenLoan{Item: storedItem(t, "Checked out"), Loan: loan, Recalled: recalled, Now: now})
 		if err != nil || got.Loan["dueDateChangedByRecall"] != recalled {
 			t.Errorf("%s: got %v, %v, want dueDateChangedByRecall %t", name, got.Loan, err, recalled)
 		}

@@ -69,36 +69,20 @@ func readInstant(date string) time.Time {
 	return t
 }
 
-// SeenRenewal is what the transaction of a renewal read. It locked the item against
-// changes before the loan.
-type SeenRenewal struct {
-	Item     records.Record // nil if there is none
-	Loan     records.Record // nil if there is none
-	Recalled bool           // an open recall names the item
-	Now      time.Time      // the database's clock, read once after the last row was locked
-}
-
-// Renewing is what to write for a renewal.
-type Renewing struct {
-	Loan  records.Record
-	Item  records.Record // nil if it stays as it is
-	Event Event
-}
-
 // Decide judges a renewal. The loan must be as the caller saw it. Faults: ItemChanged,
 // LoanChanged, Invalid.
-func (r Renewal) Decide(ctx context.Context, seen SeenRenewal) (Renewing, error) {
+func (r Renewal) Decide(ctx context.Context, seen SeenLoan) (Change, error) {
 	if seen.Item == nil {
-		return Renewing{}, newNoItem("itemId", r.ItemID)
+		return Change{}, newNoItem("itemId", r.ItemID)
 	}
 	if seen.Loan == nil || readID(seen.Loan, "itemId") != r.ItemID {
-		return Renewing{}, newInvalid("there is no loan of the item with this id", "loanId", r.LoanID.String())
+		return Change{}, newInvalid("there is no loan of the item with this id", "loanId", r.LoanID.String())
 	}
 	if err := checkVersion(seen.Item, r.ItemVersion); err != nil {
-		return Renewing{}, err
+		return Change{}, err
 	}
 	if err := r.checkLoan(seen); err != nil {
-		return Renewing{}, err
+		return Change{}, err
 	}
 	loan := clone(seen.Loan)
 	loan["action"], loan["dueDate"], loan["loanPolicyId"] = renewed, r.dueDate, r.policyID
@@ -110,24 +94,24 @@ func (r Renewal) Decide(ctx context.Context, seen SeenRenewal) (Renewing, error)
 	if r.overridden {
 		loan["action"], loan["actionComment"] = renewedByStaff, r.comment
 	}
-	var item records.Record
+	change := Change{Loan: loan}
 	if r.ChangesItem() {
 		loan["itemStatus"] = r.itemStatus
 		delete(loan, agedToLostDetail)
-		var err error
-		if item, err = changeStatus(ctx, seen.Now, seen.Item, r.itemStatus); err != nil {
-			return Renewing{}, err
+		if err := change.setStatus(ctx, seen.Now, seen.Item, r.itemStatus); err != nil {
+			return Change{}, err
 		}
 	}
 	if err := completeRecord(ctx, seen.Now, records.Loan(), loan, seen.Loan); err != nil {
-		return Renewing{}, err
+		return Change{}, err
 	}
-	return Renewing{Loan: loan, Item: item, Event: newEvent(ctx, LoanDueDateChanged, map[string]string{
+	change.Event = newEvent(ctx, LoanDueDateChanged, map[string]string{
 		"loanId": r.LoanID.String(), "userId": loan.Text("userId"), "itemId": r.ItemID.String(), "dueDate": r.dueDate,
-	})}, nil
+	})
+	return change, nil
 }
 
-func (r Renewal) checkLoan(seen SeenRenewal) error {
+func (r Renewal) checkLoan(seen SeenLoan) error {
 	var changed string
 	switch due := readInstant(seen.Loan.Text("dueDate")); {
 	case !records.IsOpenLoan(seen.Loan):

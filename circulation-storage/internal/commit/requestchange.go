@@ -14,25 +14,6 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// QueueStore changes requests that were placed, for the tenant in ctx. Each change is one
-// transaction that locks the queue and judges it by the method Decide of its argument.
-type QueueStore interface {
-	// ChangeRequest writes the request over the stored one, or deletes it. A repeat with the same id
-	// changes nothing. Faults: those of Decide.
-	ChangeRequest(ctx context.Context, c RequestChange) error
-
-	// MoveRequest gives a request another item. A repeat gets the same answer. Faults: those of
-	// Decide.
-	MoveRequest(ctx context.Context, m RequestMove) (schemas.PlacedRequest, error)
-
-	// OrderQueue puts a queue into another order and returns it. Faults: those of Decide.
-	OrderQueue(ctx context.Context, o QueueOrder) (schemas.OrderedQueue, error)
-
-	// ExpireRequests closes the requests that have expired, of at least limit queues if there are so
-	// many, and returns how many. Each queue is a transaction of its own. One that fails stops no other.
-	ExpireRequests(ctx context.Context, limit int) (int, error)
-}
-
 // RequestChange is an edit, a cancellation or a deletion of a request, from ParseRequestChange.
 type RequestChange struct {
 	ID         uuid.UUID // chosen by the caller; a repeat has the same one; Nil for none
@@ -63,43 +44,35 @@ func ParseRequestChange(body []byte) (RequestChange, error) {
 	return c, nil
 }
 
-// ChangedQueue is what to write for a change of a queue.
-type ChangedQueue struct {
-	Repeated bool             // the change was committed before: nothing is written
-	Requests []records.Record // those that change
-	Items    []records.Record // those that change
-	Deleted  records.Record   // nil for none
-}
-
 // Decide judges a change. A request that is edited keeps what its queue, its item and its patron
 // decide; see keptByEdits. One that is closed or deleted leaves its queue, and the next ones move up.
 // A change that would close a closed request as it is already is a repeat. Faults: NotFound,
 // RequestChanged, Invalid.
-func (c RequestChange) Decide(ctx context.Context, seen SeenQueue) (ChangedQueue, error) {
+func (c RequestChange) Decide(ctx context.Context, seen SeenQueue) (Change, error) {
 	switch {
 	case seen.Before != uuid.Nil && seen.Before != c.RequestID:
-		return ChangedQueue{}, newInvalid("id is already that of a change of another request", "id", c.ID.String())
+		return Change{}, newInvalid("id is already that of a change of another request", "id", c.ID.String())
 	case seen.Before != uuid.Nil:
-		return ChangedQueue{Repeated: true}, nil
+		return Change{Repeated: true}, nil
 	case seen.Request == nil:
-		return ChangedQueue{}, newNoRequest(c.RequestID)
+		return Change{}, newNoRequest(c.RequestID)
 	case c.Delete && !isOpenRequest(seen.Request):
-		return ChangedQueue{Deleted: seen.Request}, nil
+		return Change{Deleted: seen.Request}, nil
 	case !isOpenRequest(seen.Request) && c.closesAs(seen.Request):
-		return ChangedQueue{Repeated: true}, nil
+		return Change{Repeated: true}, nil
 	case !isOpenRequest(seen.Request):
-		return ChangedQueue{}, newAlreadyClosed(c.RequestID)
+		return Change{}, newAlreadyClosed(c.RequestID)
 	case c.isOutdated(seen):
-		return ChangedQueue{}, newRequestMoved(c.RequestID)
+		return Change{}, newRequestMoved(c.RequestID)
 	case c.InstanceID != uuid.Nil:
 		if err := checkTitles(c.TitleLevel, seen.TitlesOn); err != nil {
-			return ChangedQueue{}, err
+			return Change{}, err
 		}
 	}
 	edited := c.editRequest(seen.Request)
 	if !c.Delete && isOpenRequest(edited) {
 		requests, err := completeRequests(ctx, seen.Now, seen.Queue, Queue{edited})
-		return ChangedQueue{Requests: requests}, err
+		return Change{Requests: requests}, err
 	}
 	rest := seen.Queue.leave(seen.Request, c.TitleLevel)
 	after := rest
@@ -109,14 +82,14 @@ func (c RequestChange) Decide(ctx context.Context, seen SeenQueue) (ChangedQueue
 	}
 	requests, err := completeRequests(ctx, seen.Now, seen.Queue, after)
 	if err != nil {
-		return ChangedQueue{}, err
+		return Change{}, err
 	}
-	changed := ChangedQueue{Requests: requests}
+	change := Change{Requests: requests}
 	if c.Delete {
-		changed.Deleted = seen.Request
+		change.Deleted = seen.Request
 	}
-	changed.Items, err = freeItem(ctx, seen.Now, seen.Item, rest)
-	return changed, err
+	change.Items, err = freeItem(ctx, seen.Now, seen.Item, rest)
+	return change, err
 }
 
 // closesAs reports whether the closed request is what the change makes of it.

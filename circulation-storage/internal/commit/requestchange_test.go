@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"strings"
 	"testing"
 
 	"checkoutlock/circulation-storage/internal/commit"
@@ -84,25 +83,11 @@ func TestRequestChange_Decide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := change(t, tt.more, tt.replace)
-			seen := commit.SeenQueue{TitlesOn: c.TitleLevel, Queue: queue(t, tt.queue...), Now: now}
-			for _, r := range seen.Queue {
-				if r.Text("name") == "a" {
-					seen.Request = r
-				}
-			}
+			seen := commit.SeenQueue{TitlesOn: c.TitleLevel, Queue: queue(t, tt.queue...)}
 			if tt.item != "" {
 				seen.Item = storedItem(t, tt.item)
 			}
-			got, err := c.Decide(ctx(t), seen)
-			if fault.CodeOf(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.says) {
-				t.Fatalf("got %v, want %q saying %q", err, tt.code, tt.says)
-			}
-			if w := written(got.Requests); w != tt.writes {
-				t.Errorf("got  %s\nwant %s", w, tt.writes)
-			}
-			if freed := len(got.Items) == 1 && got.Items[0].Text("status.name") == "Available" && got.Items[0]["_version"] == 4; freed != tt.freed || !freed && len(got.Items) > 0 {
-				t.Errorf("got the items %v, want one freed: %t", got.Items, tt.freed)
-			}
+			wantMade(t, c, seen, "a", madeOf{code: tt.code, says: tt.says, writes: tt.writes, items: becomes(tt.freed)})
 		})
 	}
 }

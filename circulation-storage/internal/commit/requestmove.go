@@ -30,19 +30,13 @@ func ParseRequestMove(body []byte) (RequestMove, error) {
 	return m, err
 }
 
-// Moved is what to write and to answer for a move.
-type Moved struct {
-	Placed  Placed // with the new item, and its loan if that changes
-	Changed ChangedQueue
-}
-
 // Decide judges a move. The request goes to the end of its queue, or of the new item's queue, and
 // those behind its old place move up. Its items and its loan change as by a cancellation and a
 // placement. A request that is at the new item already, with the same type, was moved before.
 // Faults: NotFound, RequestChanged, ItemChanged, LoanChanged, Invalid.
-func (m RequestMove) Decide(ctx context.Context, seen SeenQueue) (Moved, error) {
+func (m RequestMove) Decide(ctx context.Context, seen SeenQueue) (Change, error) {
 	if moved, err := m.check(seen); moved || err != nil {
-		return Moved{Placed: Placed{Request: seen.Request, Item: seen.find(m.To.ItemID), Repeated: true}}, err
+		return Change{Request: seen.Request, Item: seen.find(m.To.ItemID), Repeated: true}, err
 	}
 	request := assignItem(seen.Request, seen.find(m.To.ItemID))
 	request["requestType"] = m.To.request.Text("requestType")
@@ -57,7 +51,7 @@ func (m RequestMove) Decide(ctx context.Context, seen SeenQueue) (Moved, error) 
 		after = append(after, slices.DeleteFunc(seen.Queue.sorted(), func(r records.Record) bool { return readID(r, "itemId") != m.To.ItemID })...)
 	}
 	if err := newQueued(request).RefuseRepeated(after.list(), m.To.TitleLevel).Err(); err != nil {
-		return Moved{}, err
+		return Change{}, err
 	}
 	request["position"] = after.lastPosition(request, m.To.TitleLevel) + 1
 	after = append(after, request)
@@ -90,26 +84,25 @@ func (m RequestMove) check(seen SeenQueue) (moved bool, err error) {
 }
 
 // complete makes everything ready to be written that the move changes.
-func (m RequestMove) complete(ctx context.Context, seen SeenQueue, request records.Record, after Queue) (Moved, error) {
-	moved := Moved{Placed: Placed{Request: request, Item: seen.find(m.To.ItemID)}}
+func (m RequestMove) complete(ctx context.Context, seen SeenQueue, request records.Record, after Queue) (Change, error) {
+	change := Change{Request: request, Item: seen.find(m.To.ItemID)}
 	var err error
-	if moved.Changed.Requests, err = completeRequests(ctx, seen.Now, seen.Queue, after); err != nil {
-		return Moved{}, err
+	if change.Requests, err = completeRequests(ctx, seen.Now, seen.Queue, after); err != nil {
+		return Change{}, err
 	}
-	if moved.Changed.Items, err = freeItem(ctx, seen.Now, seen.find(m.FromItemID), after); err != nil {
-		return Moved{}, err
+	if change.Items, err = freeItem(ctx, seen.Now, seen.find(m.FromItemID), after); err != nil {
+		return Change{}, err
 	}
-	there := SeenQueue{Item: moved.Placed.Item, Loan: seen.Loan, Now: seen.Now}
-	if err := m.To.changeLoan(ctx, there, &moved.Placed); err != nil {
-		return Moved{}, err
+	there := SeenQueue{Item: change.Item, Loan: seen.Loan, Now: seen.Now}
+	if err := m.To.changeLoan(ctx, there, &change); err != nil {
+		return Change{}, err
 	}
-	if request.Text("requestType") == schemas.RequestPage && moved.Placed.Item.Text("status.name") == available {
-		if moved.Placed.Item, err = changeStatus(ctx, seen.Now, moved.Placed.Item, paged); err != nil {
-			return Moved{}, err
+	if request.Text("requestType") == schemas.RequestPage && change.Item.Text("status.name") == available {
+		if err := change.setStatus(ctx, seen.Now, change.Item, paged); err != nil {
+			return Change{}, err
 		}
-		moved.Changed.Items = append(moved.Changed.Items, moved.Placed.Item)
 	}
-	return moved, nil
+	return change, nil
 }
 
 // find returns one of the items, nil if it does not exist.

@@ -3,7 +3,6 @@ package commit_test
 import (
 	"fmt"
 	"maps"
-	"strings"
 	"testing"
 
 	"checkoutlock/circulation-storage/internal/commit"
@@ -64,12 +63,7 @@ func TestRequestMove_Decide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := move(t, tt.replace)
-			seen := commit.SeenQueue{TitlesOn: m.To.TitleLevel, Queue: queue(t, tt.queue...), Now: now}
-			for _, r := range seen.Queue {
-				if r.Text("name") == "new" {
-					seen.Request = r
-				}
-			}
+			seen := commit.SeenQueue{TitlesOn: m.To.TitleLevel, Queue: queue(t, tt.queue...)}
 			if tt.to != "" {
 				seen.Items = append(seen.Items, storedItem(t, tt.to))
 			}
@@ -78,32 +72,12 @@ func TestRequestMove_Decide(t *testing.T) {
 				old["id"] = otherCopy
 				seen.Items = append(seen.Items, old)
 			}
-			got, err := m.Decide(ctx(t), seen)
-			if fault.CodeOf(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.says) {
-				t.Fatalf("got %v, want %q saying %q", err, tt.code, tt.says)
-			}
-			if err != nil {
-				return
-			}
-			if w := written(got.Changed.Requests); w != tt.writes || got.Placed.Repeated != tt.unchanged {
-				t.Errorf("got  %s, repeated: %t\nwant %s", w, got.Placed.Repeated, tt.writes)
-			}
-			if changed := statuses(got.Changed.Items); changed != tt.items {
-				t.Errorf("items become %q, want %q", changed, tt.items)
-			}
-			if got.Placed.Request.Text("itemId") != of {
-				t.Errorf("the answer is %v", got.Placed.Request)
+			got := wantMade(t, m, seen, "new", madeOf{code: tt.code, says: tt.says, writes: tt.writes, items: tt.items})
+			if tt.code == "" && (got.Repeated != tt.unchanged || got.Request.Text("itemId") != of) {
+				t.Errorf("got the answer %v, repeated: %t", got.Request, got.Repeated)
 			}
 		})
 	}
-}
-
-func statuses(items []records.Record) string {
-	var all []string
-	for _, item := range items {
-		all = append(all, item.Text("status.name"))
-	}
-	return strings.Join(all, " ")
 }
 
 func TestRequestMove_CopiesTheNewItem(t *testing.T) {
@@ -117,7 +91,7 @@ func TestRequestMove_CopiesTheNewItem(t *testing.T) {
 		"by the item": {nil, "1  "},
 	} {
 		got, err := move(t, tt.replace).Decide(ctx(t), commit.SeenQueue{Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Now: now})
-		r := got.Placed.Request
+		r := got.Request
 		if copies := r.Text("item.barcode") + " " + r.Text("item.itemEffectiveLocationName") + " " + r.Text("searchIndex.shelvingOrder"); err != nil || copies != tt.want {
 			t.Errorf("%s: got %q, %v, want %q", name, copies, err, tt.want)
 		}
@@ -133,7 +107,7 @@ func TestRequestMove_RecallsTheLoan(t *testing.T) {
 	m := move(t, map[string]any{"request.requestType": "Recall", "recall": map[string]any{"loanId": deskID, "judgedDueDate": loan["dueDate"], "dueDate": due}})
 	q := queue(t, queued{"new", otherCopy, 1, inTitle("")})
 	got, err := m.Decide(ctx(t), commit.SeenQueue{Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Loan: loan, Now: now})
-	if err != nil || got.Placed.Loan.Text("dueDate") != due || got.Placed.Loan["dueDateChangedByRecall"] != true || got.Placed.Event.Type != commit.LoanDueDateChanged {
-		t.Errorf("got %+v, %v, want the loan recalled", got.Placed, err)
+	if err != nil || got.Loan.Text("dueDate") != due || got.Loan["dueDateChangedByRecall"] != true || got.Event.Type != commit.LoanDueDateChanged {
+		t.Errorf("got %+v, %v, want the loan recalled", got, err)
 	}
 }

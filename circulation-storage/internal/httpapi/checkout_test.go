@@ -1,7 +1,6 @@
 package httpapi_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
@@ -38,9 +36,8 @@ func newCommitAPI(t *testing.T) commitAPI {
 }
 
 func commitRoutes(db *postgres.DB) []web.Route {
-	store := postgres.NewCommitStore(db)
 	return slices.Concat(
-		httpapi.CommitRoutes(commit.NewService(store, func(context.Context, uuid.UUID) {}), store),
+		httpapi.CommitRoutes(postgres.NewCommitStore(db, pgtest.Uncounted{})),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(postgres.NewRulesStore(db)),
 	)

@@ -9,31 +9,29 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/commit"
-	"checkoutlock/schemas"
 	"checkoutlock/web"
 )
 
-type commitHandlers struct {
-	service *commit.Service
-	store   commit.Store
-}
-
 // CommitRoutes are the all-or-nothing commits of check-outs, check-ins, renewals, changes of
 // loans and new requests, and the facts that a check-out is judged by (all ours).
-func CommitRoutes(service *commit.Service, store commit.Store) []web.Route {
-	h := commitHandlers{service, store}
+//
+// A commit answers a repeat as it answered before. 409 means that the lock, the settings, an item, a
+// loan or a queue changed meanwhile, or that the limit is reached; 422 is for what never succeeds as
+// sent. The changes of loans answer with mod-circulation's messages.
+func CommitRoutes(store commit.Store) []web.Route {
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: "/loan-storage/check-outs", Permission: "circulation-storage.check-outs.item.post",
-			Body: web.Schema("check-out"), Endpoint: web.JSON(http.StatusCreated, h.checkOut),
+			Body: web.Schema("check-out"), Endpoint: web.JSON(http.StatusCreated, located(commit.ParseCheckOut, store.CheckOut,
+				func(c commit.CheckOut) string { return "/loan-storage/loans/" + c.LoanID.String() })),
 		},
 		{
 			Method: http.MethodGet, Path: "/loan-storage/check-outs/:id", Permission: "circulation-storage.check-outs.item.get",
-			Endpoint: web.JSON(http.StatusOK, fromPathID(h.getDurableLoan)).Of("loan"),
+			Endpoint: web.JSON(http.StatusOK, fromPathID(durableLoan(store))).Of("loan"),
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/check-ins", Permission: "circulation-storage.check-ins.item.post",
-			Body: web.Schema("check-in"), Endpoint: web.JSON(http.StatusOK, web.FromBody(service.CheckIn)),
+			Body: web.Schema("check-in"), Endpoint: web.JSON(http.StatusOK, fromParsed(commit.ParseCheckIn, store.CheckIn)),
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/renewals", Permission: "circulation-storage.renewals.item.post",
@@ -49,36 +47,24 @@ func CommitRoutes(service *commit.Service, store commit.Store) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/request-storage/placements", Permission: "circulation-storage.request-placements.item.post",
-			Body: web.Schema("placement"), Endpoint: web.JSON(http.StatusCreated, h.place),
+			Body: web.Schema("placement"), Endpoint: web.JSON(http.StatusCreated, located(commit.ParsePlacement, store.Place,
+				func(p commit.Placement) string { return "/request-storage/requests/" + p.RequestID.String() })),
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/check-out-facts", Permission: "circulation-storage.check-out-facts.post",
-			Body: web.Schema("check-out-subjects"), Endpoint: web.JSON(http.StatusOK, web.FromBody(service.ReadCheckOutFacts)),
+			Body: web.Schema("check-out-subjects"), Endpoint: web.JSON(http.StatusOK, fromParsed(commit.ParseCheckOutSubjects, store.ReadCheckOutFacts)),
 		},
 	}
 }
 
-// checkOut handles POST /loan-storage/check-outs: 201 with loan and item, for a
-// repeat too; 409 when lock, settings or item changed meanwhile, or the limit is
-// reached; 422 for what never succeeds as sent.
-func (h commitHandlers) checkOut(c echo.Context) (schemas.CheckOutResult, error) {
-	body, err := web.ReadBody(c)
-	if err != nil {
-		return schemas.CheckOutResult{}, err
-	}
-	id, result, err := h.service.CheckOut(c.Request().Context(), body)
-	if err == nil {
-		c.Response().Header().Set(echo.HeaderLocation, "/loan-storage/loans/"+id.String())
-	}
-	return result, err
-}
-
-// getDurableLoan handles GET /loan-storage/check-outs/{loanId}: 200 with the stored
+// durableLoan handles GET /loan-storage/check-outs/{loanId}: 200 with the stored
 // loan, 404 when there is none, 504 while a synchronous standby does not confirm
 // it. Unlike GET /loan-storage/loans/{id}, it never answers with a loan that a
 // crash or a failover could lose.
-func (h commitHandlers) getDurableLoan(ctx context.Context, id string) (json.RawMessage, error) {
-	return h.store.DurableLoan(ctx, uuid.MustParse(id))
+func durableLoan(store commit.Store) func(context.Context, string) (json.RawMessage, error) {
+	return func(ctx context.Context, id string) (json.RawMessage, error) {
+		return store.DurableLoan(ctx, uuid.MustParse(id))
+	}
 }
 
 // fromParsed returns the handler of a commit that takes what parse makes of the body.
@@ -92,8 +78,24 @@ func fromParsed[C, T any](parse func([]byte) (C, error), send func(context.Conte
 	})
 }
 
-// loanChange handles the changes of a loan: 204, for a repeat too; 404 without the loan; 422 with
-// mod-circulation's messages.
+// located is fromParsed with the header Location of what was written.
+func located[C, T any](
+	parse func([]byte) (C, error), send func(context.Context, C) (T, error), location func(C) string,
+) func(echo.Context) (T, error) {
+	return func(c echo.Context) (T, error) {
+		var sent C
+		result, err := fromParsed(func(body []byte) (_ C, err error) {
+			sent, err = parse(body)
+			return sent, err
+		}, send)(c)
+		if err == nil {
+			c.Response().Header().Set(echo.HeaderLocation, location(sent))
+		}
+		return result, err
+	}
+}
+
+// loanChange is fromParsed for the loan of the path, and nothing to answer.
 func loanChange[C any](parse func(uuid.UUID, []byte) (C, error), write func(context.Context, C) error) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		id, err := readPathID(c)
@@ -110,23 +112,4 @@ func writeParsed[C any](parse func([]byte) (C, error), write func(context.Contex
 		_, err := fromParsed(parse, func(ctx context.Context, parsed C) (struct{}, error) { return struct{}{}, write(ctx, parsed) })(c)
 		return err
 	}
-}
-
-// place handles POST /request-storage/placements: 201 with the request and its
-// item, for a repeat too; 409 when item or queue changed meanwhile; 422 for what
-// never succeeds as sent.
-func (h commitHandlers) place(c echo.Context) (schemas.PlacedRequest, error) {
-	body, err := web.ReadBody(c)
-	if err != nil {
-		return schemas.PlacedRequest{}, err
-	}
-	p, err := commit.ParsePlacement(body)
-	if err != nil {
-		return schemas.PlacedRequest{}, err
-	}
-	placed, err := h.store.Place(c.Request().Context(), p)
-	if err == nil {
-		c.Response().Header().Set(echo.HeaderLocation, "/request-storage/requests/"+p.RequestID.String())
-	}
-	return placed, err
 }

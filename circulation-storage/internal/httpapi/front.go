@@ -26,13 +26,12 @@ type Options struct {
 	LockChanges  LockChanges
 	LockSettings LockSettingsStore
 
-	CommitService *commit.Service
-	Commits       commit.Commits
-	KeyLeases     keylease.Store
-	Rules         records.RulesStore
-	Records       records.Store
-	PatronBlocks  PatronBlockStore
-	History       history.Store
+	Commits      commit.Store
+	KeyLeases    keylease.Store
+	Rules        records.RulesStore
+	Records      records.Store
+	PatronBlocks PatronBlockStore
+	History      history.Store
 }
 
 // New returns the front of the service's endpoints.
@@ -40,7 +39,7 @@ func New(o Options) (web.Front, error) {
 	return web.Front{Name: "endpoints", BeforeClose: o.Locks.Stop, Routes: ForServedTenants(o.Served, slices.Concat(
 		CheckoutLockRoutes(o.Locks, o.LockTTL),
 		LockChangeRoutes(o.LockChanges),
-		CommitRoutes(o.CommitService, o.Commits),
+		CommitRoutes(o.Commits),
 		KeyLeaseRoutes(o.KeyLeases),
 		LockSettingsRoutes(o.LockSettings),
 		RulesRoutes(o.Rules),

@@ -14,7 +14,7 @@ const expiredAtOnce = 500
 
 // RequestQueueRoutes are the all-or-nothing changes of requests that were placed (ours), and FOLIO's
 // timer that closes expired requests.
-func RequestQueueRoutes(store commit.QueueStore) []web.Route {
+func RequestQueueRoutes(store commit.Store) []web.Route {
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: "/request-storage/changes", Permission: "circulation-storage.request-changes.item.post",

@@ -18,7 +18,7 @@ func newQueueAPI(t *testing.T) recordAPI {
 	db, id := pgtest.New(t)
 	store := postgres.NewRecordStore(db, func() {})
 	return recordAPI{newAPI(t, slices.Concat(
-		httpapi.RecordRoutes(store), httpapi.RequestBatchRoutes(store), httpapi.RequestQueueRoutes(postgres.NewCommitStore(db)))), id}
+		httpapi.RecordRoutes(store), httpapi.RequestBatchRoutes(store), httpapi.RequestQueueRoutes(postgres.NewCommitStore(db, pgtest.Uncounted{})))), id}
 }
 
 func TestRequestQueueRoutes_ChangeARequest(t *testing.T) {

@@ -50,6 +50,34 @@ func (b *batch) encode(v any) string {
 	return string(text)
 }
 
+// The statements that write return what is stored then.
+const (
+	updateLoanSQL    = `UPDATE {schema}.loan SET jsonb = $2::jsonb WHERE id = $1::uuid RETURNING jsonb::text`
+	updateItemSQL    = `UPDATE {schema}.item SET jsonb = $2::jsonb WHERE id = $1::uuid RETURNING jsonb::text`
+	insertSessionSQL = `INSERT INTO {schema}.patron_action_session (id, jsonb) VALUES ($1::uuid, $2::jsonb)`
+)
+
+// updateLoan writes a loan, unless it is nil.
+func (b *batch) updateLoan(loan records.Record, dest ...any) {
+	if loan != nil {
+		b.storeRecord(updateLoanSQL, loan, dest...)
+	}
+}
+
+// updateItems writes items. dest is for one.
+func (b *batch) updateItems(items []records.Record, dest ...any) {
+	for _, item := range items {
+		b.storeRecord(updateItemSQL, item, dest...)
+	}
+}
+
+// addSession adds the record of what a patron did, unless it is nil.
+func (b *batch) addSession(session records.Record) {
+	if session != nil {
+		b.storeRecord(insertSessionSQL, session)
+	}
+}
+
 const addEventSQL = `INSERT INTO {schema}.outbox (event_type, payload) VALUES ($1::text, $2::jsonb)`
 
 // clockSQL reads the database's clock. It is a statement of its own, after those that

@@ -11,7 +11,6 @@ import (
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/lock"
-	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
@@ -275,7 +274,7 @@ func TestCommits_NeedAnInstalledTenant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := postgres.NewCommitStore(l.db).CheckOut(t.Context(), parsed); !fault.Is(err, fault.Malformed) {
+	if _, err := l.commits.CheckOut(t.Context(), parsed); !fault.Is(err, fault.Malformed) {
 		t.Errorf("no tenant: got %v, want %s", err, fault.Malformed)
 	}
 }

@@ -36,7 +36,7 @@ func newDesk(t *testing.T) desk {
 
 // on is the same desk through another pool.
 func (l desk) on(db *postgres.DB) desk {
-	l.commits, l.locks, l.settings = postgres.NewCommitStore(db), postgres.NewLockStore(db), postgres.NewLockSettingsStore(db)
+	l.commits, l.locks, l.settings = postgres.NewCommitStore(db, pgtest.Uncounted{}), postgres.NewLockStore(db), postgres.NewLockSettingsStore(db)
 	return l
 }
 
@@ -180,13 +180,33 @@ func (c lending) body() []byte {
 		"action":"checkedout","future":1.10},"itemVersion":%d,"titleLevelRequests":%t,%s}`, c.loan, c.user, c.item, c.version, c.titles, fence)
 }
 
+// ending is how a commit succeeded; "" if it failed.
+type ending struct {
+	pgtest.Uncounted
+	success commit.Outcome
+}
+
+// Ended implements commit.Observer.
+func (e *ending) Ended(_ commit.Kind, o commit.Outcome, _ time.Duration) {
+	if o == commit.Committed || o == commit.Repeated {
+		e.success = o
+	}
+}
+
+// sendParsed is send for a parsed check-out.
+func (l desk) sendParsed(c commit.CheckOut) (schemas.CheckOutResult, commit.Outcome, error) {
+	var end ending
+	result, err := l.commits.ObservedBy(&end).CheckOut(l.ctx(), c)
+	return result, end.success, err
+}
+
 // send commits a check-out. It may be called from any goroutine.
 func (l desk) send(c lending) (schemas.CheckOutResult, commit.Outcome, error) {
 	parsed, err := commit.ParseCheckOut(c.body())
 	if err != nil {
 		l.t.Error(err)
 	}
-	return l.commits.CheckOut(l.ctx(), parsed)
+	return l.sendParsed(parsed)
 }
 
 // lend commits a check-out that must succeed.
@@ -213,7 +233,9 @@ func (l desk) takeBackAs(id, item uuid.UUID, version int) (schemas.CheckInResult
 	if err != nil {
 		l.t.Error(err)
 	}
-	return l.commits.CheckIn(l.ctx(), parsed)
+	var end ending
+	result, err := l.commits.ObservedBy(&end).CheckIn(l.ctx(), parsed)
+	return result, end.success, err
 }
 
 // wantUntouched checks that an item is as addItem left it and nothing was written

@@ -161,7 +161,7 @@ func TestCheckOut_CommitsThoughItsRequestEnds(t *testing.T) {
 	ctx, leave := context.WithCancel(l.ctx())
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := l.commits.CheckOut(ctx, parsed)
+		_, err := l.commits.CheckOut(ctx, parsed)
 		done <- err
 	}()
 	l.untilCount(1, waitForStandby)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/history"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/records"
@@ -127,6 +128,12 @@ func (s *LockStore) AcquireGroup(ctx context.Context, requests []lock.Request) e
 func (s *LockStore) ReleaseGroup(ctx context.Context, ids []uuid.UUID) error {
 	_, err := sendGroup(ctx, s.releases, ids)
 	return err
+}
+
+// ObservedBy is the same store with another observer.
+func (s CommitStore) ObservedBy(obs commit.Observer) *CommitStore {
+	s.obs = obs
+	return &s
 }
 
 // ReadFactsInGroup sends reads of facts as one group and returns their answers.

@@ -19,7 +19,7 @@ func (l desk) sendUnderLease(c lending, lease uuid.UUID) (commit.Outcome, error)
 	if err != nil {
 		l.t.Error(err)
 	}
-	_, outcome, err := l.commits.CheckOut(l.ctx(), parsed)
+	_, outcome, err := l.sendParsed(parsed)
 	return outcome, err
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/database"
@@ -27,60 +26,46 @@ SELECT clock_timestamp(),
 // ChangeLoan implements commit.Store.
 func (s *CommitStore) ChangeLoan(ctx context.Context, c commit.LoanChange) error {
 	locks := rowLocks{itemOfLoan: c.ReadsItem(), shareItem: !c.ChangesItem(), loanID: c.LoanID}
-	return s.writeLoan(ctx, c, c.ID, locks)
+	return s.changeLoan(ctx, commit.LoanChanging, c.ID, locks, c.Decide)
 }
 
 // ReplaceLoan implements commit.Store.
 func (s *CommitStore) ReplaceLoan(ctx context.Context, r commit.LoanReplacement) error {
-	return s.writeLoan(ctx, r, r.ID, rowLocks{itemOfLoan: true, loanID: r.LoanID})
+	return s.changeLoan(ctx, commit.LoanReplacing, r.ID, rowLocks{itemOfLoan: true, loanID: r.LoanID}, r.Decide)
 }
 
-// writeLoan changes a loan, and its item with it, under the locks.
-func (s *CommitStore) writeLoan(ctx context.Context, change decision[commit.SeenChange, commit.Changing], id uuid.UUID, locks rowLocks) error {
-	return s.db.inTx(ctx, "changing a loan", func(tx pgx.Tx) error {
-		seen, err := readLoanChange(ctx, tx, id, locks)
-		if err != nil {
-			return err
-		}
-		changing, err := change.Decide(ctx, seen)
-		if err != nil || changing.Repeated {
-			return err
-		}
-		return writeLoanChange(ctx, tx, id, changing)
+// changeLoan changes a loan, and its item with it, under the locks. It looks for an earlier change with
+// the same id after it locked the loan: the earlier one held that lock until its COMMIT.
+func (s *CommitStore) changeLoan(
+	ctx context.Context, kind commit.Kind, id uuid.UUID, locks rowLocks, decide func(context.Context, commit.SeenLoan) (commit.Change, error),
+) error {
+	_, err := run(ctx, s, operation[commit.SeenLoan, struct{}]{
+		kind: kind, op: "changing a loan", reads: "what a change of a loan changes", writes: "a change of a loan",
+		decide: decide, violation: func(constraint string) error { return commit.ChangeViolation(id, constraint) },
+		read: func(b *batch) func() (commit.SeenLoan, error) {
+			var seen commit.SeenLoan
+			rows := b.lockRows(locks)
+			b.query(pastLoanChangeSQL, []any{id}, &seen.Before)
+			b.query(loanRecalledSQL, []any{locks.loanID}, &seen.Now, &seen.Recalled)
+			return func() (_ commit.SeenLoan, err error) {
+				seen.Item, seen.Loan, _, err = rows.decode()
+				if err == nil && seen.Item != nil && seen.Loan != nil && !strings.EqualFold(seen.Item.ID(), seen.Loan.Text("itemId")) {
+					err = fmt.Errorf("the loan got another item meanwhile: %w", database.ErrRunAgain)
+				}
+				return seen, err
+			}
+		},
+		write: func(_ context.Context, b *batch, change commit.Change, _ *struct{}) {
+			if change.Repeated {
+				return
+			}
+			b.query(addLoanChangeSQL, []any{id, change.Loan.ID()})
+			b.updateLoan(change.Loan)
+			b.updateItems(change.Items)
+			b.addEvent(change.Event)
+		},
 	})
-}
-
-func writeLoanChange(ctx context.Context, tx pgx.Tx, id uuid.UUID, changing commit.Changing) error {
-	var b batch
-	b.query(addLoanChangeSQL, []any{id, changing.Loan.ID()})
-	b.storeRecord(updateLoanSQL, changing.Loan)
-	if changing.Item != nil {
-		b.storeRecord(updateItemSQL, changing.Item)
-	}
-	b.addEvent(changing.Event)
-	if err := b.send(ctx, tx); err != nil {
-		return explainWriteError("a change of a loan", err, func(constraint string) error { return commit.ChangeViolation(id, constraint) })
-	}
-	return nil
-}
-
-// readLoanChange looks for an earlier change with the same id after it locked the loan. The earlier
-// one held that lock until its COMMIT.
-func readLoanChange(ctx context.Context, tx pgx.Tx, id uuid.UUID, locks rowLocks) (commit.SeenChange, error) {
-	var seen commit.SeenChange
-	var b batch
-	rows := b.lockRows(locks)
-	b.query(pastLoanChangeSQL, []any{id}, &seen.Before)
-	b.query(loanRecalledSQL, []any{locks.loanID}, &seen.Now, &seen.Recalled)
-	if err := b.send(ctx, tx); err != nil {
-		return commit.SeenChange{}, fmt.Errorf("reading what a change of a loan changes: %w", err)
-	}
-	var err error
-	seen.Item, seen.Loan, _, err = rows.decode()
-	if err == nil && seen.Item != nil && seen.Loan != nil && !strings.EqualFold(seen.Item.ID(), seen.Loan.Text("itemId")) {
-		err = fmt.Errorf("the loan got another item meanwhile: %w", database.ErrRunAgain)
-	}
-	return seen, err
+	return err
 }
 
 // recalledSQL is the last statement that reads. It sees a recall that was placed while the
@@ -89,36 +74,24 @@ const recalledSQL = `
 SELECT clock_timestamp(),
        EXISTS (SELECT FROM {schema}.request r WHERE r.item_id = $1::uuid AND ` + isWaiting + ` AND r.jsonb->>'requestType' = 'Recall')`
 
-// Renew gives an open loan its new due date, provided that it is as the caller
-// judged it. Faults: those of commit.Renewal's Decide.
+// Renew implements commit.Store. It shares the item's lock unless the renewal changes the item.
 func (s *CommitStore) Renew(ctx context.Context, r commit.Renewal) (schemas.RenewalResult, error) {
-	return runDecision(ctx, s.db, "renewing a loan", r, readRenewal, writeRenewal)
-}
-
-func writeRenewal(ctx context.Context, tx pgx.Tx, _ commit.Renewal, r commit.Renewing) (schemas.RenewalResult, error) {
-	var result schemas.RenewalResult
-	var b batch
-	b.storeRecord(updateLoanSQL, r.Loan, &result.Loan)
-	if r.Item != nil {
-		b.storeRecord(updateItemSQL, r.Item)
-	}
-	b.addEvent(r.Event)
-	if err := b.send(ctx, tx); err != nil {
-		return schemas.RenewalResult{}, fmt.Errorf("writing a renewal: %w", err)
-	}
-	return result, nil
-}
-
-// readRenewal shares the item's lock unless the renewal changes the item.
-func readRenewal(ctx context.Context, tx pgx.Tx, r commit.Renewal) (commit.SeenRenewal, error) {
-	var seen commit.SeenRenewal
-	var b batch
-	rows := b.lockRows(rowLocks{itemID: r.ItemID, shareItem: !r.ChangesItem(), loanID: r.LoanID})
-	b.query(recalledSQL, []any{r.ItemID}, &seen.Now, &seen.Recalled)
-	if err := b.send(ctx, tx); err != nil {
-		return commit.SeenRenewal{}, fmt.Errorf("reading what a renewal changes: %w", err)
-	}
-	var err error
-	seen.Item, seen.Loan, _, err = rows.decode()
-	return seen, err
+	return run(ctx, s, operation[commit.SeenLoan, schemas.RenewalResult]{
+		kind: commit.LoanRenewal, op: "renewing a loan", reads: "what a renewal changes", writes: "a renewal",
+		decide: r.Decide,
+		read: func(b *batch) func() (commit.SeenLoan, error) {
+			var seen commit.SeenLoan
+			rows := b.lockRows(rowLocks{itemID: r.ItemID, shareItem: !r.ChangesItem(), loanID: r.LoanID})
+			b.query(recalledSQL, []any{r.ItemID}, &seen.Now, &seen.Recalled)
+			return func() (_ commit.SeenLoan, err error) {
+				seen.Item, seen.Loan, _, err = rows.decode()
+				return seen, err
+			}
+		},
+		write: func(_ context.Context, b *batch, change commit.Change, answer *schemas.RenewalResult) {
+			b.updateLoan(change.Loan, &answer.Loan)
+			b.updateItems(change.Items)
+			b.addEvent(change.Event)
+		},
+	})
 }

@@ -37,7 +37,7 @@ func (l desk) closeLoan(id uuid.UUID, c lending, version int, more string) error
 	if err != nil {
 		return err
 	}
-	_, _, err = l.commits.CheckIn(l.ctx(), parsed)
+	_, err = l.commits.CheckIn(l.ctx(), parsed)
 	return err
 }
 
@@ -230,7 +230,7 @@ func TestCheckOut_Unfenced(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		_, outcome, err := l.commits.CheckOut(l.ctx(), parsed)
+		_, outcome, err := l.sendParsed(parsed)
 		return outcome, err
 	}
 	for name, more := range map[string]string{

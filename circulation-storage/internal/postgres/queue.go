@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/records"
@@ -25,28 +24,27 @@ const getRequestSQL = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schem
 // own, because commits refuse one that is open and not in the queue. An earlier change held the locks
 // until its COMMIT, so changeID is looked for after them, and after the request, which it may have
 // deleted.
-func readQueue(ctx context.Context, tx pgx.Tx, requestID, changeID uuid.UUID, locks rowLocks) (commit.SeenQueue, error) {
-	var seen commit.SeenQueue
-	var request json.RawMessage
-	var b batch
-	rows := b.lockRows(locks)
-	b.query(getRequestSQL, []any{requestID}, &seen.Now, &request)
-	if changeID != uuid.Nil {
-		b.query(pastRequestChangeSQL, []any{changeID}, &seen.Before)
+func readQueue(requestID, changeID uuid.UUID, locks rowLocks) func(*batch) func() (commit.SeenQueue, error) {
+	return func(b *batch) func() (commit.SeenQueue, error) {
+		var seen commit.SeenQueue
+		var request json.RawMessage
+		rows := b.lockRows(locks)
+		b.query(getRequestSQL, []any{requestID}, &seen.Now, &request)
+		if changeID != uuid.Nil {
+			b.query(pastRequestChangeSQL, []any{changeID}, &seen.Before)
+		}
+		return func() (_ commit.SeenQueue, err error) {
+			seen.Instance, seen.TitlesOn = rows.instance, rows.titlesOn
+			if seen.Request, err = decodeStored(request); err != nil {
+				return commit.SeenQueue{}, err
+			}
+			if seen.Items, err = decodeAll(rows.items); err != nil {
+				return commit.SeenQueue{}, err
+			}
+			seen.Item, seen.Loan, seen.Queue, err = rows.decode()
+			return seen, err
+		}
 	}
-	if err := b.send(ctx, tx); err != nil {
-		return commit.SeenQueue{}, fmt.Errorf("reading a queue of requests: %w", err)
-	}
-	seen.Instance, seen.TitlesOn = rows.instance, rows.titlesOn
-	var err error
-	if seen.Request, err = decodeStored(request); err != nil {
-		return commit.SeenQueue{}, err
-	}
-	if seen.Items, err = decodeAll(rows.items); err != nil {
-		return commit.SeenQueue{}, err
-	}
-	seen.Item, seen.Loan, seen.Queue, err = rows.decode()
-	return seen, err
 }
 
 // All in one statement, because positions are compared at its end: one by one,
@@ -78,28 +76,6 @@ func (b *batch) addRequestEvents(ctx context.Context, kind string, requests ...r
 		payloads[i] = b.encode(commit.NewRequestEvent(ctx, kind, r).Payload)
 	}
 	b.query(addEventsSQL, []any{kind, payloads})
-}
-
-const insertSessionSQL = `INSERT INTO {schema}.patron_action_session (id, jsonb) VALUES ($1::uuid, $2::jsonb)`
-
-// addSession adds the record of what a patron did.
-func (b *batch) addSession(s records.Record) {
-	b.query(insertSessionSQL, []any{s.ID(), b.encode(s)})
-}
-
-// explainWriteError returns why a commit of the thing named by what failed. Others
-// changed its queue, or violation explains the constraint. It returns nil for a
-// constraint that means nothing to the caller.
-func explainWriteError(what string, err error, violation func(constraint string) error) error {
-	if taken := explainTakenPosition(err); taken != nil {
-		return taken
-	}
-	if _, constraint := database.SQLState(err); constraint != "" {
-		if refused := violation(constraint); refused != nil {
-			return refused
-		}
-	}
-	return fmt.Errorf("writing %s: %w", what, explainDangling(err))
 }
 
 const (

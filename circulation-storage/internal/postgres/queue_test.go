@@ -212,7 +212,7 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = l.commits.CheckIn(l.ctx(), parsed)
+		_, err = l.commits.CheckIn(l.ctx(), parsed)
 		return err
 	}
 	if err := checkIn(""); !fault.Is(err, fault.RequestChanged) {

@@ -155,7 +155,7 @@ func TestChangeRequest_BesideACheckInOfTheItem(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			_, _, err = l.commits.CheckIn(l.ctx(), in)
+			_, err = l.commits.CheckIn(l.ctx(), in)
 			return err
 		})
 		if got[""]+got[fault.RequestChanged] != 2 {

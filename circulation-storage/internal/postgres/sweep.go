@@ -23,7 +23,8 @@ WITH old AS (SELECT c.id FROM {table} c WHERE ` + past + ` LIMIT $1::bigint` + s
 DELETE FROM {table} c USING old WHERE c.id = old.id AND ` + past + `
 RETURNING ` + notDurable
 
-// SweepRepeats implements commit.Store.
+// SweepRepeats forgets check-ins, changes of loans and changes of requests that are a day old: at
+// most limit of each. It returns how many.
 func (s *CommitStore) SweepRepeats(ctx context.Context, limit int) (swept int, err error) {
 	for _, table := range repeatTables {
 		n, err := s.db.exec(ctx, s.db.conns.Ordinary, "sweeping a "+table, nameTable(sweepRepeatsSQL, table), limit)
@@ -69,9 +70,10 @@ SELECT r.instance_id, array_remove(array_agg(DISTINCT r.item_id), NULL), t.enabl
        WHEN 'Open - Awaiting pickup' THEN 'holdShelfExpirationDate' ELSE 'requestExpirationDate' END))
  LIMIT $1::bigint`
 
-// ExpireRequests implements commit.QueueStore. Queues that fail, or in which nothing is closed, keep
+// ExpireRequests implements commit.Store. Queues that fail, or in which nothing is closed, keep
 // no others waiting: it passes over them and goes on with the next ones until ctx is done.
 func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (closed int, failed error) {
+	defer func() { s.obs.RequestsExpired(closed) }()
 	stuck := []uuid.UUID{}
 	for {
 		queues, err := readRows(ctx, s.db, "finding expired requests", expiredQueuesSQL, []any{limit, formatIDs(stuck)}, pgx.RowToStructByPos[commit.ExpiredQueue])
@@ -96,18 +98,20 @@ func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (closed int
 
 // expireQueue uses the connections of slow queries, so that it delays no check-out.
 func (s *CommitStore) expireQueue(ctx context.Context, e commit.ExpiredQueue) (closed int, err error) {
-	err = s.db.runTx(ctx, s.db.conns.Ordinary, shortTx, "closing expired requests", func(tx pgx.Tx) error {
-		seen, err := readQueue(ctx, tx, uuid.Nil, uuid.Nil, rowLocks{
+	o := operation[commit.SeenQueue, struct{}]{
+		reads: changesQueue, writes: changesQueue, decide: e.Decide,
+		read: readQueue(uuid.Nil, uuid.Nil, rowLocks{
 			instanceID: e.InstanceID, itemIDs: e.ItemIDs, queue: true, titleLevel: e.TitleLevel || len(e.ItemIDs) == 0, titleSetting: true,
-		})
-		if err != nil {
-			return err
-		}
-		var changed commit.ChangedQueue
-		if changed, closed, err = e.Decide(ctx, seen); err != nil {
-			return err
-		}
-		return writeQueue(ctx, tx, &batch{}, changed)
+		}),
+		write: func(ctx context.Context, b *batch, change commit.Change, _ *struct{}) {
+			b.updateItems(change.Items)
+			b.updateRequests(ctx, change.Requests)
+		},
+	}
+	err = s.db.runTx(ctx, s.db.conns.Ordinary, shortTx, "closing expired requests", func(tx pgx.Tx) error {
+		change, _, err := o.runIn(ctx, tx)
+		closed = change.Closed
+		return err
 	})
 	if err != nil {
 		return 0, err

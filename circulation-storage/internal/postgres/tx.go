@@ -42,36 +42,6 @@ func (db *DB) inTx(ctx context.Context, op string, fn func(pgx.Tx) error) error 
 	return db.runTx(ctx, db.conns.Urgent, urgentTx, op, fn)
 }
 
-// decision is the request of a commit, which judges what the transaction read.
-type decision[S, D any] interface {
-	Decide(ctx context.Context, seen S) (D, error)
-}
-
-// runDecision reads with the rows locked, lets c decide, and writes, in one transaction of inTx.
-func runDecision[C decision[S, D], S, D, R any](
-	ctx context.Context, db *DB, op string, c C,
-	read func(context.Context, pgx.Tx, C) (S, error), write func(context.Context, pgx.Tx, C, D) (R, error),
-) (R, error) {
-	var result R
-	err := db.inTx(ctx, op, func(tx pgx.Tx) error {
-		seen, err := read(ctx, tx, c)
-		if err != nil {
-			return err
-		}
-		decided, err := c.Decide(ctx, seen)
-		if err != nil {
-			return err
-		}
-		result, err = write(ctx, tx, c, decided)
-		return err
-	})
-	if err != nil { // also one that came after the writes
-		var none R
-		return none, err
-	}
-	return result, nil
-}
-
 func (db *DB) runTx(ctx context.Context, pool *pgxpool.Pool, b database.Bounds, op string, fn func(pgx.Tx) error) error {
 	return toFault(op, db.conns.Repeat(ctx, commitAttempts, op, func() error { return db.conns.InTx(ctx, pool, b, fn) }))
 }

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/devpostgres/testserver"
@@ -107,3 +110,18 @@ func List(ctx context.Context, store records.Store, t records.Type, p records.Pa
 	err := store.List(ctx, t, p, &l)
 	return l, err
 }
+
+// Uncounted is a commit.Observer that ignores all.
+type Uncounted struct{}
+
+// Ended implements commit.Observer.
+func (Uncounted) Ended(commit.Kind, commit.Outcome, time.Duration) {}
+
+// LentUnfenced implements commit.Observer.
+func (Uncounted) LentUnfenced() {}
+
+// LockReleased implements commit.Observer.
+func (Uncounted) LockReleased(context.Context, uuid.UUID) {}
+
+// RequestsExpired implements commit.Observer.
+func (Uncounted) RequestsExpired(int) {}

@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/database"
+	"checkoutlock/schemas"
+)
+
+// CommitStore implements commit.Store. A commit takes four round trips: begin,
+// read and lock, write, commit.
+type CommitStore struct {
+	db    *DB
+	obs   commit.Observer
+	facts *groups[schemas.CheckOutSubjects, factsRow]
+}
+
+var _ commit.Store = (*CommitStore)(nil)
+
+// NewCommitStore returns the commits of all tenants in db. obs receives their ends.
+func NewCommitStore(db *DB, obs commit.Observer) *CommitStore {
+	facts := &groups[schemas.CheckOutSubjects, factsRow]{Pool: db.conns.Ordinary, Send: sendFacts, LeaveEarly: true}
+	return &CommitStore{db: db, obs: obs, facts: facts}
+}
+
+// operation is one commit, that reads an S and answers an R. Each part runs again with the transaction.
+type operation[S, R any] struct {
+	kind   commit.Kind
+	op     string // what is being done, for errors
+	reads  string // what is read, for errors
+	writes string // what is written, for errors
+
+	// read adds the statements that lock and read. It returns what makes an S of their rows.
+	read   func(b *batch) func() (S, error)
+	decide func(ctx context.Context, seen S) (commit.Change, error)
+	// write adds the statements that write the change, none for a repeat. It fills the answer, or lets
+	// them do it.
+	write func(ctx context.Context, b *batch, change commit.Change, answer *R)
+	// violation explains a constraint that a write violates, nil for one that means nothing to the
+	// caller. It may be nil.
+	violation func(constraint string) error
+	// ended is called after the commit. It may be nil.
+	ended func(change commit.Change, answer R)
+}
+
+// run commits o in one transaction of inTx, and reports its end.
+func run[S, R any](ctx context.Context, s *CommitStore, o operation[S, R]) (R, error) {
+	start := time.Now()
+	var change commit.Change
+	var answer R
+	err := s.db.inTx(ctx, o.op, func(tx pgx.Tx) (err error) {
+		change, answer, err = o.runIn(ctx, tx)
+		return err
+	})
+	s.obs.Ended(o.kind, commit.EndOf(o.kind, change, err), time.Since(start))
+	if err != nil { // also one that came after the writes
+		var none R
+		return none, err
+	}
+	if o.ended != nil {
+		o.ended(change, answer)
+	}
+	return answer, nil
+}
+
+// runIn locks and reads, decides and writes.
+func (o operation[S, R]) runIn(ctx context.Context, tx pgx.Tx) (change commit.Change, answer R, err error) {
+	var reads, writes batch
+	see := o.read(&reads)
+	if err := reads.send(ctx, tx); err != nil {
+		return change, answer, fmt.Errorf("reading %s: %w", o.reads, err)
+	}
+	seen, err := see()
+	if err != nil {
+		return change, answer, err
+	}
+	if change, err = o.decide(ctx, seen); err != nil {
+		return change, answer, err
+	}
+	o.write(ctx, &writes, change, &answer)
+	if len(writes.statements) == 0 {
+		return change, answer, writes.err
+	}
+	return change, answer, o.explain(writes.send(ctx, tx))
+}
+
+// explain returns why the writes failed, nil if they did not. Others changed the queue, or violation
+// explains the constraint.
+func (o operation[S, R]) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if taken := explainTakenPosition(err); taken != nil {
+		return taken
+	}
+	if _, constraint := database.SQLState(err); constraint != "" && o.violation != nil {
+		if refused := o.violation(constraint); refused != nil {
+			return refused
+		}
+	}
+	return fmt.Errorf("writing %s: %w", o.writes, explainDangling(err))
+}
