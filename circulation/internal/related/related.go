@@ -93,19 +93,10 @@ func Fetch(ctx context.Context, records Records, want Wanted) (*Found, error) {
 
 func (f *Found) fetchMany(ctx context.Context, r Records, want Wanted) error {
 	g, ctx := library.NewCalls(ctx)
-	g.Go(func() (err error) {
-		f.Users, err = fetchByID(ctx, r.Users, want.Users, func(u library.User) string { return u.ID })
-		return err
-	})
-	g.Go(func() (err error) {
-		f.Items, err = fetchByID(ctx, r.Items, want.Items, func(i library.Item) string { return i.ID })
-		return err
-	})
+	startFetchByID(ctx, g, &f.Users, r.Users, want.Users, func(u library.User) string { return u.ID })
+	startFetchByID(ctx, g, &f.Items, r.Items, want.Items, func(i library.Item) string { return i.ID })
 	if want.OpenLoans {
-		g.Go(func() (err error) {
-			f.OpenLoans, err = fetchByID(ctx, r.OpenLoans, want.Items, func(l library.OpenLoan) string { return l.ItemID })
-			return err
-		})
+		startFetchByID(ctx, g, &f.OpenLoans, r.OpenLoans, want.Items, func(l library.OpenLoan) string { return l.ItemID })
 	}
 	return g.Wait()
 }
@@ -118,10 +109,7 @@ func (f *Found) fetchReferences(ctx context.Context, r Records, want Wanted, ite
 	}
 	titles := IDs(slices.Collect(maps.Values(f.holdings)), func(h library.Holdings) string { return h.InstanceID })
 	g, ctx := library.NewCalls(ctx)
-	g.Go(func() (err error) {
-		f.instances, err = fetchByID(ctx, r.Instances, titles, func(i library.Instance) string { return i.ID })
-		return err
-	})
+	startFetchByID(ctx, g, &f.instances, r.Instances, titles, func(i library.Instance) string { return i.ID })
 	startFetch(ctx, g, &f.locations, r.Location, IDs(items, func(i library.Item) string { return i.EffectiveLocationID }))
 	startFetch(ctx, g, &f.materials, r.MaterialType, IDs(items, func(i library.Item) string { return i.MaterialTypeID }))
 	startFetch(ctx, g, &f.ServicePoints, r.ServicePoint, dropRepeats(points))
@@ -157,6 +145,14 @@ func dropRepeats(ids []string) []string {
 func startFetch[T any](ctx context.Context, g *library.Calls, into *map[string]T, fetch func(context.Context, string) (T, error), ids []string) {
 	g.Go(func() (err error) {
 		*into, err = fetchEach(ctx, fetch, ids)
+		return err
+	})
+}
+
+// startFetchByID starts to fetch records in bulk.
+func startFetchByID[T any](ctx context.Context, g *library.Calls, into *map[string]T, fetch func(context.Context, []string) ([]T, error), ids []string, idOf func(T) string) {
+	g.Go(func() (err error) {
+		*into, err = fetchByID(ctx, fetch, ids, idOf)
 		return err
 	})
 }
