@@ -41,7 +41,10 @@ func TestLoad_ReportsAllBadSettingsAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("bad settings were accepted")
 	}
-	for _, want := range []string{`PORT is "http", allowed: a whole number`, "REQUEST_TIMEOUT is 1s, allowed: 10s to 5m0s", "DRAIN_DELAY is -1s", `LOG_LEVEL is "loud", allowed: debug`} {
+	for _, want := range []string{
+		`PORT is "http", allowed: a whole number`, "REQUEST_TIMEOUT is 1s, allowed: 10s to 5m0s", "DRAIN_DELAY is -1s",
+		`LOG_LEVEL is "loud", allowed: debug`,
+	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in:\n%v", want, err)
 		}
@@ -75,7 +78,9 @@ func TestLog_AddsCallAndTenant(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{"request_id": "r-1", "tenant": "diku", "service": "circulation", "patron": "****ab44", "msg": "lent"} {
+	for key, want := range map[string]string{
+		"request_id": "r-1", "tenant": "diku", "service": "circulation", "patron": "****ab44", "msg": "lent",
+	} {
 		if line[key] != want {
 			t.Errorf("%s is %v, want %s", key, line[key], want)
 		}
@@ -115,10 +120,10 @@ func TestSplitAddr(t *testing.T) {
 		addr, host string
 		port       int
 	}{
-		{"127.0.0.1:9000", "127.0.0.1", 9000},
-		{"[::1]:0", "::1", 0},
-		{":9000", "0.0.0.0", 9000},
-		{"localhost:65535", "localhost", 65535},
+		{addr: "127.0.0.1:9000", host: "127.0.0.1", port: 9000},
+		{addr: "[::1]:0", host: "::1", port: 0},
+		{addr: ":9000", host: "0.0.0.0", port: 9000},
+		{addr: "localhost:65535", host: "localhost", port: 65535},
 		{addr: "127.0.0.1"},
 		{addr: "9000"},
 		{addr: "x:http"},

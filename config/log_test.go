@@ -38,17 +38,25 @@ func TestLog_MasksIDsInTexts(t *testing.T) {
 		attr slog.Attr
 		want string
 	}{
-		"an error":                  {slog.Any("err", cause), "GET /automated-patron-blocks/" + maskedID + ": refused"},
-		"a wrapped error":           {slog.Any("err", fmt.Errorf("reading: %w", cause)), "reading: GET /automated-patron-blocks/" + maskedID + ": refused"},
-		"a text":                    {slog.String("why", "the patron "+patronID), "the patron " + maskedID},
-		"an id that is whole":       {slog.String("user", patronID), maskedID},
-		"an id in capitals":         {slog.String("why", strings.ToUpper(patronID)), "****DE11"},
-		"two ids":                   {slog.String("why", patronID+"/"+patronID), maskedID + "/" + maskedID},
-		"an id that is cut off":     {slog.String("why", strings.Repeat("x", 970)+" "+patronID), strings.Repeat("x", 970) + " … (1007 characters)"},
-		"a list":                    {slog.Any("ids", []string{patronID}), `["` + maskedID + `"]`},
-		"a query string":            {slog.String("err", "GET /users?query=barcode%3D%3D%2221234%22&limit=1 failed"), "GET /users?… failed"},
-		"a question":                {slog.String("why", "Is it there? No"), "Is it there? No"},
-		"a name":                    {slog.String("why", "Loan policy 4 could not be found"), "Loan policy 4 could not be found"},
+		"an error": {slog.Any("err", cause), "GET /automated-patron-blocks/" + maskedID + ": refused"},
+		"a wrapped error": {
+			slog.Any("err", fmt.Errorf("reading: %w", cause)), "reading: GET /automated-patron-blocks/" + maskedID + ": refused",
+		},
+		"a text":              {slog.String("why", "the patron "+patronID), "the patron " + maskedID},
+		"an id that is whole": {slog.String("user", patronID), maskedID},
+		"an id in capitals":   {slog.String("why", strings.ToUpper(patronID)), "****DE11"},
+		"two ids":             {slog.String("why", patronID+"/"+patronID), maskedID + "/" + maskedID},
+		"an id that is cut off": {
+			slog.String("why", strings.Repeat("x", 970)+" "+patronID), strings.Repeat("x", 970) + " … (1007 characters)",
+		},
+		"a list": {slog.Any("ids", []string{patronID}), `["` + maskedID + `"]`},
+		"a query string": {
+			slog.String("err", "GET /users?query=barcode%3D%3D%2221234%22&limit=1 failed"), "GET /users?… failed",
+		},
+		"a question": {slog.String("why", "Is it there? No"), "Is it there? No"},
+		"a name": {
+			slog.String("why", "Loan policy 4 could not be found"), "Loan policy 4 could not be found",
+		},
 		"the id of a loan":          {slog.String("loan_id", patronID), patronID},
 		"the id of a loan policy":   {slog.String("policy_id", patronID), patronID},
 		"the id of a lock":          {slog.String("lock_id", patronID), patronID},
@@ -128,7 +136,8 @@ func TestLog_KeepsStacksLongEnough(t *testing.T) {
 func TestLog_KeepsOtherValues(t *testing.T) {
 	t.Parallel()
 	text, line := logLine(t, func(l *slog.Logger) { l.Warn("m", "n", 7, "on", true, "none", nil, "list", []int{1, 2}) })
-	if line["level"] != "WARN" || line["n"] != 7.0 || line["on"] != true || line["none"] != nil || !strings.Contains(text, `"list":[1,2]`) {
+	if line["level"] != "WARN" || line["n"] != 7.0 || line["on"] != true || line["none"] != nil ||
+		!strings.Contains(text, `"list":[1,2]`) {
 		t.Errorf("logged %s", text)
 	}
 }
@@ -136,7 +145,8 @@ func TestLog_KeepsOtherValues(t *testing.T) {
 func BenchmarkLog(b *testing.B) {
 	log := config.Log{Level: "info"}.New(io.Discard, "circulation")
 	for b.Loop() {
-		log.LogAttrs(context.Background(), slog.LevelInfo, "check-out", slog.String("outcome", "lent"), slog.String("patron", maskedID),
+		log.LogAttrs(context.Background(), slog.LevelInfo, "check-out", slog.String("outcome", "lent"),
+			slog.String("patron", maskedID),
 			slog.String("item", "21234567890123"), slog.Float64("took_ms", 3.7))
 	}
 }

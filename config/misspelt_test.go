@@ -32,8 +32,10 @@ func TestMisspelt(t *testing.T) {
 			[]string{"CHECKOUTLOCKFEATUREENABLED=true"},
 			[]config.Misspelling{{"CHECKOUTLOCKFEATUREENABLED", "CHECKOUT_LOCK_FEATURE_ENABLED"}},
 		},
-		"another letter": {[]string{"DATABASE_URI=postgres://u:s3cret@h/x"}, []config.Misspelling{{"DATABASE_URI", "DATABASE_URL"}}},
-		"two letters":    {[]string{"DATABAS_URI=x"}, []config.Misspelling{{"DATABAS_URI", "DATABASE_URL"}}},
+		"another letter": {
+			[]string{"DATABASE_URI=postgres://u:s3cret@h/x"}, []config.Misspelling{{"DATABASE_URI", "DATABASE_URL"}},
+		},
+		"two letters": {[]string{"DATABAS_URI=x"}, []config.Misspelling{{"DATABAS_URI", "DATABASE_URL"}}},
 		"a field's name that two structs share": {
 			[]string{"HTTPADDR=x", "MUTEXADDR=x"},
 			[]config.Misspelling{{"HTTPADDR", "HTTP_ADDR"}, {"MUTEXADDR", "MUTEX_ADDR"}},
@@ -44,11 +46,16 @@ func TestMisspelt(t *testing.T) {
 			[]string{"REQUEST_TIMOUT=1s", "LOG_LEVL=info"},
 			[]config.Misspelling{{"LOG_LEVL", "LOG_LEVEL"}, {"REQUEST_TIMOUT", "REQUEST_TIMEOUT"}},
 		},
-		"the settings themselves": {[]string{"LOCK_TTL_MS=5", "DATABASE_URL=x", "PORT=1", "TENANTS=a", "TZ=UTC", "LOG_LEVEL=info"}, nil},
+		"the settings themselves": {
+			[]string{"LOCK_TTL_MS=5", "DATABASE_URL=x", "PORT=1", "TENANTS=a", "TZ=UTC", "LOG_LEVEL=info"}, nil,
+		},
 		"variables of other programs": {[]string{
-			"PATH=x", "HOME=x", "HOST=x", "HOSTNAME=x", "PWD=x", "TERM=x", "TMP=x", "CI=x", "USER=x", "LANG=x", "SHLVL=1", "PS1=x", "PGPORT=1", "PGHOST=x",
-			"KUBERNETES_PORT=x", "KUBERNETES_SERVICE_PORT=1", "STORAGE_PORT=1", "CIRCULATION_PORT=1", "STORAGE_URL=x", "MIGRATE_DATABASE_URL=x", "TENANT=diku",
-			"LOCK_SWEEP_INTERVAL=1m", "HTTP_PROXY=x", "LOGNAME=x", "INVOCATION_ID=x", "JOURNAL_STREAM=x", "GOFLAGS=x", "DATABASE_MAX_CONNS=3",
+			"PATH=x", "HOME=x", "HOST=x", "HOSTNAME=x", "PWD=x", "TERM=x", "TMP=x", "CI=x", "USER=x", "LANG=x", "SHLVL=1",
+			"PS1=x", "PGPORT=1", "PGHOST=x",
+			"KUBERNETES_PORT=x", "KUBERNETES_SERVICE_PORT=1", "STORAGE_PORT=1", "CIRCULATION_PORT=1", "STORAGE_URL=x",
+			"MIGRATE_DATABASE_URL=x", "TENANT=diku",
+			"LOCK_SWEEP_INTERVAL=1m", "HTTP_PROXY=x", "LOGNAME=x", "INVOCATION_ID=x", "JOURNAL_STREAM=x", "GOFLAGS=x",
+			"DATABASE_MAX_CONNS=3",
 			"DATABASE_DSN=x", "TENANCY=x",
 		}, nil},
 	} {

@@ -13,8 +13,10 @@ import (
 	"checkoutlock/database"
 )
 
-const settingsSQL = `SELECT concat_ws(' ', current_setting('transaction_isolation'), current_setting('statement_timeout'),
-	current_setting('lock_timeout'), current_setting('idle_in_transaction_session_timeout'), current_setting('plan_cache_mode'),
+const settingsSQL = `SELECT concat_ws(' ', current_setting('transaction_isolation'),
+	current_setting('statement_timeout'),
+	current_setting('lock_timeout'), current_setting('idle_in_transaction_session_timeout'),
+	current_setting('plan_cache_mode'),
 	current_setting('enable_seqscan'), current_setting('enable_bitmapscan'), current_setting('synchronous_commit'))`
 
 func TestBounds_HoldInTheirTransactionAlone(t *testing.T) {
@@ -95,7 +97,8 @@ func TestDB_CheckServerReadsTheStatesOfSchemas(t *testing.T) {
 	name := "states_" + strings.ToLower(rand.Text())
 	current, empty := name+"_current", name+"_empty"
 	for _, statement := range []string{
-		`CREATE SCHEMA ` + current, `CREATE TABLE ` + current + `.schema_migrations AS SELECT 7::bigint AS version, true AS dirty`,
+		`CREATE SCHEMA ` + current, `CREATE TABLE ` + current +
+			`.schema_migrations AS SELECT 7::bigint AS version, true AS dirty`,
 		`CREATE SCHEMA ` + empty, `CREATE TABLE ` + empty + `.schema_migrations (version bigint, dirty boolean)`,
 	} {
 		if _, err := db.Urgent.Exec(t.Context(), statement); err != nil {
@@ -115,7 +118,10 @@ func TestDB_CheckServerReadsTheStatesOfSchemas(t *testing.T) {
 		want    string
 	}{
 		{name: "all have a table of versions", schemas: []string{empty, current}, want: "[{true 0 false} {true 7 true}]"},
-		{name: "one has none", schemas: []string{"nowhere", current, empty}, want: "[{false 0 false} {true 7 true} {true 0 false}]"},
+		{
+			name: "one has none", schemas: []string{"nowhere", current, empty},
+			want: "[{false 0 false} {true 7 true} {true 0 false}]",
+		},
 		{name: "none is asked for", want: "[]"},
 	} {
 		states, err := db.CheckServer(t.Context(), tt.schemas...)

@@ -29,7 +29,9 @@ func TestParseVersion(t *testing.T) {
 			t.Errorf("%q: got %q, %d, %d, %v, want %v", out, version, major, minor, err, want)
 		}
 	}
-	for _, out := range []string{"", "15.18", "postgres (PostgreSQL)", "postgres (PostgreSQL) ", "postgres (PostgreSQL) devel", "bash: 15"} {
+	for _, out := range []string{
+		"", "15.18", "postgres (PostgreSQL)", "postgres (PostgreSQL) ", "postgres (PostgreSQL) devel", "bash: 15",
+	} {
 		if version, _, _, err := parseVersion(out); err == nil {
 			t.Errorf("%q: got %q, want an error", out, version)
 		}
@@ -77,18 +79,41 @@ func TestFinder_Order(t *testing.T) {
 		want      string // folder
 		wantErr   string
 	}{
-		"given folder before all":              {installed: map[string]string{given: "14.1", path: "18.1", "usr/17/bin": "17.2"}, given: given, want: given},
-		"PATH before the usual folders":        {installed: map[string]string{path: "15.1", "usr/17/bin": "17.2"}, want: path},
-		"newest of the usual folders":          {installed: map[string]string{"usr/9.6/bin": "9.6", "usr/17/bin": "17.2", "usr/16/bin": "16.9"}, want: "usr/17/bin"},
-		"newest by number, not by letters":     {installed: map[string]string{"usr/a/bin": "17.10", "usr/b/bin": "17.9"}, want: "usr/a/bin"},
-		"too old in PATH":                      {installed: map[string]string{path: "13.9", "usr/14/bin": "14.2"}, want: "usr/14/bin"},
-		"installed before downloaded":          {installed: map[string]string{"usr/14/bin": "14.2", cached: "15.18"}, want: "usr/14/bin"},
-		"downloaded before":                    {installed: map[string]string{cached: "15.18"}, want: cached},
-		"the version of the data":              {installed: map[string]string{path: "15.1", "usr/17/bin": "17.2", "usr/16/bin": "16.9"}, major: 16, want: "usr/16/bin"},
-		"data of a version not here":           {installed: map[string]string{path: "15.1"}, major: 16, wantErr: "is PostgreSQL 15.1, which does not read data of 16"},
-		"given folder of another version":      {installed: map[string]string{given: "15.1", "usr/16/bin": "16.1"}, given: given, major: 16, wantErr: "given folder"},
-		"given folder without programs":        {installed: map[string]string{path: "15.1"}, given: given, wantErr: filepath.Join(given, "postgres") + " is missing"},
-		"given folder too old":                 {installed: map[string]string{given: "13.9", path: "15.1"}, given: given, wantErr: "older than 14"},
+		"given folder before all": {
+			installed: map[string]string{given: "14.1", path: "18.1", "usr/17/bin": "17.2"}, given: given, want: given,
+		},
+		"PATH before the usual folders": {
+			installed: map[string]string{path: "15.1", "usr/17/bin": "17.2"}, want: path,
+		},
+		"newest of the usual folders": {
+			installed: map[string]string{"usr/9.6/bin": "9.6", "usr/17/bin": "17.2", "usr/16/bin": "16.9"}, want: "usr/17/bin",
+		},
+		"newest by number, not by letters": {
+			installed: map[string]string{"usr/a/bin": "17.10", "usr/b/bin": "17.9"}, want: "usr/a/bin",
+		},
+		"too old in PATH": {
+			installed: map[string]string{path: "13.9", "usr/14/bin": "14.2"}, want: "usr/14/bin",
+		},
+		"installed before downloaded": {
+			installed: map[string]string{"usr/14/bin": "14.2", cached: "15.18"}, want: "usr/14/bin",
+		},
+		"downloaded before": {installed: map[string]string{cached: "15.18"}, want: cached},
+		"the version of the data": {
+			installed: map[string]string{path: "15.1", "usr/17/bin": "17.2", "usr/16/bin": "16.9"}, major: 16,
+			want: "usr/16/bin",
+		},
+		"data of a version not here": {
+			installed: map[string]string{path: "15.1"}, major: 16, wantErr: "is PostgreSQL 15.1, which does not read data of 16",
+		},
+		"given folder of another version": {
+			installed: map[string]string{given: "15.1", "usr/16/bin": "16.1"}, given: given, major: 16, wantErr: "given folder",
+		},
+		"given folder without programs": {
+			installed: map[string]string{path: "15.1"}, given: given, wantErr: filepath.Join(given, "postgres") + " is missing",
+		},
+		"given folder too old": {
+			installed: map[string]string{given: "13.9", path: "15.1"}, given: given, wantErr: "older than 14",
+		},
 		"no binaries, and advice for the user": {wantErr: "DATABASE_URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +163,8 @@ func TestFinder_SkipsAServerWithoutInitdb(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	f := newFakeFinder(t, base)
-	half, whole := writePrograms(t, filepath.Join(base, "half"), "17.1"), writePrograms(t, filepath.Join(base, "usr/15/bin"), "15.1")
+	half, whole := writePrograms(t, filepath.Join(base, "half"), "17.1"), writePrograms(t,
+		filepath.Join(base, "usr/15/bin"), "15.1")
 	if err := os.Remove(filepath.Join(half, "initdb")); err != nil {
 		t.Fatal(err)
 	}
@@ -163,13 +189,25 @@ func TestFinder_InstallsThePackage(t *testing.T) {
 		wantErr   string
 		wantCalls []string
 	}{
-		"as root on Debian":               {goos: "linux", root: true, debian: true, installs: true, wantCalls: []string{"update", "install -y --no-install-recommends postgresql"}},
-		"programs in place despite error": {goos: "linux", root: true, debian: true, installs: true, fails: true, wantCalls: []string{"update", "install -y --no-install-recommends postgresql"}},
-		"fails":                           {goos: "linux", root: true, debian: true, fails: true, wantErr: "no such mirror", wantCalls: []string{"update", "install -y --no-install-recommends postgresql"}},
-		"the version of the data":         {goos: "linux", root: true, debian: true, installs: true, major: 15, wantCalls: []string{"update", "install -y --no-install-recommends postgresql-15"}},
-		"not root":                        {goos: "linux", debian: true, installs: true, wantErr: "as root: apt-get install postgresql"},
-		"not Debian":                      {goos: "linux", root: true, installs: true, wantErr: "install the package postgresql of this system"},
-		"on a Mac":                        {goos: "darwin", root: true, debian: true, installs: true, wantErr: "brew install postgresql@17"},
+		"as root on Debian": {
+			goos: "linux", root: true, debian: true, installs: true,
+			wantCalls: []string{"update", "install -y --no-install-recommends postgresql"},
+		},
+		"programs in place despite error": {
+			goos: "linux", root: true, debian: true, installs: true, fails: true,
+			wantCalls: []string{"update", "install -y --no-install-recommends postgresql"},
+		},
+		"fails": {
+			goos: "linux", root: true, debian: true, fails: true, wantErr: "no such mirror",
+			wantCalls: []string{"update", "install -y --no-install-recommends postgresql"},
+		},
+		"the version of the data": {
+			goos: "linux", root: true, debian: true, installs: true, major: 15,
+			wantCalls: []string{"update", "install -y --no-install-recommends postgresql-15"},
+		},
+		"not root":   {goos: "linux", debian: true, installs: true, wantErr: "as root: apt-get install postgresql"},
+		"not Debian": {goos: "linux", root: true, installs: true, wantErr: "install the package postgresql of this system"},
+		"on a Mac":   {goos: "darwin", root: true, debian: true, installs: true, wantErr: "brew install postgresql@17"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

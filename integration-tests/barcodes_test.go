@@ -40,7 +40,8 @@ func TestBarcodes_OfAllCharacters(t *testing.T) {
 		t.Run("do not find "+name, func(t *testing.T) {
 			t.Parallel()
 			got := joinMessages(readRefusals(t, p.lendBook(t, 0, "x"+odd, "x"+odd), http.StatusUnprocessableEntity))
-			want := "Could not find user with matching barcode [USER_BARCODE_NOT_FOUND]\nNo item with barcode x" + odd + " could be found [ITEM_BARCODE_NOT_FOUND]"
+			want := "Could not find user with matching barcode [USER_BARCODE_NOT_FOUND]\nNo item with barcode x" + odd +
+				" could be found [ITEM_BARCODE_NOT_FOUND]"
 			if got != want {
 				t.Errorf("got\n%q\nwant\n%q", got, want)
 			}
@@ -54,7 +55,9 @@ func TestBarcodes_MatchLiterally(t *testing.T) {
 	const patron = `o'brien "*" \?^`
 	p.addUser(t, record{"barcode": patron})
 	p.addUser(t, record{"barcode": `o'brien "xx" \y^`}) // the wildcards would match it
-	for _, barcode := range []string{"a b  c", `say "hi"`, `back\slash`, "st*r", "w?at", "^anchor^", "ÄÖÜ/é", "1=1; --", "%41+&x=y#z"} {
+	for _, barcode := range []string{
+		"a b  c", `say "hi"`, `back\slash`, "st*r", "w?at", "^anchor^", "ÄÖÜ/é", "1=1; --", "%41+&x=y#z",
+	} {
 		p.addItem(t, record{"barcode": barcode})
 		loan := readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
 		checkParts(t, barcode, loan, record{"item.barcode": barcode, "borrower.barcode": patron})

@@ -16,7 +16,9 @@ import (
 func BenchmarkCheckOut(b *testing.B) {
 	for _, enabled := range []bool{false, true} {
 		b.Run(fmt.Sprintf("lock=%t", enabled), func(b *testing.B) {
-			p := startPair(b, stack.Options{CirculationEnv: enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled))}, 9999)
+			p := startPair(b, stack.Options{
+				CirculationEnv: enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled)),
+			}, 9999)
 			_, patron := p.addPatron(b)
 			for b.Loop() {
 				b.StopTimer()

@@ -30,15 +30,19 @@ func TestCheckIn_ClosesTheLoan(t *testing.T) {
 
 	in := readObject(t, p.checkInItem(t, barcode, p.ServicePointID), http.StatusOK)
 	checkParts(t, "answer", in, record{
-		"loan.id": lent["id"], "loan.status.name": "Closed", "loan.action": "checkedin", "loan.checkinServicePointId": p.ServicePointID,
-		"loan.borrower.barcode": patron, "loan.item.title": "Interesting Times", "item.id": itemID, "item.barcode": barcode,
+		"loan.id": lent["id"], "loan.status.name": "Closed", "loan.action": "checkedin",
+		"loan.checkinServicePointId": p.ServicePointID,
+		"loan.borrower.barcode":      patron, "loan.item.title": "Interesting Times", "item.id": itemID,
+		"item.barcode":     barcode,
 		"item.status.name": "Available", "item.location.name": "Main", "inHouseUse": false,
 	})
 	checkParts(t, "answer", in, record{"loan.returnDate": "2026-10-01T09:30:00.000Z"})
 	checkParts(t, "item", p.readRecord(t, "/item-storage/items/"+itemID), record{
 		"status.name": "Available", "lastCheckIn.servicePointId": p.ServicePointID,
 	})
-	checkParts(t, "loan", p.readRecord(t, fmt.Sprintf("/loan-storage/loans/%v", lent["id"])), record{"status.name": "Closed", "itemStatus": "Available"})
+	checkParts(t, "loan", p.readRecord(t, fmt.Sprintf("/loan-storage/loans/%v", lent["id"])), record{
+		"status.name": "Closed", "itemStatus": "Available",
+	})
 	if n := p.countOpenLoans(t, userID); n != 0 {
 		t.Errorf("the patron has %d loans, want 0", n)
 	}
@@ -54,7 +58,8 @@ func TestCheckIn_AtAnotherServicePoint(t *testing.T) {
 	readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
 	in := readObject(t, p.checkInItem(t, barcode, branch), http.StatusOK)
 	checkParts(t, "answer", in, record{
-		"loan.status.name": "Closed", "item.status.name": "In transit", "item.inTransitDestinationServicePointId": p.ServicePointID,
+		"loan.status.name": "Closed", "item.status.name": "In transit",
+		"item.inTransitDestinationServicePointId":    p.ServicePointID,
 		"item.inTransitDestinationServicePoint.name": "Desk", "inHouseUse": false,
 	})
 	checkParts(t, "item", p.readRecord(t, "/item-storage/items/"+id), record{
@@ -88,12 +93,16 @@ func TestCheckIn_OfAClaimedReturn(t *testing.T) {
 	lent := readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
 	p.setItemStatus(t, id, "Claimed returned")
 	list := readRefusals(t, p.checkInItem(t, barcode, p.ServicePointID), http.StatusUnprocessableEntity)
-	if got, want := joinMessages(list), "Item is claimed returned, a resolution is required to check in [ITEM_CLAIMED_RETURNED]"; got != want {
+	if got, want := joinMessages(list), "Item is claimed returned, a resolution is required to check in "+
+		"[ITEM_CLAIMED_RETURNED]"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	in := readObject(t, p.checkInItem(t, barcode, p.ServicePointID, record{"claimedReturnedResolution": "Found by library"}), http.StatusOK)
+	in := readObject(t, p.checkInItem(t, barcode, p.ServicePointID, record{
+		"claimedReturnedResolution": "Found by library",
+	}), http.StatusOK)
 	checkParts(t, "answer", in, record{
-		"loan.id": lent["id"], "loan.status.name": "Closed", "loan.action": "checkedInFoundByLibrary", "item.status.name": "Available",
+		"loan.id": lent["id"], "loan.status.name": "Closed", "loan.action": "checkedInFoundByLibrary",
+		"item.status.name": "Available",
 	})
 }
 
@@ -111,18 +120,29 @@ func TestCheckIn_RefusesAsFOLIO(t *testing.T) {
 		body record
 		want string
 	}{
-		"no barcode":         {record{"itemBarcode": nil}, noItem},
-		"no service point":   {record{"servicePointId": nil}, noDesk},
-		"no date":            {record{"checkInDate": nil}, noDate},
-		"all missing":        {record{"itemBarcode": nil, "servicePointId": nil, "checkInDate": nil}, noItem + "\n" + noDesk + "\n" + noDate},
-		"unknown item":       {record{"itemBarcode": "nothing"}, "No item with barcode nothing exists [ITEM_BARCODE_NOT_FOUND]"},
-		"a work, not a copy": {record{"itemBarcode": work}, "A Book of Many Copies (book) (Barcode: " + work + ") has the item status Intellectual item and cannot be checked in [ITEM_STATUS]"},
-		"unknown resolution": {record{"claimedReturnedResolution": "Under the sofa"}, "Unrecognized value provided for property [INVALID]"},
-		"an invalid date":    {record{"checkInDate": "2026-02-30"}, ""},
+		"no barcode":       {record{"itemBarcode": nil}, noItem},
+		"no service point": {record{"servicePointId": nil}, noDesk},
+		"no date":          {record{"checkInDate": nil}, noDate},
+		"all missing": {
+			record{"itemBarcode": nil, "servicePointId": nil, "checkInDate": nil}, noItem + "\n" + noDesk + "\n" + noDate,
+		},
+		"unknown item": {
+			record{"itemBarcode": "nothing"}, "No item with barcode nothing exists [ITEM_BARCODE_NOT_FOUND]",
+		},
+		"a work, not a copy": {
+			record{"itemBarcode": work},
+			"A Book of Many Copies (book) (Barcode: " + work +
+				") has the item status Intellectual item and cannot be checked in [ITEM_STATUS]",
+		},
+		"unknown resolution": {
+			record{"claimedReturnedResolution": "Under the sofa"}, "Unrecognized value provided for property [INVALID]",
+		},
+		"an invalid date": {record{"checkInDate": "2026-02-30"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := joinMessages(readRefusals(t, p.checkInItem(t, book, p.ServicePointID, tt.body), http.StatusUnprocessableEntity))
+			got := joinMessages(readRefusals(t, p.checkInItem(t, book, p.ServicePointID, tt.body),
+				http.StatusUnprocessableEntity))
 			if got != tt.want && tt.want != "" {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -132,7 +152,8 @@ func TestCheckIn_RefusesAsFOLIO(t *testing.T) {
 		t.Parallel()
 		a := callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-in-by-barcode",
 			record{"itemBarcode": book, "servicePointId": p.ServicePointID, "checkInDate": "2026-10-01T09:30:00Z"})
-		if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); got != "No logged-in user present [INVALID]" {
+		if got := joinMessages(readRefusals(t, a,
+			http.StatusUnprocessableEntity)); got != "No logged-in user present [INVALID]" {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -144,7 +165,9 @@ func TestCheckIn_HappensOnceWhenAnswersAreLost(t *testing.T) {
 	tests := map[string]linkFault{
 		"the answer is lost":  {method: http.MethodPost, path: path, times: 1, handle: loseAnswer},
 		"the request is lost": {method: http.MethodPost, path: path, times: 1, handle: loseRequest},
-		"storage fails":       {method: http.MethodPost, path: path, times: 1, handle: answerWith(http.StatusInternalServerError)},
+		"storage fails": {
+			method: http.MethodPost, path: path, times: 1, handle: answerWith(http.StatusInternalServerError),
+		},
 	}
 	for name, fault := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -156,12 +179,14 @@ func TestCheckIn_HappensOnceWhenAnswersAreLost(t *testing.T) {
 			links[0].addFault(fault)
 			in := readObject(t, p.checkInItem(t, barcode, p.ServicePointID), http.StatusOK)
 			checkParts(t, "answer", in, record{
-				"loan.id": lent["id"], "loan.status.name": "Closed", "item.id": itemID, "item.status.name": "Available", "inHouseUse": false,
+				"loan.id": lent["id"], "loan.status.name": "Closed", "item.id": itemID, "item.status.name": "Available",
+				"inHouseUse": false,
 			})
 			if n := p.countOpenLoans(t, userID); n != 0 {
 				t.Errorf("the patron has %d loans, want 0", n)
 			}
-			sessions, _ := p.readRecord(t, "/patron-action-session-storage/patron-action-sessions?query=actionType==Check-in")["patronActionSessions"].([]any)
+			found := p.readRecord(t, "/patron-action-session-storage/patron-action-sessions?query=actionType==Check-in")
+			sessions, _ := found["patronActionSessions"].([]any)
 			if len(sessions) != 1 {
 				t.Errorf("got %d records of check-ins, want 1", len(sessions))
 			}

@@ -39,7 +39,9 @@ func TestCheckOut_AnswersAsFOLIO(t *testing.T) {
 	for _, enabled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("lock enabled is %t", enabled), func(t *testing.T) {
 			t.Parallel()
-			p := startPair(t, stack.Options{CirculationEnv: enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled))}, 5)
+			p := startPair(t, stack.Options{
+				CirculationEnv: enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled)),
+			}, 5)
 			itemID, holdingsID, instanceID, barcode := p.addDescribedItem(t)
 			userID, patron := p.addPatron(t)
 			before, staff := p.readRecord(t, "/item-storage/items/"+itemID), uuid.NewString()
@@ -47,7 +49,8 @@ func TestCheckOut_AnswersAsFOLIO(t *testing.T) {
 			desk.Header = http.Header{okapi.UserIDHeader: {staff}}
 
 			a := callEndpoint(t, desk, http.MethodPost, checkOutPath, record{
-				"itemBarcode": barcode, "userBarcode": patron, "servicePointId": p.ServicePointID, "loanDate": "2026-03-18T11:43:54.000Z",
+				"itemBarcode": barcode, "userBarcode": patron, "servicePointId": p.ServicePointID,
+				"loanDate":         "2026-03-18T11:43:54.000Z",
 				"somethingUnknown": true,
 			})
 			loan := readObject(t, a, http.StatusCreated)
@@ -64,7 +67,8 @@ func TestCheckOut_AnswersAsFOLIO(t *testing.T) {
 				"item.id": itemID, "item.holdingsRecordId": holdingsID, "item.instanceId": instanceID, "item.instanceHrid": "in77",
 				"item.title": "Interesting Times", "item.barcode": barcode, "item.primaryContributor": "Pratchett, Terry",
 				"item.callNumber": "PR6066", "item.copyNumber": "c.2", "item.volume": "17", "item.enumeration": "v.17",
-				"item.chronology": "1994", "item.status.name": "Checked out", "item.location.name": "Main", "item.materialType.name": "book",
+				"item.chronology": "1994", "item.status.name": "Checked out", "item.location.name": "Main",
+				"item.materialType.name":                  "book",
 				"item.inTransitDestinationServicePointId": nil, "item.inTransitDestinationServicePoint": nil,
 				"isDcb": false, "metadata.createdByUserId": staff, "itemStatus": nil, "patronGroupIdAtCheckout": nil,
 			}
@@ -76,8 +80,10 @@ func TestCheckOut_AnswersAsFOLIO(t *testing.T) {
 			}
 
 			want["checkoutServicePoint.name"] = "Desk"
-			checkParts(t, "loan by id", readObject(t, callEndpoint(t, desk, http.MethodGet, "/circulation/loans/"+id, nil), http.StatusOK), want)
-			page := readObject(t, callEndpoint(t, desk, http.MethodGet, "/circulation/loans?query="+url.QueryEscape(`userId=="`+userID+`"`), nil), http.StatusOK)
+			checkParts(t, "loan by id", readObject(t, callEndpoint(t, desk, http.MethodGet, "/circulation/loans/"+id, nil),
+				http.StatusOK), want)
+			page := readObject(t, callEndpoint(t, desk, http.MethodGet, "/circulation/loans?query="+
+				url.QueryEscape(`userId=="`+userID+`"`), nil), http.StatusOK)
 			list, _ := page["loans"].([]any)
 			if page["totalRecords"] != 1.0 || len(list) != 1 {
 				t.Fatalf("the patron's loans are %v", page)
@@ -85,7 +91,8 @@ func TestCheckOut_AnswersAsFOLIO(t *testing.T) {
 			checkParts(t, "loan in a list", list[0].(record), want)
 
 			checkParts(t, "item", p.readRecord(t, "/item-storage/items/"+itemID), record{
-				"status.name": "Checked out", "_version": before["_version"].(float64) + 1, "inTransitDestinationServicePointId": nil,
+				"status.name": "Checked out", "_version": before["_version"].(float64) +
+					1, "inTransitDestinationServicePointId": nil,
 			})
 			p.checkNoLocks(t)
 		})
@@ -135,13 +142,16 @@ func TestCheckOut_RollingDueDates(t *testing.T) {
 	items := make([]string, len(tests))
 	for i, tt := range tests {
 		material := p.addMaterialType(t, tt.interval)
-		rules = append(rules, "m "+material, p.addLoanPolicy(t, tt.interval, record{"period": record{"duration": tt.duration, "intervalId": tt.interval}}))
+		rules = append(rules, "m "+material, p.addLoanPolicy(t, tt.interval, record{
+			"period": record{"duration": tt.duration, "intervalId": tt.interval},
+		}))
 		_, items[i] = p.addItem(t, record{"materialTypeId": material})
 	}
 	p.storeRules(t, p.formatRules(rules...))
 	for i, tt := range tests {
 		loan := readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, checkOutPath, record{
-			"itemBarcode": items[i], "userBarcode": p.addUser(t), "servicePointId": p.ServicePointID, "loanDate": "2026-01-31T10:00:00.000Z",
+			"itemBarcode": items[i], "userBarcode": p.addUser(t), "servicePointId": p.ServicePointID,
+			"loanDate": "2026-01-31T10:00:00.000Z",
 		}), http.StatusCreated)
 		checkTime(t, loan, "dueDate", tt.want)
 		checkParts(t, tt.interval, loan, record{"loanPolicy.name": tt.interval})
@@ -152,7 +162,8 @@ func TestCheckOut_EndsWithTheMembership(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
 	ends := time.Now().Add(72 * time.Hour).UTC().Truncate(time.Second).Format(time.RFC3339)
-	loan := readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], p.addUser(t, record{"expirationDate": ends})), http.StatusCreated)
+	loan := readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], p.addUser(t, record{"expirationDate": ends})),
+		http.StatusCreated)
 	checkTime(t, loan, "dueDate", ends)
 }
 
@@ -162,10 +173,13 @@ func TestCheckOut_LendableStatuses(t *testing.T) {
 	_, patron := p.addPatron(t)
 	for _, status := range []string{
 		"Available", "Awaiting pickup", "Awaiting delivery", "In transit", "Missing", "Paged", "On order", "In process",
-		"In process (non-requestable)", "Withdrawn", "Lost and paid", "Long missing", "Unavailable", "Unknown", "Restricted", "Order closed",
+		"In process (non-requestable)", "Withdrawn", "Lost and paid", "Long missing", "Unavailable", "Unknown", "Restricted",
+		"Order closed",
 	} {
 		_, barcode := p.addItem(t, record{"status": record{"name": status}})
-		checkParts(t, status, readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated), record{"item.status.name": "Checked out"})
+		checkParts(t, status, readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated), record{
+			"item.status.name": "Checked out",
+		})
 	}
 }
 
@@ -178,9 +192,11 @@ func TestDryRun_LeavesNoTrace(t *testing.T) {
 	body := record{"itemBarcode": books[0], "userBarcode": patron}
 	const other = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID, p.PolicyID))
-	checkParts(t, "answer", readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, path, body), http.StatusCreated), record{
-		"loanPolicyId": p.PolicyID, "overdueFinePolicyId": other, "lostItemPolicyId": other, "patronNoticePolicyId": stack.NoticePolicyID,
-	})
+	checkParts(t, "answer", readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, path, body), http.StatusCreated),
+		record{
+			"loanPolicyId": p.PolicyID, "overdueFinePolicyId": other, "lostItemPolicyId": other,
+			"patronNoticePolicyId": stack.NoticePolicyID,
+		})
 	if n := p.countOpenLoans(t, userID); n != 0 {
 		t.Errorf("the dry run made %d loans", n)
 	}
@@ -188,7 +204,8 @@ func TestDryRun_LeavesNoTrace(t *testing.T) {
 
 	readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated) // the limit is reached
 	body["itemBarcode"] = books[1]
-	if a := callEndpoint(t, p.machines[0], http.MethodPost, path, body); a.Status != http.StatusUnprocessableEntity || !strings.Contains(string(a.Body), "ITEM_LIMIT_MATERIAL_TYPE") {
+	if a := callEndpoint(t, p.machines[0], http.MethodPost, path, body); a.Status != http.StatusUnprocessableEntity ||
+		!strings.Contains(string(a.Body), "ITEM_LIMIT_MATERIAL_TYPE") {
 		t.Errorf("got %d %s, want the limit", a.Status, a.Body)
 	}
 }
@@ -213,11 +230,13 @@ func TestEndSession_DeletesItsRecords(t *testing.T) {
 	}
 	end := record{"endSessions": []any{record{"actionType": "Check-out", "patronId": userID}}}
 	for range 2 { // the second call finds no record
-		if a := callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/end-patron-action-session", end); a.Status != http.StatusNoContent {
+		if a := callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/end-patron-action-session",
+			end); a.Status != http.StatusNoContent {
 			t.Fatalf("got %d %s", a.Status, a.Body)
 		}
 	}
-	if out, in, others := countSessions(userID, "Check-out"), countSessions(userID, "Check-in"), countSessions(otherID, "Check-out"); out != 0.0 || in != 1.0 || others != 1.0 {
+	if out, in, others := countSessions(userID, "Check-out"), countSessions(userID, "Check-in"), countSessions(otherID,
+		"Check-out"); out != 0.0 || in != 1.0 || others != 1.0 {
 		t.Errorf("got %v records of check-outs, %v of check-ins, %v of another patron, want 0, 1 and 1", out, in, others)
 	}
 }

@@ -30,8 +30,10 @@ func (p *pair) lendAs(t *testing.T, book, patron string, more record, permission
 func (p *pair) addRequest(t *testing.T, itemID, requesterID string, position int, more ...record) string {
 	t.Helper()
 	return p.addRecord(t, "/request-storage/requests", setFields(record{
-		"requestLevel": "Item", "requestType": "Hold", "requestDate": "2026-03-01T10:00:00Z", "fulfillmentPreference": "Hold Shelf",
-		"pickupServicePointId": p.ServicePointID, "status": "Open - Not yet filled", "requesterId": requesterID, "itemId": itemID,
+		"requestLevel": "Item", "requestType": "Hold", "requestDate": "2026-03-01T10:00:00Z",
+		"fulfillmentPreference": "Hold Shelf",
+		"pickupServicePointId":  p.ServicePointID, "status": "Open - Not yet filled", "requesterId": requesterID,
+		"itemId":           itemID,
 		"holdingsRecordId": p.HoldingsID, "position": position,
 		"instanceId": p.readInstanceID(t),
 	}, more...))
@@ -49,7 +51,9 @@ func (p *pair) addSchedule(t *testing.T, name, from, to, due string) string {
 func (p *pair) addTermPolicy(t *testing.T) string {
 	t.Helper()
 	term := p.addSchedule(t, "For ever", "2020-01-01T00:00:00Z", "2999-12-31T00:00:00Z", "3000-01-31T00:00:00Z")
-	return p.addLoanPolicy(t, "Term", record{"profileId": "Fixed", "period": nil, "fixedDueDateScheduleId": term, "itemLimit": 1})
+	return p.addLoanPolicy(t, "Term", record{
+		"profileId": "Fixed", "period": nil, "fixedDueDateScheduleId": term, "itemLimit": 1,
+	})
 }
 
 func TestCheckOut_BlockedPatron(t *testing.T) {
@@ -58,16 +62,24 @@ func TestCheckOut_BlockedPatron(t *testing.T) {
 	id, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]
 	p.addRecord(t, "/manualblocks", record{"userId": id, "desc": "owes two books", "borrowing": true})
-	p.addRecord(t, "/manualblocks", record{"userId": id, "desc": "over", "borrowing": true, "expirationDate": "2020-01-01T00:00:00Z"})
-	p.storeAutomatedBlocks(t, id, record{"blockBorrowing": true, "message": "Five books are overdue"}, record{"message": "unused"})
+	p.addRecord(t, "/manualblocks", record{
+		"userId": id, "desc": "over", "borrowing": true, "expirationDate": "2020-01-01T00:00:00Z",
+	})
+	p.storeAutomatedBlocks(t, id, record{
+		"blockBorrowing": true, "message": "Five books are overdue",
+	}, record{"message": "unused"})
 	lift := record{"overrideBlocks": record{"patronBlock": record{}, "comment": "talked to them"}}
 	const permission = "circulation.override-patron-block.post"
-	blocked := "Patron blocked from borrowing [USER_IS_BLOCKED_MANUALLY]\nFive books are overdue [USER_IS_BLOCKED_AUTOMATICALLY]"
-	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, book, patron, nil), http.StatusUnprocessableEntity)); got != blocked {
+	blocked := "Patron blocked from borrowing [USER_IS_BLOCKED_MANUALLY]\nFive books are overdue " +
+		"[USER_IS_BLOCKED_AUTOMATICALLY]"
+	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, book, patron, nil),
+		http.StatusUnprocessableEntity)); got != blocked {
 		t.Errorf("got\n%s\nwant\n%s", got, blocked)
 	}
-	denied := readRefusals(t, p.sendCheckOut(t, book, patron, lift, "some.other.permission"), http.StatusUnprocessableEntity)
-	if len(denied) != 1 || denied[0].Code != "INSUFFICIENT_OVERRIDE_PERMISSIONS" || denied[0].OverridableBlock.MissingPermissions[0] != permission {
+	denied := readRefusals(t, p.sendCheckOut(t, book, patron, lift, "some.other.permission"),
+		http.StatusUnprocessableEntity)
+	if len(denied) != 1 || denied[0].Code != "INSUFFICIENT_OVERRIDE_PERMISSIONS" ||
+		denied[0].OverridableBlock.MissingPermissions[0] != permission {
 		t.Errorf("got %+v", denied)
 	}
 	checkParts(t, "loan", p.lendAs(t, book, patron, lift, permission), record{
@@ -83,12 +95,14 @@ func TestCheckOut_ByProxy(t *testing.T) {
 	books := p.addBooks(t, 3)
 	through := record{"proxyUserBarcode": proxyCard}
 	const noRelation = "Cannot check out item via proxy when relationship is invalid [PROXY_RELATIONSHIP_INVALID]"
-	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, books[0], sponsorCard, through), http.StatusUnprocessableEntity)); got != noRelation {
+	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, books[0], sponsorCard, through),
+		http.StatusUnprocessableEntity)); got != noRelation {
 		t.Errorf("got %s, want %s", got, noRelation)
 	}
 	p.addRecord(t, "/proxiesfor", record{"userId": sponsor, "proxyUserId": proxy, "status": "Active"})
 	checkParts(t, "loan", p.lendAs(t, books[0], sponsorCard, through), record{"userId": sponsor, "proxyUserId": proxy})
-	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, books[1], sponsorCard, through), http.StatusUnprocessableEntity)); !strings.Contains(got, "maximum limit of 1") {
+	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, books[1], sponsorCard, through),
+		http.StatusUnprocessableEntity)); !strings.Contains(got, "maximum limit of 1") {
 		t.Errorf("got %s, want the sponsor's limit", got)
 	}
 	readObject(t, p.lendBook(t, 0, books[2], proxyCard), http.StatusCreated) // the loan above does not count for the proxy
@@ -107,8 +121,12 @@ func TestCheckOut_FillsARequest(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	p.lendAs(t, book, annCard, nil)
-	checkParts(t, "Ann's request", p.readRecord(t, "/request-storage/requests/"+first), record{"status": "Closed - Filled", "position": nil})
-	checkParts(t, "Ben's request", p.readRecord(t, "/request-storage/requests/"+second), record{"status": "Open - Not yet filled", "position": 1.0})
+	checkParts(t, "Ann's request", p.readRecord(t, "/request-storage/requests/"+first), record{
+		"status": "Closed - Filled", "position": nil,
+	})
+	checkParts(t, "Ben's request", p.readRecord(t, "/request-storage/requests/"+second), record{
+		"status": "Open - Not yet filled", "position": 1.0,
+	})
 }
 
 func TestCheckOut_TitleLevelRequests(t *testing.T) {
@@ -127,7 +145,9 @@ func TestCheckOut_TitleLevelRequests(t *testing.T) {
 		return strings.Contains(joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)), "another patron")
 	})
 	p.lendAs(t, books[2], annCard, nil)
-	checkParts(t, "Ann's request", p.readRecord(t, "/request-storage/requests/"+wanted), record{"status": "Closed - Filled", "position": nil})
+	checkParts(t, "Ann's request", p.readRecord(t, "/request-storage/requests/"+wanted), record{
+		"status": "Closed - Filled", "position": nil,
+	})
 	p.lendAs(t, books[1], benCard, nil)
 }
 
@@ -139,7 +159,9 @@ func TestCheckOut_DueDates(t *testing.T) {
 	const lent = "2026-03-01T10:00:00.000Z"
 	term := p.addSchedule(t, "Terms", "2026-01-01T00:00:00Z", "2026-06-30T23:59:59Z", "2026-07-15T22:00:00Z")
 	fixed := p.addLoanPolicy(t, "Term", record{"profileId": "Fixed", "period": nil, "fixedDueDateScheduleId": term})
-	limited := p.addLoanPolicy(t, "Year, limited", record{"period": record{"duration": 12, "intervalId": "Months"}, "fixedDueDateScheduleId": term})
+	limited := p.addLoanPolicy(t, "Year, limited", record{
+		"period": record{"duration": 12, "intervalId": "Months"}, "fixedDueDateScheduleId": term,
+	})
 	wanted := p.addLoanPolicy(t, "Shorter while wanted", nil, record{"requestManagement": record{
 		"holds": record{"alternateCheckoutLoanPeriod": record{"duration": 2, "intervalId": "Days"}},
 	}})
@@ -154,9 +176,11 @@ func TestCheckOut_DueDates(t *testing.T) {
 			more: record{"forceLoanPolicyId": fixed},
 			want: record{"dueDate": "2026-07-15T22:00:00.000Z", "loanPolicyId": fixed, "loanPolicy.name": "Term"},
 		},
-		"limited":        {more: record{"forceLoanPolicyId": limited}, want: record{"dueDate": "2026-07-15T22:00:00.000Z"}},
-		"no request":     {more: record{"forceLoanPolicyId": wanted}, want: record{"dueDate": "2026-03-29T10:00:00.000Z"}},
-		"a waiting hold": {more: record{"forceLoanPolicyId": wanted}, queue: true, want: record{"dueDate": "2026-03-03T10:00:00.000Z"}},
+		"limited":    {more: record{"forceLoanPolicyId": limited}, want: record{"dueDate": "2026-07-15T22:00:00.000Z"}},
+		"no request": {more: record{"forceLoanPolicyId": wanted}, want: record{"dueDate": "2026-03-29T10:00:00.000Z"}},
+		"a waiting hold": {
+			more: record{"forceLoanPolicyId": wanted}, queue: true, want: record{"dueDate": "2026-03-03T10:00:00.000Z"},
+		},
 		"chosen by staff": {
 			more: record{"forceLoanPolicyId": never, "overrideBlocks": record{
 				"itemNotLoanableBlock": record{"dueDate": "2026-03-02T12:00:00Z"}, "comment": "exhibition",
@@ -175,7 +199,9 @@ func TestCheckOut_DueDates(t *testing.T) {
 			checkParts(t, "loan", loan, tt.want)
 		})
 	}
-	late := p.sendCheckOut(t, p.addBooks(t, 1)[0], patron, record{"forceLoanPolicyId": fixed, "loanDate": "2026-07-01T00:00:00Z"}, mayLimit)
+	late := p.sendCheckOut(t, p.addBooks(t, 1)[0], patron, record{
+		"forceLoanPolicyId": fixed, "loanDate": "2026-07-01T00:00:00Z",
+	}, mayLimit)
 	const noDueDate = "loan date falls outside of the date ranges in the loan policy [NO_DUE_DATE]"
 	if got := joinMessages(readRefusals(t, late, http.StatusUnprocessableEntity)); got != noDueDate {
 		t.Errorf("got %s, want %s", got, noDueDate)

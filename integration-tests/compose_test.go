@@ -33,7 +33,8 @@ func startComposeDatabase(t *testing.T) map[string]*url.URL {
 		t.Fatal(err)
 	}
 	pg := startPostgreSQL(t)
-	init := exec.CommandContext(t.Context(), psql, "-X", "-v", "ON_ERROR_STOP=1", "--no-password", "-d", pg.URL(), "-f", "../docker-compose.sql")
+	init := exec.CommandContext(t.Context(), psql, "-X", "-v", "ON_ERROR_STOP=1", "--no-password", "-d", pg.URL(), "-f",
+		"../docker-compose.sql")
 	init.Env = os.Environ()
 	for _, m := range composeDefault.FindAllStringSubmatch(string(compose), -1) {
 		init.Env = append(init.Env, m[1]+"="+m[2])
@@ -69,12 +70,14 @@ func TestCompose_RolesHaveWhatTheirServiceNeeds(t *testing.T) {
 		id, patron := p.addPatron(t)
 		books := p.addBooks(t, 2)
 		readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated)
-		if a := p.lendBook(t, 1, books[1], patron); a.Status != http.StatusUnprocessableEntity || p.countOpenLoans(t, id) != 1 {
+		if a := p.lendBook(t, 1, books[1], patron); a.Status != http.StatusUnprocessableEntity ||
+			p.countOpenLoans(t, id) != 1 {
 			t.Errorf("the other instance answered %d %s, want the limit", a.Status, a.Body)
 		}
 	})
 	t.Run("resource-locks grants", func(t *testing.T) {
-		service, err := stack.StartResourceLocks(t.Context(), locks.String(), []string{"MUTEX_ADDR=127.0.0.1:0"}, slog.New(slog.DiscardHandler))
+		service, err := stack.StartResourceLocks(t.Context(), locks.String(), []string{"MUTEX_ADDR=127.0.0.1:0"},
+			slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +105,8 @@ func TestCompose_RolesHaveWhatTheirServiceNeeds(t *testing.T) {
 					continue
 				}
 				var isMore bool
-				query := "SELECT rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+				query := "SELECT rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls FROM pg_roles WHERE " +
+					"rolname = current_user"
 				if err := conn.QueryRow(t.Context(), query).Scan(&isMore); err != nil || isMore {
 					t.Errorf("%s is more than a plain role: %t, %v", role, isMore, err)
 				}

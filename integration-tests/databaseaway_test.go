@@ -49,7 +49,8 @@ func TestOutage_EveryEndpoint(t *testing.T) {
 			t.Errorf("the log has the password: %s", text)
 		}
 	}
-	if len(lost) != 1 || lost[0].Level != "ERROR" || lost[0].Database != server.Host || lost[0].Err != "connection refused" {
+	if len(lost) != 1 || lost[0].Level != "ERROR" || lost[0].Database != server.Host ||
+		lost[0].Err != "connection refused" {
 		t.Errorf("logged %+v when the database was lost, want one ERROR with the host and the cause", lost)
 	}
 	if len(back) != 1 || back[0].Level != "INFO" || back[0].Database != server.Host {
@@ -102,7 +103,8 @@ func restart(t *testing.T, pg *devpostgres.Server, p *pair) {
 	}
 	for _, base := range slices.Concat(p.Storages, p.Circulations) {
 		waitUntil(t, patience, base+" is ready again", func() bool {
-			return callEndpoint(t, stack.Client{Base: base, HTTP: burstClient}, http.MethodGet, "/admin/health/ready", nil).Status == http.StatusOK
+			return callEndpoint(t, stack.Client{Base: base, HTTP: burstClient}, http.MethodGet, "/admin/health/ready",
+				nil).Status == http.StatusOK
 		})
 	}
 }

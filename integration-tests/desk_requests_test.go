@@ -18,7 +18,10 @@ func (p *pair) addRecallPolicy(t *testing.T) {
 	t.Helper()
 	policy := p.addLoanPolicy(t, "Recalled "+uuid.NewString(), nil, record{
 		"renewable": true, "renewalsPolicy": record{"unlimited": true, "renewFromId": "SYSTEM_DATE"},
-		"requestManagement": record{"holds": record{"renewItemsWithRequest": true}, "recalls": record{"recallReturnInterval": record{"duration": 5, "intervalId": "Days"}}},
+		"requestManagement": record{
+			"holds":   record{"renewItemsWithRequest": true},
+			"recalls": record{"recallReturnInterval": record{"duration": 5, "intervalId": "Days"}},
+		},
 	})
 	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID, policy))
 }
@@ -49,27 +52,38 @@ func TestDesk_PageHoldRecall(t *testing.T) {
 	checkDaysFromNow(t, readDueDate(t, loan), 28)
 
 	readObject(t, p.placeRequest(t, itemID, ben, "Hold"), http.StatusCreated)
-	checkParts(t, "loan after the hold", p.readRecord(t, loanPath), record{"action": "holdrequested", "dueDate": loan["dueDate"], "dueDateChangedByRecall": nil})
+	checkParts(t, "loan after the hold", p.readRecord(t, loanPath), record{
+		"action": "holdrequested", "dueDate": loan["dueDate"], "dueDateChangedByRecall": nil,
+	})
 	readObject(t, p.renewLoan(t, 0, book, annCard), http.StatusOK)
 
 	recall := readObject(t, p.placeRequest(t, itemID, cat, "Recall"), http.StatusCreated)
 	recalled := p.readRecord(t, loanPath)
-	checkParts(t, "loan after the recall", recalled, record{"action": "recallrequested", "dueDateChangedByRecall": true, "itemStatus": "Checked out"})
+	checkParts(t, "loan after the recall", recalled, record{
+		"action": "recallrequested", "dueDateChangedByRecall": true, "itemStatus": "Checked out",
+	})
 	checkDaysFromNow(t, readDueDate(t, recalled), 5)
-	checkParts(t, "Cat's recall", recall, record{"position": 2.0, "loan.dueDate": recalled["dueDate"], "status": "Open - Not yet filled"})
-	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, annCard), http.StatusUnprocessableEntity)); !strings.Contains(got, "RENEWAL_BLOCKED_BY_RECALL") {
+	checkParts(t, "Cat's recall", recall, record{
+		"position": 2.0, "loan.dueDate": recalled["dueDate"], "status": "Open - Not yet filled",
+	})
+	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, annCard),
+		http.StatusUnprocessableEntity)); !strings.Contains(got, "RENEWAL_BLOCKED_BY_RECALL") {
 		t.Errorf("a renewal of a recalled loan: got %s", got)
 	}
 
 	in := readObject(t, p.checkInItem(t, book, p.ServicePointID), http.StatusOK)
-	checkParts(t, "waits for Ben", in, record{"item.status.name": "Awaiting pickup", "staffSlipContext.requester.barcode": benCard})
-	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, book, catCard, nil), http.StatusUnprocessableEntity)); !strings.Contains(got, "requested by another patron") {
+	checkParts(t, "waits for Ben", in, record{
+		"item.status.name": "Awaiting pickup", "staffSlipContext.requester.barcode": benCard,
+	})
+	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, book, catCard, nil),
+		http.StatusUnprocessableEntity)); !strings.Contains(got, "requested by another patron") {
 		t.Errorf("Cat tries first: got %s", got)
 	}
 	short := p.lendAs(t, book, benCard, nil)
 	checkParts(t, "Ben's loan", short, record{"action": "checkedout", "dueDateChangedByRecall": true})
 	checkDaysFromNow(t, readDueDate(t, short), 5)
-	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, benCard), http.StatusUnprocessableEntity)); !strings.Contains(got, "RENEWAL_BLOCKED_BY_RECALL") {
+	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, benCard),
+		http.StatusUnprocessableEntity)); !strings.Contains(got, "RENEWAL_BLOCKED_BY_RECALL") {
 		t.Errorf("Cat's recall waits for Ben's loan: got %s", got)
 	}
 	p.checkInItem(t, book, p.ServicePointID)
@@ -116,7 +130,8 @@ func TestDesk_RecallsAtOnce(t *testing.T) {
 	after := p.readRecord(t, fmt.Sprintf("/loan-storage/loans/%v", loan["id"]))
 	checkParts(t, "loan", after, record{"action": "recallrequested", "dueDateChangedByRecall": true})
 	checkDaysFromNow(t, readDueDate(t, after), 5)
-	queue := readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, "/circulation/requests/queue/item/"+itemID, nil), http.StatusOK)
+	queue := readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, "/circulation/requests/queue/item/"+itemID, nil),
+		http.StatusOK)
 	for i, r := range queue["requests"].([]any) {
 		checkParts(t, "queue", r.(record), record{"position": float64(i + 1), "requestLevel": "Item"})
 	}
@@ -150,16 +165,19 @@ func TestDesk_LiftsBlocksOfRequests(t *testing.T) {
 	p.addRecord(t, "/manualblocks", record{"userId": ann, "desc": "owes a book", "type": "Manual", "requests": true})
 	p.storeAutomatedBlocks(t, ann, record{"blockRequests": true, "message": "Too many overdue"})
 	refused := joinMessages(readRefusals(t, p.placeRequest(t, itemID, ann, "Page"), http.StatusUnprocessableEntity))
-	if want := "Patron blocked from requesting [USER_IS_BLOCKED_MANUALLY]\nToo many overdue [USER_IS_BLOCKED_AUTOMATICALLY]"; refused != want {
+	if want := "Patron blocked from requesting [USER_IS_BLOCKED_MANUALLY]\nToo many overdue " +
+		"[USER_IS_BLOCKED_AUTOMATICALLY]"; refused != want {
 		t.Errorf("got %s, want %s", refused, want)
 	}
 	lift := record{"requestProcessingParameters": liftBlocks(liftPatron)}
-	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, ann, "Page", lift), http.StatusUnprocessableEntity)); !strings.Contains(got, "INSUFFICIENT_OVERRIDE_PERMISSIONS") {
+	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, ann, "Page", lift),
+		http.StatusUnprocessableEntity)); !strings.Contains(got, "INSUFFICIENT_OVERRIDE_PERMISSIONS") {
 		t.Errorf("without the permission: got %s", got)
 	}
 	p.machines[0].Header = http.Header{"X-Okapi-Permissions": {`["` + mayPatron + `"]`}}
 	placed := readObject(t, p.placeRequest(t, itemID, ann, "Page", lift), http.StatusCreated)
-	if _, kept := p.readRecord(t, "/request-storage/requests/"+placed["id"].(string))["requestProcessingParameters"]; kept {
+	if _, kept := p.readRecord(t, "/request-storage/requests/"+
+		placed["id"].(string))["requestProcessingParameters"]; kept {
 		t.Error("the override is stored")
 	}
 }
@@ -169,12 +187,16 @@ func TestDesk_AsksTheRequestPolicy(t *testing.T) {
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
 	itemID, _ := p.addItem(t)
 	ann, _ := p.addPatron(t)
-	pagesOnly := p.addRecord(t, "/request-policy-storage/request-policies", record{"name": "Pages", "requestTypes": []any{"Page"}})
-	p.storeRules(t, strings.ReplaceAll(p.formatRules("m "+p.MaterialTypeID, p.PolicyID), "r "+stack.RequestPolicyID, "r "+pagesOnly))
+	pagesOnly := p.addRecord(t, "/request-policy-storage/request-policies", record{
+		"name": "Pages", "requestTypes": []any{"Page"},
+	})
+	p.storeRules(t, strings.ReplaceAll(p.formatRules("m "+p.MaterialTypeID, p.PolicyID), "r "+stack.RequestPolicyID, "r "+
+		pagesOnly))
 	p.setItemStatus(t, itemID, "In transit")
 	for _, kind := range []string{"Hold", "Recall"} {
 		refused := readRefusals(t, p.placeRequest(t, itemID, ann, kind), http.StatusUnprocessableEntity)
-		if want := kind + " requests are not allowed for this patron and item combination"; refused[0].Message != want || refused[0].Parameters[0].Key != "requestType" {
+		if want := kind + " requests are not allowed for this patron and item combination"; refused[0].Message != want ||
+			refused[0].Parameters[0].Key != "requestType" {
 			t.Errorf("got %+v, want %s", refused, want)
 		}
 	}
@@ -205,10 +227,13 @@ func TestDesk_RequestsThroughAProxy(t *testing.T) {
 	ann, _ := p.addPatron(t)
 	ben, benCard := p.addPatron(t)
 	byBen := record{"proxyUserId": ben}
-	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, ann, "Page", byBen), http.StatusUnprocessableEntity)); got != "proxyUserId is not valid [INVALID]" {
+	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, ann, "Page", byBen),
+		http.StatusUnprocessableEntity)); got != "proxyUserId is not valid [INVALID]" {
 		t.Errorf("no relation: got %s", got)
 	}
-	p.addRecord(t, "/proxiesfor", record{"userId": ann, "proxyUserId": ben, "status": "Active", "requestForSponsor": "Yes"})
+	p.addRecord(t, "/proxiesfor", record{
+		"userId": ann, "proxyUserId": ben, "status": "Active", "requestForSponsor": "Yes",
+	})
 	placed := readObject(t, p.placeRequest(t, itemID, ann, "Page", byBen), http.StatusCreated)
 	checkParts(t, "Ann's page", placed, record{"requesterId": ann, "proxyUserId": ben, "proxy.barcode": benCard})
 }
@@ -219,7 +244,9 @@ func TestDesk_RecallsOnceWhenAnswersAreLost(t *testing.T) {
 	for name, fault := range map[string]linkFault{
 		"the answer is lost":  {method: http.MethodPost, path: path, times: 2, handle: loseAnswer},
 		"the request is lost": {method: http.MethodPost, path: path, times: 1, handle: loseRequest},
-		"storage fails":       {method: http.MethodPost, path: path, times: 1, handle: answerWith(http.StatusInternalServerError)},
+		"storage fails": {
+			method: http.MethodPost, path: path, times: 1, handle: answerWith(http.StatusInternalServerError),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

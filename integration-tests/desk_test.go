@@ -15,10 +15,14 @@ func TestCheckIn_AnswersForTheDesk(t *testing.T) {
 	_, annCard := p.addPatron(t)
 	ben, benCard := p.addPatron(t)
 	p.lendAs(t, book, annCard, nil)
-	placed := readObject(t, p.placeRequest(t, itemID, ben, "Hold", record{"instanceId": instanceID, "pickupServicePointId": branch}), http.StatusCreated)
+	placed := readObject(t, p.placeRequest(t, itemID, ben, "Hold", record{
+		"instanceId": instanceID, "pickupServicePointId": branch,
+	}), http.StatusCreated)
 	checkParts(t, "new request", placed, record{
-		"pickupServicePoint.name": "Branch", "pickupServicePoint.code": "branch", "pickupServicePoint.discoveryDisplayName": "Branch",
-		"pickupServicePoint.pickupLocation": true, "item.status": "Checked out", "item.location.name": "Main", "item.callNumber": "PR6066",
+		"pickupServicePoint.name": "Branch", "pickupServicePoint.code": "branch",
+		"pickupServicePoint.discoveryDisplayName": "Branch",
+		"pickupServicePoint.pickupLocation":       true, "item.status": "Checked out", "item.location.name": "Main",
+		"item.callNumber":   "PR6066",
 		"requester.barcode": benCard,
 	})
 	if group, _ := placed["requester"].(record)["patronGroup"].(record); group["group"] == nil {
@@ -51,10 +55,14 @@ func TestCheckIn_AnswersForTheDesk(t *testing.T) {
 		t.Error("the slip lacks the end of the hold shelf")
 	}
 	queue := readObject(t, callEndpoint(t, p.machines[0], http.MethodGet,
-		`/circulation/requests?query=(itemId==`+itemID+`%20and%20(status==%22Open%20-%20Awaiting%20pickup%22%20or%20status==%22Open%20-%20Awaiting%20delivery%22))`, nil), http.StatusOK)
+		`/circulation/requests?query=(itemId==`+itemID+
+			`%20and%20(status==%22Open%20-%20Awaiting%20pickup%22%20or%20status==%22Open%20-%20Awaiting%20delivery%22))`, nil),
+		http.StatusOK)
 	found, _ := queue["requests"].([]any)
 	if len(found) != 1 {
 		t.Fatalf("got the requests %v, want Ben's", queue)
 	}
-	checkParts(t, "read by the desk", found[0].(record), record{"pickupServicePoint.name": "Branch", "item.status": "Awaiting pickup", "loan": nil})
+	checkParts(t, "read by the desk", found[0].(record), record{
+		"pickupServicePoint.name": "Branch", "item.status": "Awaiting pickup", "loan": nil,
+	})
 }

@@ -54,16 +54,25 @@ func (p *pair) collections(t *testing.T) []collection {
 	t.Helper()
 	id := uuid.NewString
 	institution := p.findOrAddRecord(t, "/location-units/institutions", "locinsts", record{"name": id()})
-	campus := p.findOrAddRecord(t, "/location-units/campuses", "loccamps", record{"name": id(), "institutionId": institution})
+	campus := p.findOrAddRecord(t, "/location-units/campuses", "loccamps", record{
+		"name": id(), "institutionId": institution,
+	})
 	library := p.findOrAddRecord(t, "/location-units/libraries", "loclibs", record{"name": id(), "campusId": campus})
 	condition := p.findOrAddRecord(t, "/patron-block-conditions", "patronBlockConditions", record{"name": id()})
 	return []collection{
-		{path: "/groups", key: "usergroups", index: "group", body: record{"group": "new " + id(), "desc": "d", "expirationOffsetInDays": 3}, texts: []string{"group", "desc"}},
+		{
+			path: "/groups", key: "usergroups", index: "group",
+			body: record{"group": "new " + id(), "desc": "d", "expirationOffsetInDays": 3}, texts: []string{"group", "desc"},
+		},
 		{path: "/users", key: "users", index: "username", body: record{
-			"username": "new " + id(), "barcode": id(), "active": true, "patronGroup": p.GroupID, "expirationDate": "2030-01-01T00:00:00Z",
-			"personal": record{"lastName": "New"},
+			"username": "new " + id(), "barcode": id(), "active": true, "patronGroup": p.GroupID,
+			"expirationDate": "2030-01-01T00:00:00Z",
+			"personal":       record{"lastName": "New"},
 		}, texts: []string{"username", "barcode"}},
-		{path: "/material-types", key: "mtypes", index: "name", body: record{"name": "new " + id(), "source": "local"}, texts: []string{"name", "source"}},
+		{
+			path: "/material-types", key: "mtypes", index: "name", body: record{"name": "new " + id(), "source": "local"},
+			texts: []string{"name", "source"},
+		},
 		{path: "/loan-types", key: "loantypes", index: "name", body: record{"name": "new " + id()}, texts: []string{"name"}},
 		{path: "/service-points", key: "servicepoints", index: "name", body: record{
 			"name": "new " + id(), "code": id(), "discoveryDisplayName": "New", "pickupLocation": false,
@@ -79,53 +88,94 @@ func (p *pair) collections(t *testing.T) []collection {
 			"instanceId": p.readInstanceID(t), "permanentLocationId": p.LocationID, "sourceId": id(), "callNumber": "A 1",
 		}, texts: []string{"callNumber"}},
 		{path: "/item-storage/items", key: "items", index: "barcode", body: record{
-			"barcode": id(), "holdingsRecordId": p.HoldingsID, "materialTypeId": p.MaterialTypeID, "permanentLoanTypeId": p.LoanTypeID,
-			"status": record{"name": "Available"},
+			"barcode": id(), "holdingsRecordId": p.HoldingsID, "materialTypeId": p.MaterialTypeID,
+			"permanentLoanTypeId": p.LoanTypeID,
+			"status":              record{"name": "Available"},
 		}, texts: []string{"barcode"}},
 		{path: "/loan-policy-storage/loan-policies", key: "loanPolicies", index: "name", body: record{
 			"name": "new " + id(), "loanable": true, "renewable": false,
 			"loansPolicy": record{"profileId": "Rolling", "itemLimit": 3, "period": record{"duration": 1, "intervalId": "Days"}},
 		}, texts: []string{"name"}},
 		{path: "/loan-storage/loans", key: "loans", index: "action", body: record{
-			"userId": id(), "itemId": id(), "loanDate": "2026-03-01T10:00:00Z", "dueDate": "2026-04-01T10:00:00Z", "action": "checkedout",
+			"userId": id(), "itemId": id(), "loanDate": "2026-03-01T10:00:00Z", "dueDate": "2026-04-01T10:00:00Z",
+			"action": "checkedout",
 			"status": record{"name": "Closed"}, "renewalCount": 1, "isDcb": false,
 		}, texts: []string{"action"}},
-		{path: "/location-units/institutions", key: "locinsts", index: "name", body: record{"name": "new " + id(), "code": "I"}, texts: []string{"name", "code"}},
-		{path: "/location-units/campuses", key: "loccamps", index: "name", body: record{"name": "new " + id(), "code": "C", "institutionId": institution}, texts: []string{"name", "code"}},
-		{path: "/location-units/libraries", key: "loclibs", index: "name", body: record{"name": "new " + id(), "code": "L", "campusId": campus}, texts: []string{"name", "code"}},
-		{path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", key: "fixedDueDateSchedules", index: "name", body: record{
-			"name": "new " + id(), "schedules": []any{record{"from": "2026-01-01", "to": "2026-02-01", "due": "2026-03-01"}},
-		}, texts: []string{"name"}},
-		{path: "/request-policy-storage/request-policies", key: "requestPolicies", index: "name", body: record{"name": "new " + id(), "requestTypes": []any{"Hold"}}, texts: []string{"name"}},
-		{path: "/patron-notice-policy-storage/patron-notice-policies", key: "patronNoticePolicies", index: "name", body: record{
-			"name": "new " + id(), "active": true, "loanNotices": []any{},
-		}, texts: []string{"name"}},
+		{
+			path: "/location-units/institutions", key: "locinsts", index: "name",
+			body: record{"name": "new " + id(), "code": "I"}, texts: []string{"name", "code"},
+		},
+		{
+			path: "/location-units/campuses", key: "loccamps", index: "name",
+			body: record{"name": "new " + id(), "code": "C", "institutionId": institution}, texts: []string{"name", "code"},
+		},
+		{
+			path: "/location-units/libraries", key: "loclibs", index: "name",
+			body: record{"name": "new " + id(), "code": "L", "campusId": campus}, texts: []string{"name", "code"},
+		},
+		{
+			path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", key: "fixedDueDateSchedules", index: "name",
+			body: record{
+				"name": "new " + id(), "schedules": []any{record{"from": "2026-01-01", "to": "2026-02-01", "due": "2026-03-01"}},
+			}, texts: []string{"name"},
+		},
+		{
+			path: "/request-policy-storage/request-policies", key: "requestPolicies", index: "name",
+			body: record{"name": "new " + id(), "requestTypes": []any{"Hold"}}, texts: []string{"name"},
+		},
+		{
+			path: "/patron-notice-policy-storage/patron-notice-policies", key: "patronNoticePolicies", index: "name",
+			body: record{
+				"name": "new " + id(), "active": true, "loanNotices": []any{},
+			}, texts: []string{"name"},
+		},
 		{path: "/staff-slips-storage/staff-slips", key: "staffSlips", index: "name", body: record{
 			"name": "new " + id(), "active": true, "template": "<p></p>",
 		}, texts: []string{"name", "template"}},
 		{path: "/cancellation-reason-storage/cancellation-reasons", key: "cancellationReasons", index: "name", body: record{
 			"name": "new " + id(), "requiresAdditionalInformation": true,
 		}, texts: []string{"name"}},
-		{path: "/request-preference-storage/request-preference", key: "requestPreferences", index: "fulfillment", body: record{
-			"userId": id(), "holdShelf": true, "delivery": true, "fulfillment": "Delivery",
-		}, texts: []string{}},
-		{path: "/addresstypes", key: "addressTypes", index: "addressType", body: record{"addressType": "new " + id()}, texts: []string{"addressType"}},
+		{
+			path: "/request-preference-storage/request-preference", key: "requestPreferences", index: "fulfillment",
+			body: record{
+				"userId": id(), "holdShelf": true, "delivery": true, "fulfillment": "Delivery",
+			}, texts: []string{},
+		},
+		{
+			path: "/addresstypes", key: "addressTypes", index: "addressType", body: record{"addressType": "new " + id()},
+			texts: []string{"addressType"},
+		},
 		{path: "/circulation-settings-storage/circulation-settings", key: "circulationSettings", index: "name", body: record{
 			"name": "new " + id(), "value": record{"titleLevelRequestsFeatureEnabled": false},
 		}, texts: []string{"name"}},
 		{path: "/proxiesfor", key: "proxiesFor", index: "status", body: record{
 			"userId": id(), "proxyUserId": id(), "status": "Active", "expirationDate": "2030-01-01T00:00:00Z",
 		}, texts: []string{"status"}},
-		{path: "/manualblocks", key: "manualblocks", index: "desc", body: record{"userId": id(), "desc": "New", "borrowing": true}, texts: []string{"desc"}},
-		{path: "/patron-block-conditions", key: "patronBlockConditions", index: "name", body: record{"name": "New", "valueType": "Integer", "message": ""}, texts: []string{"name", "message"}},
+		{
+			path: "/manualblocks", key: "manualblocks", index: "desc",
+			body: record{"userId": id(), "desc": "New", "borrowing": true}, texts: []string{"desc"},
+		},
+		{
+			path: "/patron-block-conditions", key: "patronBlockConditions", index: "name",
+			body: record{"name": "New", "valueType": "Integer", "message": ""}, texts: []string{"name", "message"},
+		},
 		{path: "/patron-block-limits", key: "patronBlockLimits", index: "patronGroupId", body: record{
 			"patronGroupId": id(), "conditionId": condition, "value": 3,
 		}, texts: []string{}},
-		{path: "/request-storage/requests", key: "requests", index: "patronComments", body: newRequest(), texts: []string{"patronComments"}},
-		{path: "/patron-action-session-storage/patron-action-sessions", key: "patronActionSessions", index: "actionType", body: record{
-			"patronId": id(), "loanId": id(), "actionType": "Check-in",
-		}, texts: []string{}},
-		{path: "/settings/entries", key: "items", index: "scope", body: record{"scope": "new", "key": id(), "userId": id()}, texts: []string{"scope", "key"}},
+		{
+			path: "/request-storage/requests", key: "requests", index: "patronComments", body: newRequest(),
+			texts: []string{"patronComments"},
+		},
+		{
+			path: "/patron-action-session-storage/patron-action-sessions", key: "patronActionSessions", index: "actionType",
+			body: record{
+				"patronId": id(), "loanId": id(), "actionType": "Check-in",
+			}, texts: []string{},
+		},
+		{
+			path: "/settings/entries", key: "items", index: "scope", body: record{"scope": "new", "key": id(), "userId": id()},
+			texts: []string{"scope", "key"},
+		},
 	}
 }
 
@@ -133,8 +183,10 @@ func (p *pair) collections(t *testing.T) []collection {
 func newRequest() record {
 	id := uuid.NewString
 	return record{
-		"itemId": id(), "holdingsRecordId": id(), "instanceId": id(), "requesterId": id(), "requestType": "Hold", "requestLevel": "Item",
-		"requestDate": "2026-03-01T10:00:00Z", "fulfillmentPreference": "Hold Shelf", "status": "Open - Not yet filled", "position": 1,
+		"itemId": id(), "holdingsRecordId": id(), "instanceId": id(), "requesterId": id(), "requestType": "Hold",
+		"requestLevel": "Item",
+		"requestDate":  "2026-03-01T10:00:00Z", "fulfillmentPreference": "Hold Shelf", "status": "Open - Not yet filled",
+		"position":       1,
 		"patronComments": "new",
 	}
 }
@@ -157,8 +209,9 @@ func (p *pair) newPageRequest(t *testing.T) record {
 	requester, _ := p.addPatron(t)
 	itemID, _ := p.addItem(t)
 	return record{
-		"requestLevel": "Item", "requestType": "Page", "requestDate": "2026-03-01T10:00:00Z", "fulfillmentPreference": "Hold Shelf",
-		"pickupServicePointId": p.ServicePointID, "requesterId": requester, "itemId": itemID, "patronComments": "new",
+		"requestLevel": "Item", "requestType": "Page", "requestDate": "2026-03-01T10:00:00Z",
+		"fulfillmentPreference": "Hold Shelf",
+		"pickupServicePointId":  p.ServicePointID, "requesterId": requester, "itemId": itemID, "patronComments": "new",
 		"instanceId": p.readInstanceID(t),
 	}
 }
@@ -217,16 +270,22 @@ func storageEndpoints() []endpoint {
 		},
 		{method: http.MethodGet, path: "/check-out-lock-changes-storage", query: []string{"kind", "offset", "limit"}},
 		{method: http.MethodGet, path: "/check-out-history-storage/check-outs", query: historyParameters()},
-		{method: http.MethodPost, path: "/check-out-history-storage/check-outs", body: record{"waiting": 0, "checkOuts": []any{
-			record{"id": id(), "outcome": "lent", "userBarcode": "b", "userId": id(), "waitMs": 1, "tookMs": 2},
-		}}},
+		{
+			method: http.MethodPost, path: "/check-out-history-storage/check-outs",
+			body: record{"waiting": 0, "checkOuts": []any{
+				record{"id": id(), "outcome": "lent", "userBarcode": "b", "userId": id(), "waitMs": 1, "tookMs": 2},
+			}},
+		},
 		{method: http.MethodGet, path: "/check-out-history-storage/figures", query: []string{"minutes"}},
 		{method: http.MethodPost, path: "/loan-storage/check-outs", body: record{
-			"loan":        record{"id": id(), "userId": id(), "itemId": id(), "loanDate": "2026-03-01T10:00:00Z", "action": "checkedout"},
+			"loan": record{
+				"id": id(), "userId": id(), "itemId": id(), "loanDate": "2026-03-01T10:00:00Z", "action": "checkedout",
+			},
 			"itemVersion": 1, "lockId": id(), "limit": record{"max": 3, "materialTypeId": id(), "loanTypeId": id()},
 		}},
 		{method: http.MethodPost, path: "/loan-storage/check-ins", body: record{
-			"itemId": id(), "servicePointId": id(), "checkInDate": "2026-03-01T10:00:00Z", "itemVersion": 1, "itemStatus": "Available",
+			"itemId": id(), "servicePointId": id(), "checkInDate": "2026-03-01T10:00:00Z", "itemVersion": 1,
+			"itemStatus":    "Available",
 			"staffMemberId": id(), "loanAction": "checkedin",
 		}},
 		{method: http.MethodPost, path: "/loan-storage/renewals", body: record{
@@ -240,7 +299,10 @@ func storageEndpoints() []endpoint {
 			method: http.MethodGet, path: "/patron-action-session-storage/expired-session-patron-ids",
 			query: []string{"action_type", "session_inactivity_time_limit", "limit"},
 		},
-		{method: http.MethodPost, path: "/loan-storage/loans/:id/replacements", body: record{"id": id(), "loan": newLoan(id())}},
+		{
+			method: http.MethodPost, path: "/loan-storage/loans/:id/replacements",
+			body: record{"id": id(), "loan": newLoan(id())},
+		},
 		{method: http.MethodPost, path: "/request-storage-batch/requests", body: record{"requests": []any{newRequest()}}},
 		{method: http.MethodPost, path: "/request-storage/placements", body: record{
 			"request": setFields(newRequest(), record{"id": id()}), "itemVersion": 1, "titleLevelRequests": false,
@@ -249,7 +311,8 @@ func storageEndpoints() []endpoint {
 			"request": setFields(newRequest(), record{"id": id()}), "titleLevelRequests": false, "delete": false,
 		}},
 		{method: http.MethodPost, path: "/request-storage/moves", body: record{
-			"request": setFields(newRequest(), record{"id": id()}), "itemVersion": 1, "fromItemId": id(), "titleLevelRequests": false,
+			"request": setFields(newRequest(), record{"id": id()}), "itemVersion": 1, "fromItemId": id(),
+			"titleLevelRequests": false,
 		}},
 		{method: http.MethodPost, path: "/request-storage/queue-orders", body: record{
 			"itemId": id(), "reorderedQueue": []any{record{"id": id(), "position": 1, "newPosition": 1}},
@@ -273,15 +336,22 @@ func storageEndpoints() []endpoint {
 		{method: http.MethodPost, path: settings + "/environment", body: record{"enabled": false, "version": "0"}},
 		{method: http.MethodGet, path: rules},
 		{method: http.MethodPut, path: rules, body: record{"rulesAsText": "text"}, texts: []string{"rulesAsText"}},
-		{method: http.MethodPost, path: "/_/tenant", noTenant: true, body: record{"module_to": "m-1.0.0", "parameters": []any{}}, texts: []string{"module_to"}},
+		{
+			method: http.MethodPost, path: "/_/tenant", noTenant: true,
+			body: record{"module_to": "m-1.0.0", "parameters": []any{}}, texts: []string{"module_to"},
+		},
 		{method: http.MethodGet, path: "/_/tenant/:id", noTenant: true},
 		{method: http.MethodDelete, path: "/_/tenant/:id", noTenant: true},
 	}
 	for _, path := range []string{
-		"/users", "/material-types", "/loan-types", "/service-points", "/location-units/institutions", "/location-units/campuses",
-		"/location-units/libraries", "/locations", "/instance-storage/instances", "/holdings-storage/holdings", "/item-storage/items",
-		"/fixed-due-date-schedule-storage/fixed-due-date-schedules", "/loan-policy-storage/loan-policies", "/request-policy-storage/request-policies",
-		"/staff-slips-storage/staff-slips", "/cancellation-reason-storage/cancellation-reasons", "/loan-storage/loans", "/request-storage/requests",
+		"/users", "/material-types", "/loan-types", "/service-points", "/location-units/institutions",
+		"/location-units/campuses",
+		"/location-units/libraries", "/locations", "/instance-storage/instances", "/holdings-storage/holdings",
+		"/item-storage/items",
+		"/fixed-due-date-schedule-storage/fixed-due-date-schedules", "/loan-policy-storage/loan-policies",
+		"/request-policy-storage/request-policies",
+		"/staff-slips-storage/staff-slips", "/cancellation-reason-storage/cancellation-reasons", "/loan-storage/loans",
+		"/request-storage/requests",
 		"/loan-storage/loan-history",
 	} {
 		all = append(all, endpoint{method: http.MethodDelete, path: path, query: []string{"query"}})
@@ -300,7 +370,8 @@ func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 	id := uuid.NewString
 	all := []endpoint{
 		{method: http.MethodPost, path: checkOutPath, body: record{
-			"itemBarcode": p.addBooks(t, 1)[0], "userBarcode": p.addUser(t), "servicePointId": p.ServicePointID, "loanDate": "2026-03-01T10:00:00Z",
+			"itemBarcode": p.addBooks(t, 1)[0], "userBarcode": p.addUser(t), "servicePointId": p.ServicePointID,
+			"loanDate":          "2026-03-01T10:00:00Z",
 			"forceLoanPolicyId": p.PolicyID, "overrideBlocks": record{},
 		}, texts: []string{"forceLoanPolicyId"}}, // an empty id means no policy
 		{method: http.MethodPost, path: "/circulation/check-in-by-barcode", body: record{
@@ -317,18 +388,36 @@ func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 		}},
 		{method: http.MethodPost, path: requestsPath, body: p.newPageRequest(t), texts: []string{"patronComments"}},
 		{method: http.MethodGet, path: "/circulation/settings", query: []string{"query", "offset", "limit"}},
-		{method: http.MethodPost, path: "/circulation/settings", body: record{"name": "new " + id(), "value": record{}}, texts: []string{"name"}},
+		{
+			method: http.MethodPost, path: "/circulation/settings", body: record{"name": "new " + id(), "value": record{}},
+			texts: []string{"name"},
+		},
 		{method: http.MethodGet, path: "/circulation/settings/:id"},
-		{method: http.MethodPut, path: "/circulation/settings/:id", body: record{"name": "new " + id(), "value": record{}}, texts: []string{"name"}},
+		{
+			method: http.MethodPut, path: "/circulation/settings/:id", body: record{"name": "new " + id(), "value": record{}},
+			texts: []string{"name"},
+		},
 		{method: http.MethodDelete, path: "/circulation/settings/:id", alwaysThere: true},
 		{method: http.MethodGet, path: requestsPath, query: []string{"query", "offset", "limit"}},
 		{method: http.MethodGet, path: requestsPath + "/:id"},
-		{method: http.MethodPut, path: requestsPath + "/:id", body: p.newPageRequest(t), texts: []string{"patronComments"}, alwaysThere: true},
+		{
+			method: http.MethodPut, path: requestsPath + "/:id", body: p.newPageRequest(t), texts: []string{"patronComments"},
+			alwaysThere: true,
+		},
 		{method: http.MethodDelete, path: requestsPath + "/:id"},
 		{method: http.MethodDelete, path: requestsPath, query: []string{"query"}},
-		{method: http.MethodPost, path: requestsPath + "/:id/move", body: record{"destinationItemId": id(), "requestType": "Hold"}},
-		{method: http.MethodPost, path: requestsPath + "/queue/item/:id/reorder", body: record{"reorderedQueue": []any{record{"id": id(), "newPosition": 1}}}},
-		{method: http.MethodPost, path: requestsPath + "/queue/instance/:id/reorder", body: record{"reorderedQueue": []any{record{"id": id(), "newPosition": 1}}}},
+		{
+			method: http.MethodPost, path: requestsPath + "/:id/move",
+			body: record{"destinationItemId": id(), "requestType": "Hold"},
+		},
+		{
+			method: http.MethodPost, path: requestsPath + "/queue/item/:id/reorder",
+			body: record{"reorderedQueue": []any{record{"id": id(), "newPosition": 1}}},
+		},
+		{
+			method: http.MethodPost, path: requestsPath + "/queue/instance/:id/reorder",
+			body: record{"reorderedQueue": []any{record{"id": id(), "newPosition": 1}}},
+		},
 		{method: http.MethodGet, path: requestsPath + "/queue/item/:id", alwaysThere: true},
 		{method: http.MethodGet, path: requestsPath + "/queue/instance/:id", alwaysThere: true},
 		{method: http.MethodGet, path: "/circulation/loans", query: []string{"query", "offset", "limit"}},
@@ -337,22 +426,41 @@ func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 		{method: http.MethodPut, path: "/circulation/loans/:id", body: newLoan(id())},
 		{method: http.MethodDelete, path: "/circulation/loans/:id"},
 		{method: http.MethodDelete, path: "/circulation/loans", query: []string{"query"}},
-		{method: http.MethodPost, path: "/circulation/loans/:id/add-info", body: record{"action": "staffInfoAdded", "actionComment": "c"}, texts: []string{}},
-		{method: http.MethodPost, path: "/circulation/loans/:id/change-due-date", body: record{"dueDate": "2026-03-01T10:00:00Z"}},
+		{
+			method: http.MethodPost, path: "/circulation/loans/:id/add-info",
+			body: record{"action": "staffInfoAdded", "actionComment": "c"}, texts: []string{},
+		},
+		{
+			method: http.MethodPost, path: "/circulation/loans/:id/change-due-date",
+			body: record{"dueDate": "2026-03-01T10:00:00Z"},
+		},
 		{method: http.MethodPost, path: "/circulation/loans/:id/claim-item-returned", body: record{
 			"itemClaimedReturnedDateTime": "2026-03-01T10:00:00Z", "comment": "c",
 		}, texts: []string{"comment"}},
 		{method: http.MethodPost, path: "/circulation/loans/:id/declare-item-lost", body: record{
 			"declaredLostDateTime": "2026-03-01T10:00:00Z", "comment": "c", "servicePointId": p.ServicePointID,
 		}, texts: []string{"comment"}},
-		{method: http.MethodPost, path: "/circulation/loans/:id/declare-claimed-returned-item-as-missing", body: record{"comment": "c"}},
+		{
+			method: http.MethodPost, path: "/circulation/loans/:id/declare-claimed-returned-item-as-missing",
+			body: record{"comment": "c"},
+		},
 		{method: http.MethodGet, path: "/circulation/rules"},
 		{method: http.MethodPut, path: "/circulation/rules", body: record{"rulesAsText": p.formatRules()}},
 		{method: http.MethodGet, path: settingsPath},
-		{method: http.MethodPut, path: settingsPath, body: record{"enabled": false, "lockTtlMs": 3000, "retryIntervalsMs": []any{500}, "reason": "Monday"}, texts: []string{"reason"}},
+		{
+			method: http.MethodPut, path: settingsPath,
+			body:  record{"enabled": false, "lockTtlMs": 3000, "retryIntervalsMs": []any{500}, "reason": "Monday"},
+			texts: []string{"reason"},
+		},
 		{method: http.MethodGet, path: "/circulation/check-out-lock-changes", query: []string{"kind", "offset", "limit"}},
-		{method: http.MethodGet, path: "/circulation/check-out-locks", query: []string{"userId", "userBarcode", "holder", "outdated", "offset", "limit"}},
-		{method: http.MethodPost, path: "/circulation/check-out-locks/:id/release", body: record{"reason": "stuck"}, texts: []string{"reason"}},
+		{
+			method: http.MethodGet, path: "/circulation/check-out-locks",
+			query: []string{"userId", "userBarcode", "holder", "outdated", "offset", "limit"},
+		},
+		{
+			method: http.MethodPost, path: "/circulation/check-out-locks/:id/release", body: record{"reason": "stuck"},
+			texts: []string{"reason"},
+		},
 		{method: http.MethodGet, path: "/circulation/check-out-history", query: historyParameters()},
 		{method: http.MethodGet, path: "/circulation/check-out-figures", query: []string{"minutes"}},
 		{method: http.MethodPost, path: "/circulation/check-out-explanation", body: record{

@@ -68,7 +68,8 @@ func TestDifferingEnvironments_KeepTheLimit(t *testing.T) {
 			t.Errorf("instance %d: fallbacks for a differing environment are counted: %t", i, counted)
 		}
 	}
-	if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "set CHECKOUT_LOCK_FEATURE_ENABLED alike on all instances") {
+	if !strings.Contains(log.String(), "level=WARN") ||
+		!strings.Contains(log.String(), "set CHECKOUT_LOCK_FEATURE_ENABLED alike on all instances") {
 		t.Errorf("no warning in the log:\n%.2000s", log.String())
 	}
 	for i, source := range []string{"environment", "otherInstance"} {
@@ -107,7 +108,8 @@ func TestDifferingEnvironments_StopCommitsWithoutTheLock(t *testing.T) {
 	for i, book := range books {
 		lendings[i] = p.startLending(t.Context(), t, 1, book, patron)
 	}
-	waitUntil(t, patience, "all are about to commit without a lock", func() bool { return held.countCommits() == len(books) })
+	waitUntil(t, patience, "all are about to commit without a lock",
+		func() bool { return held.countCommits() == len(books) })
 	for _, book := range p.addBooks(t, limit) { // the first check-out announces the environment of instance 0
 		readObject(t, p.lendBook(t, 0, book, patron), http.StatusCreated)
 	}
@@ -118,7 +120,8 @@ func TestDifferingEnvironments_StopCommitsWithoutTheLock(t *testing.T) {
 		if a.Status == http.StatusGatewayTimeout { // held for longer than circulation waits, so the machine repeats it
 			a = p.lendBook(t, 1, books[i], patron)
 		}
-		if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got, "ITEM_LIMIT_MATERIAL_TYPE") {
+		if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got,
+			"ITEM_LIMIT_MATERIAL_TYPE") {
 			t.Errorf("refused with %q", got)
 		}
 	}

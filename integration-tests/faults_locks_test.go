@@ -25,7 +25,8 @@ func TestLock_FencesALateCommit(t *testing.T) {
 	t.Cleanup(arrive)
 	var late atomic.Int32
 	links[0].addFault(linkFault{method: http.MethodPost, path: commitPath, times: always, handle: delayCall(open, &late)})
-	if a := p.lendBook(t, 0, book, patron); a.Status != http.StatusServiceUnavailable || !strings.Contains(string(a.Body), "was not lent") {
+	if a := p.lendBook(t, 0, book, patron); a.Status != http.StatusServiceUnavailable ||
+		!strings.Contains(string(a.Body), "was not lent") {
 		t.Fatalf("answered %d %s, want 503: the item was not lent", a.Status, a.Body)
 	}
 	arrive()
@@ -76,7 +77,9 @@ func TestLock_FencesADelayedCommitBeforeARefusal(t *testing.T) {
 			t.Cleanup(arrive)
 			var late atomic.Int32
 			links[0].addFault(linkFault{method: http.MethodPost, path: commitPath, times: 1, handle: delayCall(open, &late)})
-			links[0].addFault(linkFault{method: http.MethodDelete, path: acquirePath, times: tt.releases, handle: answerWith(http.StatusBadGateway)})
+			links[0].addFault(linkFault{
+				method: http.MethodDelete, path: acquirePath, times: tt.releases, handle: answerWith(http.StatusBadGateway),
+			})
 			if a := p.lendBook(t, 0, book, patron); a.Status != tt.status || !strings.Contains(string(a.Body), tt.says) {
 				t.Errorf("answered %d %s, want %d %s", a.Status, a.Body, tt.status, tt.says)
 			}
@@ -193,7 +196,8 @@ func TestLock_RefusesAHolderThatSlept(t *testing.T) {
 		t.Errorf("the second machine was answered %d %s", a.Status, a.Body)
 	}
 	close(wakeUp)
-	if a := sleeper.awaitAnswer(); a.Status != http.StatusUnprocessableEntity || !strings.Contains(string(a.Body), "maximum limit of 1 items") {
+	if a := sleeper.awaitAnswer(); a.Status != http.StatusUnprocessableEntity ||
+		!strings.Contains(string(a.Body), "maximum limit of 1 items") {
 		t.Errorf("the sleeper was answered %d %s, want 422 and the limit", a.Status, a.Body)
 	}
 	want := untouched
@@ -209,8 +213,10 @@ func TestLock_LostGrant(t *testing.T) {
 		fault  linkFault
 		status int
 	}{
-		"both answers are lost":           {linkFault{times: 2, handle: loseAnswer}, http.StatusServiceUnavailable},
-		"the answer is replaced by a 500": {linkFault{times: 1, handle: replaceAnswer(http.StatusInternalServerError)}, http.StatusInternalServerError},
+		"both answers are lost": {linkFault{times: 2, handle: loseAnswer}, http.StatusServiceUnavailable},
+		"the answer is replaced by a 500": {
+			linkFault{times: 1, handle: replaceAnswer(http.StatusInternalServerError)}, http.StatusInternalServerError,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -99,9 +99,11 @@ func TestLinkFaults_OfEachCall(t *testing.T) {
 	t.Parallel()
 	const settings = "GET /check-out-lock-settings-storage"
 	// These are all calls of the first check-out of an instance, by a proxy, of a requested
-	// book, with a fixed due date. Later ones find most records in the cache. Without the tenant's settings, the environment's count.
+	// book, with a fixed due date. Later ones find most records in the cache. Without the tenant's
+	// settings, the environment's count.
 	calls := []string{
-		"GET /circulation-settings-storage/circulation-settings", "POST " + factsPath, "GET /groups/{id}", "GET /locations/{id}",
+		"GET /circulation-settings-storage/circulation-settings", "POST " +
+			factsPath, "GET /groups/{id}", "GET /locations/{id}",
 		"GET /material-types/{id}", "GET /circulation-rules-storage", "GET /loan-policy-storage/loan-policies/{id}",
 		"GET /fixed-due-date-schedule-storage/fixed-due-date-schedules/{id}", settings,
 		"POST " + acquirePath, "POST " + commitPath,
@@ -116,7 +118,9 @@ func TestLinkFaults_OfEachCall(t *testing.T) {
 		itemID, book := p.addItem(t)
 		p.addRecord(t, "/proxiesfor", record{"userId": patronID, "proxyUserId": proxy, "status": "Active"})
 		p.addRequest(t, itemID, patronID, 1)
-		return patronID, book, record{"itemBarcode": book, "userBarcode": patron, "servicePointId": p.ServicePointID, "proxyUserBarcode": proxyCard}
+		return patronID, book, record{
+			"itemBarcode": book, "userBarcode": patron, "servicePointId": p.ServicePointID, "proxyUserBarcode": proxyCard,
+		}
 	}
 	const path = checkOutPath
 	_, _, body := prepare(t)
@@ -141,7 +145,9 @@ func TestLinkFaults_OfEachCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			id, book, body := prepare(t)
-			links[i].addFault(linkFault{method: method, path: failing, skip: earlier, times: always, handle: answerWith(http.StatusInternalServerError)})
+			links[i].addFault(linkFault{
+				method: method, path: failing, skip: earlier, times: always, handle: answerWith(http.StatusInternalServerError),
+			})
 			wantStatus, want := http.StatusInternalServerError, untouched
 			want.Requests = 1
 			switch name {
@@ -163,7 +169,9 @@ func TestLinkFaults_503OfASidecar(t *testing.T) {
 	p, links := startPairWithLinks(t, stack.Options{CirculationEnv: enableLock()}, 1) // waits of 5 s
 	id, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]
-	links[0].addFault(linkFault{method: http.MethodPost, path: acquirePath, times: always, handle: answerWith(http.StatusServiceUnavailable)})
+	links[0].addFault(linkFault{
+		method: http.MethodPost, path: acquirePath, times: always, handle: answerWith(http.StatusServiceUnavailable),
+	})
 	if a := p.lendBook(t, 0, book, patron); a.Status != http.StatusServiceUnavailable {
 		t.Errorf("answered %d %s, want 503", a.Status, a.Body)
 	}
@@ -187,7 +195,9 @@ func TestLinkFaults_StorageGone(t *testing.T) {
 	p, links := startPairWithLinks(t, stack.Options{
 		CirculationEnv: enableLock(), // waits of 25 s in all
 		Observe: func(int) circulation.Observer {
-			return stepHook{step: circulation.Validated, do: func() { links[0].addFault(linkFault{times: always, handle: loseRequest}) }}
+			return stepHook{
+				step: circulation.Validated, do: func() { links[0].addFault(linkFault{times: always, handle: loseRequest}) },
+			}
 		},
 	}, 1)
 	id, patron := p.addPatron(t)

@@ -77,9 +77,12 @@ func floodProcess(t *testing.T, p *pair, program string, n int) (late float64) {
 	}
 	m := p.readMetrics(t, url)
 	sent := 0.0
-	for result, bound := range map[string]string{"line_full": "0.05", "patron_full": "0.05", "wait_over": "5", "admitted": "5"} {
+	for result, bound := range map[string]string{
+		"line_full": "0.05", "patron_full": "0.05", "wait_over": "5", "admitted": "5",
+	} {
 		count := readSample(m, fmt.Sprintf(`circulation_admission_wait_seconds_count{result=%q}`, result))
-		over := count - readSample(m, fmt.Sprintf(`circulation_admission_wait_seconds_bucket{result=%q,le=%q}`, result, bound))
+		over := count - readSample(m, fmt.Sprintf(`circulation_admission_wait_seconds_bucket{result=%q,le=%q}`, result,
+			bound))
 		t.Logf("%s: %v, %v of them after more than %s s", result, count, over, bound)
 		late, sent = late+over, sent+count
 	}
@@ -110,7 +113,8 @@ func newFloodClient() *http.Client {
 func buildCirculation(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "circulation")
-	out, err := osexec.CommandContext(t.Context(), "go", "build", "-o", program, "checkoutlock/circulation/cmd/circulation").CombinedOutput()
+	out, err := osexec.CommandContext(t.Context(), "go", "build", "-o", program,
+		"checkoutlock/circulation/cmd/circulation").CombinedOutput()
 	if err != nil {
 		t.Fatalf("building circulation: %v\n%s", err, out)
 	}
@@ -123,7 +127,8 @@ func startCirculation(t *testing.T, program, storageURL string) (url string, pid
 	port := strconv.Itoa(findFreePort(t))
 	cmd := osexec.CommandContext(t.Context(), program)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.Env = append(os.Environ(), "STORAGE_URL="+storageURL, "PORT="+port, "STAFF_AUTH=none", "CHECKOUT_LOCK_FEATURE_ENABLED=true")
+	cmd.Env = append(os.Environ(), "STORAGE_URL="+storageURL, "PORT="+port, "STAFF_AUTH=none",
+		"CHECKOUT_LOCK_FEATURE_ENABLED=true")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -91,10 +91,12 @@ func (p *pair) checkOperators(t *testing.T, userID string, enabled bool) {
 		return
 	}
 	var list struct{ CheckoutLocks []struct{ ID string } }
-	if err := callEndpoint(t, p.storageAt(1), http.MethodGet, acquirePath+"?userId="+userID, nil).JSON(&list); err != nil || len(list.CheckoutLocks) != 1 {
+	if err := callEndpoint(t, p.storageAt(1), http.MethodGet, acquirePath+"?userId="+userID,
+		nil).JSON(&list); err != nil || len(list.CheckoutLocks) != 1 {
 		t.Fatalf("locks are %+v, %v", list, err)
 	}
-	a := callEndpoint(t, p.storageAt(1), http.MethodPost, acquirePath+"/"+list.CheckoutLocks[0].ID+"/forced-release", record{"reason": "stuck"})
+	a := callEndpoint(t, p.storageAt(1), http.MethodPost, acquirePath+"/"+list.CheckoutLocks[0].ID+"/forced-release",
+		record{"reason": "stuck"})
 	t.Logf("the forced release was answered %d after %s", a.Status, time.Since(began).Round(time.Millisecond))
 	if a.Status != http.StatusOK {
 		t.Errorf("the forced release was answered %d %s", a.Status, a.Body)

@@ -21,7 +21,9 @@ const conditionsPath, limitsPath = "/patron-block-conditions", "/patron-block-li
 // patron group for it.
 func (p *pair) limitGroup(t *testing.T, conditionID, message string, value int) {
 	t.Helper()
-	condition := record{"id": conditionID, "name": message, "message": message, "blockBorrowing": true, "blockRenewals": true}
+	condition := record{
+		"id": conditionID, "name": message, "message": message, "blockBorrowing": true, "blockRenewals": true,
+	}
 	if _, err := p.Storage.Must(t.Context(), http.MethodPost, conditionsPath, condition); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,8 @@ func TestGroupLimit_HoldsForTenCheckOutsAtOnce(t *testing.T) {
 			all[i] = p.newCheckOut(book, patron)
 		}
 		for _, o := range stack.SendBurst(t.Context(), p.machines, all) {
-			if o.Err != nil || o.Status != http.StatusCreated && !strings.Contains(string(o.Body), `"message":"Too many loans","code":"USER_IS_BLOCKED_AUTOMATICALLY"`) {
+			if o.Err != nil || o.Status != http.StatusCreated &&
+				!strings.Contains(string(o.Body), `"message":"Too many loans","code":"USER_IS_BLOCKED_AUTOMATICALLY"`) {
 				t.Errorf("got %d %s %v, want a loan or the block", o.Status, o.Body, o.Err)
 			}
 		}

@@ -33,7 +33,8 @@ func TestIdempotencyKey_FinishesACrashedCheckOut(t *testing.T) {
 				t.Parallel()
 				var dead *link
 				p, links := startPairWithLinks(t, stack.Options{
-					Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=1000", fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled)),
+					Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=1000",
+						fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled)),
 					Observe: func(i int) circulation.Observer {
 						if i == 1 {
 							return circulation.NoObserver{}
@@ -70,7 +71,9 @@ func TestIdempotencyKey_FinishesACrashedCheckOut(t *testing.T) {
 }
 
 // startPairThatSleeps starts a pair whose instance 0 sleeps at a step, once, until woken.
-func startPairThatSleeps(t *testing.T, at circulation.Step) (p *pair, links []*link, asleep <-chan struct{}, wake func()) {
+func startPairThatSleeps(t *testing.T, at circulation.Step) (p *pair, links []*link, asleep <-chan struct{},
+	wake func(),
+) {
 	t.Helper()
 	sleeping, woken := make(chan struct{}), make(chan struct{})
 	wake = sync.OnceFunc(func() { close(woken) })
@@ -166,7 +169,8 @@ func TestIdempotencyKey_TakenOverInstanceAnswersAlike(t *testing.T) {
 			p, links, asleep, wake := startPairThatSleeps(t, circulation.Locked)
 			id, patron := p.addPatron(t)
 			book := p.addBooks(t, 1)[0]
-			links[0].addFault(linkFault{method: http.MethodPut, path: keysPath, times: always, handle: loseRequest}) // the lease cannot be renewed
+			// the lease cannot be renewed
+			links[0].addFault(linkFault{method: http.MethodPut, path: keysPath, times: always, handle: loseRequest})
 			slept := p.startLendingWithKey(t, 0, "k", p.newCheckOut(book, patron))
 			<-asleep
 			user := p.readRecord(t, "/users/"+id)
@@ -208,8 +212,10 @@ func TestIdempotencyKey_StorageFaults(t *testing.T) {
 			status: http.StatusServiceUnavailable, leaves: untouched,
 		},
 		{
-			name:   "a lease that fails lends nothing",
-			fault:  linkFault{method: http.MethodPost, path: keysPath, times: always, handle: answerWith(http.StatusInternalServerError)},
+			name: "a lease that fails lends nothing",
+			fault: linkFault{
+				method: http.MethodPost, path: keysPath, times: always, handle: answerWith(http.StatusInternalServerError),
+			},
 			status: http.StatusInternalServerError, leaves: untouched,
 		},
 		{

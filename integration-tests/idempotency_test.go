@@ -39,8 +39,10 @@ func (p *pair) startLendingWithKey(t *testing.T, i int, key string, body any) le
 // checkSameAnswer fails the test unless status, Location and body are equal.
 func checkSameAnswer(t *testing.T, what string, got, want stack.Answer) {
 	t.Helper()
-	if got.Status != want.Status || string(got.Body) != string(want.Body) || got.Header.Get("Location") != want.Header.Get("Location") {
-		t.Errorf("%s: got %d %s %s\nwant %d %s %s", what, got.Status, got.Header.Get("Location"), got.Body, want.Status, want.Header.Get("Location"), want.Body)
+	if got.Status != want.Status || string(got.Body) != string(want.Body) ||
+		got.Header.Get("Location") != want.Header.Get("Location") {
+		t.Errorf("%s: got %d %s %s\nwant %d %s %s", what, got.Status, got.Header.Get("Location"), got.Body, want.Status,
+			want.Header.Get("Location"), want.Body)
 	}
 }
 
@@ -60,7 +62,9 @@ func TestIdempotencyKey_ConcurrentRepeats(t *testing.T) {
 	for _, enabled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("lock enabled is %t", enabled), func(t *testing.T) {
 			const patrons, each = 20, 5
-			p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled))}, each)
+			p := startPair(t, stack.Options{
+				Circulations: 2, CirculationEnv: enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled)),
+			}, each)
 			var wg sync.WaitGroup
 			begin := make(chan struct{})
 			ids := make([]string, patrons)
@@ -100,18 +104,22 @@ func TestIdempotencyKey_ConcurrentRepeats(t *testing.T) {
 
 func TestIdempotencyKey_PersistentAnswer(t *testing.T) {
 	t.Parallel()
-	p, q := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1), startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p, q := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1), startPair(t, stack.Options{
+		CirculationEnv: enableLock(),
+	}, 1)
 	id, patron := p.addPatron(t)
 	books := p.addBooks(t, 2)
 	first := p.lendWithKey(t, 0, "k", p.newCheckOut(books[0], patron))
 	readObject(t, first, http.StatusCreated)
 
 	reused := p.lendWithKey(t, 0, "k", p.newCheckOut(books[1], patron))
-	if reused.Status != http.StatusUnprocessableEntity || !strings.Contains(string(reused.Body), "IDEMPOTENCY_KEY_REUSED") {
+	if reused.Status != http.StatusUnprocessableEntity ||
+		!strings.Contains(string(reused.Body), "IDEMPOTENCY_KEY_REUSED") {
 		t.Errorf("another body: answered %d %s", reused.Status, reused.Body)
 	}
 	limit := p.lendWithKey(t, 0, "over", p.newCheckOut(books[1], patron))
-	if limit.Status != http.StatusUnprocessableEntity || !strings.Contains(string(limit.Body), "maximum limit of 1 items") {
+	if limit.Status != http.StatusUnprocessableEntity ||
+		!strings.Contains(string(limit.Body), "maximum limit of 1 items") {
 		t.Errorf("over the limit: answered %d %s", limit.Status, limit.Body)
 	}
 	back := record{"itemBarcode": books[0], "servicePointId": p.ServicePointID, "checkInDate": "2026-03-01T10:00:00Z"}
@@ -121,8 +129,9 @@ func TestIdempotencyKey_PersistentAnswer(t *testing.T) {
 
 	// Repeats get the first answers, whatever has happened since and however the body is written.
 	checkSameAnswer(t, "the repeated check-out", p.lendWithKey(t, 0, "k", p.newCheckOut(books[0], patron)), first)
-	checkSameAnswer(t, "the repeated refusal", p.lendWithKey(t, 0, "over", fmt.Appendf(nil, "{ \"servicePointId\":%q,\n\"userBarcode\":%q, \"itemBarcode\":%q}",
-		p.ServicePointID, patron, books[1])), limit)
+	checkSameAnswer(t, "the repeated refusal",
+		p.lendWithKey(t, 0, "over", fmt.Appendf(nil, "{ \"servicePointId\":%q,\n\"userBarcode\":%q, \"itemBarcode\":%q}",
+			p.ServicePointID, patron, books[1])), limit)
 	if n := p.countOpenLoans(t, id); n != 0 {
 		t.Errorf("%d open loans after the check-in, want none", n)
 	}
@@ -132,7 +141,8 @@ func TestIdempotencyKey_PersistentAnswer(t *testing.T) {
 
 	plain := p.lendBook(t, 0, books[0], patron)
 	readObject(t, plain, http.StatusCreated)
-	if again := p.lendBook(t, 0, books[0], patron); again.Status != http.StatusUnprocessableEntity || !strings.Contains(string(again.Body), "Item is already checked out") {
+	if again := p.lendBook(t, 0, books[0], patron); again.Status != http.StatusUnprocessableEntity ||
+		!strings.Contains(string(again.Body), "Item is already checked out") {
 		t.Errorf("without a key: answered %d %s", again.Status, again.Body)
 	}
 }

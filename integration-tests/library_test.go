@@ -71,7 +71,9 @@ func (p *pair) addLoanPolicy(t *testing.T, name string, loansPolicy record, more
 	t.Helper()
 	return p.addRecord(t, "/loan-policy-storage/loan-policies", setFields(record{
 		"name": name, "loanable": true, "renewable": false,
-		"loansPolicy": setFields(record{"profileId": "Rolling", "period": record{"duration": 4, "intervalId": "Weeks"}}, loansPolicy),
+		"loansPolicy": setFields(record{
+			"profileId": "Rolling", "period": record{"duration": 4, "intervalId": "Weeks"},
+		}, loansPolicy),
 	}, more...))
 }
 
@@ -82,7 +84,8 @@ const unstoredPolicyID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 // formatPolicies returns the five policies of a line of rules. The loan, the request and the
 // notice policy must exist.
 func formatPolicies(loanPolicyID string) string {
-	return "l " + loanPolicyID + " r " + stack.RequestPolicyID + " n " + stack.NoticePolicyID + " o " + unstoredPolicyID + " i " + unstoredPolicyID
+	return "l " + loanPolicyID + " r " + stack.RequestPolicyID + " n " + stack.NoticePolicyID + " o " + unstoredPolicyID +
+		" i " + unstoredPolicyID
 }
 
 // formatRules returns rules of alternating criteria and loan policies. The library's own
@@ -133,7 +136,8 @@ func (p *pair) storeAutomatedBlocks(t *testing.T, userID string, blocks ...recor
 // storeRules stores rules through circulation instance 0.
 func (p *pair) storeRules(t *testing.T, text string) {
 	t.Helper()
-	if _, err := p.machines[0].Must(t.Context(), http.MethodPut, "/circulation/rules", record{"rulesAsText": text}); err != nil {
+	if _, err := p.machines[0].Must(t.Context(), http.MethodPut, "/circulation/rules",
+		record{"rulesAsText": text}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -45,11 +45,15 @@ func (p pausingObserver) Reached(ctx context.Context, step circulation.Step, _ t
 //
 // The races are not parallel: on a machine busy with other tests, most holders outlive a
 // TTL this short.
-func runRace(t *testing.T, enabled bool, observe func(int) circulation.Observer) (p *pair, loans []int, sum stack.Summary) {
+func runRace(t *testing.T, enabled bool, observe func(int) circulation.Observer) (p *pair, loans []int,
+	sum stack.Summary,
+) {
 	t.Helper()
-	environ := enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled), fmt.Sprintf("LOCK_TTL_MS=%d", raceTTL.Milliseconds()))
+	environ := enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled),
+		fmt.Sprintf("LOCK_TTL_MS=%d", raceTTL.Milliseconds()))
 	if !enabled { // without a lock, as many commit at once as an instance admits
-		environ = append(environ, "CHECKOUT_CONCURRENCY=32", "CHECKOUT_QUEUE_WAIT=10s", "REQUEST_TIMEOUT=40s", "SHUTDOWN_TIMEOUT=60s")
+		environ = append(environ, "CHECKOUT_CONCURRENCY=32", "CHECKOUT_QUEUE_WAIT=10s", "REQUEST_TIMEOUT=40s",
+			"SHUTDOWN_TIMEOUT=60s")
 	}
 	p = startPair(t, stack.Options{Storages: 2, Circulations: 4, Observe: observe, CirculationEnv: environ}, raceLimit)
 	var all []stack.CheckOut

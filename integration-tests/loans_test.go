@@ -17,7 +17,8 @@ import (
 // actOn sends an action on a loan to circulation instance i.
 func (p *pair) actOn(t *testing.T, i int, loan record, action string, body record) stack.Answer {
 	t.Helper()
-	return callEndpoint(t, p.machines[i], http.MethodPost, fmt.Sprintf("/circulation/loans/%v/%s", loan["id"], action), body)
+	return callEndpoint(t, p.machines[i], http.MethodPost, fmt.Sprintf("/circulation/loans/%v/%s", loan["id"], action),
+		body)
 }
 
 // act sends an action that must succeed.
@@ -40,7 +41,9 @@ func checkRefusal(t *testing.T, what string, a stack.Answer, message, key string
 // checkActions compares the actions in the history of a loan.
 func (p *pair) checkActions(t *testing.T, loan record, want ...string) {
 	t.Helper()
-	entries, _ := p.readRecord(t, fmt.Sprintf("/loan-storage/loan-history?query=loan.id==%v%%20sortby%%20createdDate&limit=100", loan["id"]))["loansHistory"].([]any)
+	entries, _ := p.readRecord(t, fmt.Sprintf(
+		"/loan-storage/loan-history?query=loan.id==%v%%20sortby%%20createdDate&limit=100", loan["id"],
+	))["loansHistory"].([]any)
 	var got []string
 	for _, e := range entries {
 		action, _ := readPart(e.(record), "loan.action").(string)
@@ -54,7 +57,8 @@ func (p *pair) checkActions(t *testing.T, loan record, want ...string) {
 // readLoan returns a loan as circulation answers it.
 func (p *pair) readLoan(t *testing.T, loan record) record {
 	t.Helper()
-	return readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, fmt.Sprintf("/circulation/loans/%v", loan["id"]), nil), http.StatusOK)
+	return readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, fmt.Sprintf("/circulation/loans/%v", loan["id"]),
+		nil), http.StatusOK)
 }
 
 const lostAt = "2026-10-01T09:30:00.000Z"
@@ -65,31 +69,47 @@ func TestLoans_ClaimedReturnedAndFound(t *testing.T) {
 	book, patron, loan := p.lendRenewable(t, 9)
 	p.act(t, loan, "add-info", record{"action": "staffInfoAdded", "actionComment": "torn"})
 	p.act(t, loan, "add-info", record{"action": "patronInfoAdded", "actionComment": "called"})
-	checkParts(t, "with information", p.readLoan(t, loan), record{"action": "patronInfoAdded", "actionComment": "called", "status.name": "Open"})
+	checkParts(t, "with information", p.readLoan(t, loan), record{
+		"action": "patronInfoAdded", "actionComment": "called", "status.name": "Open",
+	})
 	p.act(t, loan, "change-due-date", record{"dueDate": "2030-05-01T10:00:00+02:00"})
-	checkParts(t, "with another due date", p.readLoan(t, loan), record{"action": "dueDateChanged", "actionComment": nil, "dueDate": "2030-05-01T08:00:00.000Z"})
+	checkParts(t, "with another due date", p.readLoan(t, loan), record{
+		"action": "dueDateChanged", "actionComment": nil, "dueDate": "2030-05-01T08:00:00.000Z",
+	})
 	renewed := readObject(t, p.renewLoan(t, 0, book, patron), http.StatusOK)
 	checkTime(t, renewed, "dueDate", "2030-06-12T08:00:00Z")
 
-	checkRefusal(t, "missing at once", p.actOn(t, 0, loan, "declare-claimed-returned-item-as-missing", record{"comment": "c"}), "Item is not Claimed returned [INVALID]", "itemId")
+	checkRefusal(t, "missing at once",
+		p.actOn(t, 0, loan, "declare-claimed-returned-item-as-missing", record{"comment": "c"}),
+		"Item is not Claimed returned [INVALID]", "itemId")
 	p.act(t, loan, "claim-item-returned", record{"itemClaimedReturnedDateTime": lostAt, "comment": "by post"})
 	checkParts(t, "claimed", p.readLoan(t, loan), record{
-		"action": "claimedReturned", "actionComment": "by post", "claimedReturnedDate": lostAt, "status.name": "Open", "item.status.name": "Claimed returned",
+		"action": "claimedReturned", "actionComment": "by post", "claimedReturnedDate": lostAt, "status.name": "Open",
+		"item.status.name": "Claimed returned",
 	})
-	checkRefusal(t, "due date", p.actOn(t, 0, loan, "change-due-date", record{"dueDate": lostAt}), "item is Claimed returned [INVALID]", "itemId")
-	checkRefusal(t, "renewal", p.renewLoan(t, 0, book, patron), "item is Claimed returned [ITEM_CLAIMED_RETURNED_NOT_RENEWABLE]", "itemId")
-	checkRefusal(t, "check-in", p.checkInItem(t, book, p.ServicePointID), "Item is claimed returned, a resolution is required to check in [ITEM_CLAIMED_RETURNED]", "itemBarcode")
-	in := readObject(t, p.checkInItem(t, book, p.ServicePointID, record{"claimedReturnedResolution": "Found by library"}), http.StatusOK)
-	checkParts(t, "found", in, record{"loan.status.name": "Closed", "loan.action": "checkedInFoundByLibrary", "item.status.name": "Available"})
+	checkRefusal(t, "due date", p.actOn(t, 0, loan, "change-due-date", record{"dueDate": lostAt}),
+		"item is Claimed returned [INVALID]", "itemId")
+	checkRefusal(t, "renewal", p.renewLoan(t, 0, book, patron),
+		"item is Claimed returned [ITEM_CLAIMED_RETURNED_NOT_RENEWABLE]", "itemId")
+	checkRefusal(t, "check-in", p.checkInItem(t, book, p.ServicePointID),
+		"Item is claimed returned, a resolution is required to check in [ITEM_CLAIMED_RETURNED]", "itemBarcode")
+	in := readObject(t, p.checkInItem(t, book, p.ServicePointID, record{
+		"claimedReturnedResolution": "Found by library",
+	}), http.StatusOK)
+	checkParts(t, "found", in, record{
+		"loan.status.name": "Closed", "loan.action": "checkedInFoundByLibrary", "item.status.name": "Available",
+	})
 
 	for action, body := range map[string]record{
 		"claim-item-returned": {"itemClaimedReturnedDateTime": lostAt}, "change-due-date": {"dueDate": lostAt},
-		"declare-item-lost": {"servicePointId": p.ServicePointID}, "declare-claimed-returned-item-as-missing": {"comment": "c"},
+		"declare-item-lost":                        {"servicePointId": p.ServicePointID},
+		"declare-claimed-returned-item-as-missing": {"comment": "c"},
 	} {
 		checkRefusal(t, action+" of a closed loan", p.actOn(t, 0, loan, action, body), "Loan is closed [INVALID]", "loanId")
 	}
 	p.act(t, loan, "add-info", record{"action": "staffInfoAdded", "actionComment": "repaired"})
-	p.checkActions(t, loan, "checkedout", "staffInfoAdded", "patronInfoAdded", "dueDateChanged", "renewed", "claimedReturned", "checkedInFoundByLibrary", "staffInfoAdded")
+	p.checkActions(t, loan, "checkedout", "staffInfoAdded", "patronInfoAdded", "dueDateChanged", "renewed",
+		"claimedReturned", "checkedInFoundByLibrary", "staffInfoAdded")
 }
 
 func TestLoans_DeclaredLostAndReturned(t *testing.T) {
@@ -99,21 +119,28 @@ func TestLoans_DeclaredLostAndReturned(t *testing.T) {
 	lost := record{"declaredLostDateTime": lostAt, "comment": "on a train", "servicePointId": p.ServicePointID}
 	p.act(t, loan, "declare-item-lost", lost)
 	checkParts(t, "lost", p.readLoan(t, loan), record{
-		"action": "declaredLost", "actionComment": "on a train", "declaredLostDate": lostAt, "status.name": "Open", "item.status.name": "Declared lost",
+		"action": "declaredLost", "actionComment": "on a train", "declaredLostDate": lostAt, "status.name": "Open",
+		"item.status.name":                  "Declared lost",
 		"feesAndFines.amountRemainingToPay": 0.0,
 	})
-	checkRefusal(t, "lost twice", p.actOn(t, 0, loan, "declare-item-lost", lost), "The item is already declared lost [INVALID]", "itemId")
-	checkRefusal(t, "due date", p.actOn(t, 0, loan, "change-due-date", record{"dueDate": lostAt}), "item is Declared lost [INVALID]", "itemId")
+	checkRefusal(t, "lost twice", p.actOn(t, 0, loan, "declare-item-lost", lost),
+		"The item is already declared lost [INVALID]", "itemId")
+	checkRefusal(t, "due date", p.actOn(t, 0, loan, "change-due-date", record{"dueDate": lostAt}),
+		"item is Declared lost [INVALID]", "itemId")
 	list := readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)
-	if joinMessages(list) != "item is Declared lost [ITEM_DECLARED_LOST_NOT_RENEWABLE]" || list[0].OverridableBlock.Name != "renewalBlock" {
+	if joinMessages(list) != "item is Declared lost [ITEM_DECLARED_LOST_NOT_RENEWABLE]" ||
+		list[0].OverridableBlock.Name != "renewalBlock" {
 		t.Errorf("renewal: got %+v, want the refusal with the block that lifts it", list)
 	}
 	_, other := p.addPatron(t)
-	if got := joinMessages(readRefusals(t, p.lendBook(t, 0, book, other), http.StatusUnprocessableEntity)); !strings.Contains(got, "has the item status Declared lost") {
+	if got := joinMessages(readRefusals(t, p.lendBook(t, 0, book, other),
+		http.StatusUnprocessableEntity)); !strings.Contains(got, "has the item status Declared lost") {
 		t.Errorf("check-out: got %q", got)
 	}
 	in := readObject(t, p.checkInItem(t, book, p.ServicePointID), http.StatusOK)
-	checkParts(t, "returned", in, record{"loan.id": loan["id"], "loan.status.name": "Closed", "loan.action": "checkedin", "item.status.name": "Available"})
+	checkParts(t, "returned", in, record{
+		"loan.id": loan["id"], "loan.status.name": "Closed", "loan.action": "checkedin", "item.status.name": "Available",
+	})
 	readObject(t, p.lendBook(t, 0, book, other), http.StatusCreated)
 	p.checkActions(t, loan, "checkedout", "declaredLost", "checkedin")
 }
@@ -128,13 +155,16 @@ func TestLoans_ClaimedReturnedAndMissing(t *testing.T) {
 	readObject(t, p.lendBook(t, 0, books[1], patron), http.StatusCreated) // at limit 1, which counts no claimed return
 	p.act(t, loan, "declare-claimed-returned-item-as-missing", record{"comment": "not on the shelf"})
 	checkParts(t, "missing", p.readLoan(t, loan), record{
-		"action": "markedMissing", "actionComment": "not on the shelf", "status.name": "Closed", "item.status.name": "Missing", "returnDate": nil,
+		"action": "markedMissing", "actionComment": "not on the shelf", "status.name": "Closed",
+		"item.status.name": "Missing", "returnDate": nil,
 	})
 	if n := p.countOpenLoans(t, userID); n != 1 {
 		t.Errorf("the patron has %d loans, want 1", n)
 	}
 	p.checkActions(t, loan, "checkedout", "claimedReturned", "markedMissing")
-	if a := p.actOn(t, 0, record{"id": uuid.NewString()}, "add-info", record{"action": "staffInfoAdded", "actionComment": "c"}); a.Status != http.StatusNotFound {
+	if a := p.actOn(t, 0, record{"id": uuid.NewString()}, "add-info", record{
+		"action": "staffInfoAdded", "actionComment": "c",
+	}); a.Status != http.StatusNotFound {
 		t.Errorf("an unknown loan: got %d %s, want 404", a.Status, a.Body)
 	}
 }
@@ -142,14 +172,17 @@ func TestLoans_ClaimedReturnedAndMissing(t *testing.T) {
 func TestLoanChanges_HappenOnceWhenAnswersAreLost(t *testing.T) {
 	t.Parallel()
 	for name, handle := range map[string]faultHandler{
-		"the answer is lost": loseAnswer, "the request is lost": loseRequest, "storage fails": answerWith(http.StatusInternalServerError),
+		"the answer is lost": loseAnswer, "the request is lost": loseRequest,
+		"storage fails": answerWith(http.StatusInternalServerError),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, links := startPairWithLinks(t, stack.Options{CirculationEnv: enableLock()}, 1)
 			_, patron := p.addPatron(t)
 			loan := readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron), http.StatusCreated)
-			links[0].addFault(linkFault{method: http.MethodPost, path: fmt.Sprintf("/loan-storage/loans/%v/changes", loan["id"]), times: 1, handle: handle})
+			links[0].addFault(linkFault{
+				method: http.MethodPost, path: fmt.Sprintf("/loan-storage/loans/%v/changes", loan["id"]), times: 1, handle: handle,
+			})
 			p.act(t, loan, "declare-item-lost", record{"servicePointId": p.ServicePointID}) // a second one would be refused
 			p.checkActions(t, loan, "checkedout", "declaredLost")
 		})
@@ -182,7 +215,9 @@ func TestLoanChanges_ByManyDesks(t *testing.T) {
 	if got["lost 204"] > 1 || got["lost 204"]+got["lost 422"] != 8 || got["back 200"]+got["back 409"] != 8 {
 		t.Errorf("got %v, want one loss at most and no failure", got)
 	}
-	checkParts(t, "afterwards", p.readLoan(t, loan), record{"status.name": "Closed", "action": "checkedin", "item.status.name": "Available"})
+	checkParts(t, "afterwards", p.readLoan(t, loan), record{
+		"status.name": "Closed", "action": "checkedin", "item.status.name": "Available",
+	})
 }
 
 // sendLoan writes a loan through circulation.
@@ -197,17 +232,24 @@ func TestLoans_RecordedClosedAndDeleted(t *testing.T) {
 	userID, patron := p.addPatron(t)
 	_, other := p.addPatron(t)
 	itemID, barcode := p.addItem(t)
-	sent := record{"userId": userID, "itemId": itemID, "loanDate": "2026-09-01T10:00:00Z", "dueDate": "2026-12-01T10:00:00.000Z", "checkoutServicePointId": p.ServicePointID}
+	sent := record{
+		"userId": userID, "itemId": itemID, "loanDate": "2026-09-01T10:00:00Z", "dueDate": "2026-12-01T10:00:00.000Z",
+		"checkoutServicePointId": p.ServicePointID,
+	}
 	loan := readObject(t, p.sendLoan(t, http.MethodPost, "", sent), http.StatusCreated)
 	checkParts(t, "recorded", loan, record{
-		"status.name": "Open", "action": "checkedout", "item.status.name": "Checked out", "item.barcode": barcode, "borrower.barcode": patron,
-		"dueDate": sent["dueDate"], "loanPolicyId": p.PolicyID, "checkoutServicePoint.name": "Desk", "patronGroupAtCheckout.id": p.GroupID,
+		"status.name": "Open", "action": "checkedout", "item.status.name": "Checked out", "item.barcode": barcode,
+		"borrower.barcode": patron,
+		"dueDate":          sent["dueDate"], "loanPolicyId": p.PolicyID, "checkoutServicePoint.name": "Desk",
+		"patronGroupAtCheckout.id": p.GroupID,
 	})
-	checkRefusal(t, "recorded twice", p.sendLoan(t, http.MethodPost, "", sent), "Item is already checked out [ITEM_ALREADY_CHECKED_OUT]", "itemId")
+	checkRefusal(t, "recorded twice", p.sendLoan(t, http.MethodPost, "", sent),
+		"Item is already checked out [ITEM_ALREADY_CHECKED_OUT]", "itemId")
 	if got := p.readMetrics(t, p.Storage.Base); !strings.Contains(got, "loans_unfenced_total 1\n") {
 		t.Error("loans_unfenced_total does not count the recorded loan")
 	}
-	if got := joinMessages(readRefusals(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron), http.StatusUnprocessableEntity)); !strings.Contains(got, "maximum limit") {
+	if got := joinMessages(readRefusals(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron),
+		http.StatusUnprocessableEntity)); !strings.Contains(got, "maximum limit") {
 		t.Errorf("a check-out beside the recorded loan at limit 1: got %q", got)
 	}
 
@@ -215,7 +257,8 @@ func TestLoans_RecordedClosedAndDeleted(t *testing.T) {
 	closed := setFields(maps.Clone(loan), record{
 		"status": record{"name": "Closed"}, "action": "checkedin", "returnDate": "2026-10-01T09:30:00.000Z",
 	})
-	checkRefusal(t, "closed at no desk", p.sendLoan(t, http.MethodPut, path, closed), "A Closed loan must have a Checkin Service Point [INVALID]", "checkinServicePointId")
+	checkRefusal(t, "closed at no desk", p.sendLoan(t, http.MethodPut, path, closed),
+		"A Closed loan must have a Checkin Service Point [INVALID]", "checkinServicePointId")
 	closed["checkinServicePointId"] = p.ServicePointID
 	for range 2 { // a second one changes nothing more
 		if a := p.sendLoan(t, http.MethodPut, path, closed); a.Status != http.StatusNoContent {
@@ -223,7 +266,8 @@ func TestLoans_RecordedClosedAndDeleted(t *testing.T) {
 		}
 	}
 	checkParts(t, "closed", p.readLoan(t, loan), record{
-		"status.name": "Closed", "action": "checkedin", "returnDate": "2026-10-01T09:30:00.000Z", "item.status.name": "Available",
+		"status.name": "Closed", "action": "checkedin", "returnDate": "2026-10-01T09:30:00.000Z",
+		"item.status.name":         "Available",
 		"checkinServicePoint.name": "Desk", "patronGroupAtCheckout.id": p.GroupID,
 	})
 	checkRefusal(t, "opened again", p.sendLoan(t, http.MethodPut, path, loan), "Loan is closed [INVALID]", "loanId")
@@ -255,11 +299,19 @@ func TestLoans_ClosedByHandServeTheNextRequest(t *testing.T) {
 	_, patron := p.addPatron(t)
 	next, _ := p.addPatron(t)
 	loan := p.lendAs(t, book, patron, nil)
-	placed := readObject(t, p.placeRequest(t, itemID, next, "Hold", record{"instanceId": instanceID, "pickupServicePointId": branch}), http.StatusCreated)
-	closed := setFields(maps.Clone(loan), record{"status": record{"name": "Closed"}, "action": "checkedin", "checkinServicePointId": p.ServicePointID})
+	placed := readObject(t, p.placeRequest(t, itemID, next, "Hold", record{
+		"instanceId": instanceID, "pickupServicePointId": branch,
+	}), http.StatusCreated)
+	closed := setFields(maps.Clone(loan), record{
+		"status": record{"name": "Closed"}, "action": "checkedin", "checkinServicePointId": p.ServicePointID,
+	})
 	if a := p.sendLoan(t, http.MethodPut, fmt.Sprintf("/%v", loan["id"]), closed); a.Status != http.StatusNoContent {
 		t.Fatalf("got %d %s, want 204", a.Status, a.Body)
 	}
-	checkParts(t, "item", p.readRecord(t, "/item-storage/items/"+itemID), record{"status.name": "In transit", "inTransitDestinationServicePointId": branch})
-	checkParts(t, "request", p.readRecord(t, fmt.Sprintf("/request-storage/requests/%v", placed["id"])), record{"status": "Open - In transit"})
+	checkParts(t, "item", p.readRecord(t, "/item-storage/items/"+itemID), record{
+		"status.name": "In transit", "inTransitDestinationServicePointId": branch,
+	})
+	checkParts(t, "request", p.readRecord(t, fmt.Sprintf("/request-storage/requests/%v", placed["id"])), record{
+		"status": "Open - In transit",
+	})
 }

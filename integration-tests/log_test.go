@@ -169,7 +169,8 @@ func (p *pair) lendAndRenewFor(t *testing.T, userID, barcode string) {
 	staffID, _ := p.addPatron(t)
 	staff := p.machines[0]
 	staff.Header = http.Header{okapi.UserIDHeader: {staffID}}
-	readObject(t, callEndpoint(t, staff, http.MethodPost, "/circulation/check-out-locks/"+held+"/release", record{"reason": "the desk hangs"}), http.StatusOK)
+	readObject(t, callEndpoint(t, staff, http.MethodPost, "/circulation/check-out-locks/"+held+"/release",
+		record{"reason": "the desk hangs"}), http.StatusOK)
 }
 
 // failCallsFor sends check-outs while storage fails. Some answers quote the request, as
@@ -224,8 +225,12 @@ func (p *pair) failCallsFor(t *testing.T, l *link, barcode string) {
 // names it as proxy.
 func (p *pair) blockPatron(t *testing.T, userID, barcode string) {
 	t.Helper()
-	p.addRecord(t, "/manualblocks", record{"userId": userID, "desc": "card " + barcode, "borrowing": true, "renewals": true})
-	p.storeAutomatedBlocks(t, userID, record{"blockBorrowing": true, "message": "Card " + barcode + " of " + userID + " is blocked"})
+	p.addRecord(t, "/manualblocks", record{
+		"userId": userID, "desc": "card " + barcode, "borrowing": true, "renewals": true,
+	})
+	p.storeAutomatedBlocks(t, userID, record{
+		"blockBorrowing": true, "message": "Card " + barcode + " of " + userID + " is blocked",
+	})
 	book := p.addBooks(t, 1)[0]
 	_, other := p.addPatron(t)
 	p.lendBook(t, 0, book, barcode)
@@ -238,10 +243,13 @@ func (p *pair) blockPatron(t *testing.T, userID, barcode string) {
 func (p *pair) searchPatron(t *testing.T, userID, barcode string) {
 	t.Helper()
 	for _, path := range []string{
-		"/circulation/check-out-history?userBarcode=" + barcode, "/circulation/check-out-history?userBarcode=" + barcode + "&limit=x",
+		"/circulation/check-out-history?userBarcode=" + barcode, "/circulation/check-out-history?userBarcode=" + barcode +
+			"&limit=x",
 		"/circulation/check-out-locks?userBarcode=" + barcode, "/circulation/check-out-locks?userId=" + userID,
-		"/circulation/loans?query=" + url.QueryEscape("userId=="+userID), "/circulation/loans?query=" + url.QueryEscape("unknown=="+barcode),
-		"/staff/" + p.Storage.Tenant + "/locks?userBarcode=" + barcode, "/staff/" + p.Storage.Tenant + "/check-outs?userBarcode=" + barcode,
+		"/circulation/loans?query=" + url.QueryEscape("userId=="+userID), "/circulation/loans?query=" +
+			url.QueryEscape("unknown=="+barcode),
+		"/staff/" + p.Storage.Tenant + "/locks?userBarcode=" + barcode, "/staff/" + p.Storage.Tenant +
+			"/check-outs?userBarcode=" + barcode,
 		"/circulation/" + barcode, "/" + userID,
 	} {
 		callEndpoint(t, p.machines[0], http.MethodGet, path, nil)
@@ -250,7 +258,9 @@ func (p *pair) searchPatron(t *testing.T, userID, barcode string) {
 	callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode-dry-run", body)
 	callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-out-explanation", body)
 	callEndpoint(t, p.machines[0], http.MethodPost, checkOutPath, []byte(`{"userBarcode":`+barcode+`}`))
-	callEndpoint(t, p.Storage, http.MethodPost, "/users", record{"barcode": barcode, "patronGroup": p.GroupID, "active": true})
+	callEndpoint(t, p.Storage, http.MethodPost, "/users", record{
+		"barcode": barcode, "patronGroup": p.GroupID, "active": true,
+	})
 	callEndpoint(t, p.Storage, http.MethodDelete, "/users/"+userID, nil) // has loans
 }
 
@@ -275,7 +285,9 @@ func (p *pair) sendNameEverywhere(t *testing.T, name string) {
 			send(e.path+"?"+all.Encode(), nil)
 		}
 		if slices.Contains(e.query, "query") {
-			for _, cql := range []string{"id==" + name, name + "==1", `id=="` + name, "metadata.createdDate==" + name, "cql.allRecords=1 sortby " + name} {
+			for _, cql := range []string{
+				"id==" + name, name + "==1", `id=="` + name, "metadata.createdDate==" + name, "cql.allRecords=1 sortby " + name,
+			} {
 				send(e.path+"?query="+url.QueryEscape(cql), nil)
 			}
 		}

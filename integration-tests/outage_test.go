@@ -25,7 +25,8 @@ func TestOutage_Recovery(t *testing.T) {
 		{
 			name: "all sessions are ended",
 			begin: func(t *testing.T, pg *devpostgres.Server, _ *wire) func() {
-				execSQL(t, pg.URL(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`)
+				execSQL(t, pg.URL(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client `+
+					`backend' AND pid <> pg_backend_pid()`)
 				return nil
 			},
 		},
@@ -54,7 +55,8 @@ func TestOutage_Recovery(t *testing.T) {
 			begin: func(t *testing.T, pg *devpostgres.Server, _ *wire) func() {
 				execSQL(t, pg.URL(), `ALTER SYSTEM SET default_transaction_read_only = on`, `SELECT pg_reload_conf()`)
 				return func() {
-					execSQL(t, pg.URL(), `SET default_transaction_read_only = off`, `ALTER SYSTEM RESET default_transaction_read_only`, `SELECT pg_reload_conf()`)
+					execSQL(t, pg.URL(), `SET default_transaction_read_only = off`, `ALTER SYSTEM RESET default_transaction_read_only`,
+						`SELECT pg_reload_conf()`)
 				}
 			},
 		},
@@ -62,7 +64,9 @@ func TestOutage_Recovery(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			pg := startPostgreSQL(t)
-			p, before := startPairWithWire(t, stack.Options{DatabaseURL: pg.URL(), CirculationEnv: enableLock("LOCK_TTL_MS=1000")}, 1000)
+			p, before := startPairWithWire(t, stack.Options{
+				DatabaseURL: pg.URL(), CirculationEnv: enableLock("LOCK_TTL_MS=1000"),
+			}, 1000)
 			_, patrons := p.addPatrons(t, 12)
 			m, end := startWorkload(t, p, 4, patrons, p.addBooks(t, 400))
 			m.waitForOutcomes(t, 8, 0)
@@ -92,7 +96,9 @@ func TestOutage_KeepsAcknowledgedLoans(t *testing.T) {
 	t.Parallel()
 	const limit = 3
 	pg := startPostgreSQL(t)
-	p := startPair(t, stack.Options{DatabaseURL: pg.URL(), Storages: 2, Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=500")}, limit)
+	p := startPair(t, stack.Options{
+		DatabaseURL: pg.URL(), Storages: 2, Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=500"),
+	}, limit)
 	ids, patrons := p.addPatrons(t, 30)
 	books := p.addBooks(t, 4*len(ids))
 	// Half of the patrons borrow after the outage, because the others may be at their limit.

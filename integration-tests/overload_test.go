@@ -65,7 +65,8 @@ func runBurst(t *testing.T, o stack.Options, wait time.Duration, patrons, each i
 	var links []*connections
 	o.Storages = 2
 	o.CirculationEnv = []string{
-		"CHECKOUT_LOCK_FEATURE_ENABLED=true", fmt.Sprintf("CHECKOUT_QUEUE_WAIT=%s", wait), "REQUEST_TIMEOUT=40s", "SHUTDOWN_TIMEOUT=60s",
+		"CHECKOUT_LOCK_FEATURE_ENABLED=true", fmt.Sprintf("CHECKOUT_QUEUE_WAIT=%s", wait), "REQUEST_TIMEOUT=40s",
+		"SHUTDOWN_TIMEOUT=60s",
 	}
 	o.Via = func(_ int, storage string) string {
 		links = append(links, countConnections(t, storage))
@@ -128,7 +129,8 @@ func countRefused(t *testing.T, outcomes []stack.Outcome) (refused int, longest 
 		case o.Err != nil:
 			kind = o.Err.Error()
 			t.Errorf("a machine got no answer: %v", o.Err)
-		case o.Status == http.StatusServiceUnavailable && o.Header.Get("X-Fault-Code") == "OVERLOADED" && o.Header.Get("Retry-After") != "":
+		case o.Status == http.StatusServiceUnavailable && o.Header.Get("X-Fault-Code") == "OVERLOADED" &&
+			o.Header.Get("Retry-After") != "":
 			kind = "503 OVERLOADED"
 			refused++
 			o.Took = 0

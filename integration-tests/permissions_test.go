@@ -24,10 +24,18 @@ func TestOverrides_NeedAGatewayOrThePassword(t *testing.T) {
 		status int
 	}{
 		{name: "the header of a gateway", env: []string{"STAFF_AUTH=gateway"}, header: header, status: http.StatusCreated},
-		{name: "the header, with password authentication", env: requirePassword(), header: header, status: http.StatusUnprocessableEntity},
-		{name: "a wrong password", env: requirePassword(), header: password("correct horse"), status: http.StatusUnauthorized},
+		{
+			name: "the header, with password authentication", env: requirePassword(), header: header,
+			status: http.StatusUnprocessableEntity,
+		},
+		{
+			name: "a wrong password", env: requirePassword(), header: password("correct horse"), status: http.StatusUnauthorized,
+		},
 		{name: "the password", env: requirePassword(), header: password(clerkPassword), status: http.StatusCreated},
-		{name: "the header, without authentication", env: []string{"STAFF_AUTH=none"}, header: header, status: http.StatusUnprocessableEntity},
+		{
+			name: "the header, without authentication", env: []string{"STAFF_AUTH=none"}, header: header,
+			status: http.StatusUnprocessableEntity,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

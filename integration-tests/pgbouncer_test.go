@@ -71,7 +71,8 @@ max_client_conn = 500
 	}
 	ended := runPgBouncer(t, program, config)
 	through := url.URL{
-		Scheme: "postgres", User: url.User(to.User), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Path: "/" + to.Database,
+		Scheme: "postgres", User: url.User(to.User), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Path: "/" +
+			to.Database,
 		RawQuery: "sslmode=disable&default_query_exec_mode=exec",
 	}
 	waitUntil(t, patience, "PgBouncer accepts connections", func() bool {

@@ -245,7 +245,8 @@ func (p *pair) growTables(t *testing.T, database string) map[string]bool {
 			INSERT INTO %[1]s (id, jsonb)
 			SELECT id, regexp_replace(jsonb::text, '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', id::text, 'g')::jsonb || '%[2]s'
 			  FROM (SELECT gen_random_uuid() AS id, jsonb
-			          FROM (SELECT jsonb FROM %[1]s LIMIT 1) AS one, generate_series(1, %[3]d)) AS copies`, table, changes, rows))
+			          FROM (SELECT jsonb FROM %[1]s LIMIT 1) AS one, generate_series(1,
+			          %[3]d)) AS copies`, table, changes, rows))
 	}
 	for _, insert := range []string{
 		"automated_patron_blocks (user_id, jsonb) SELECT gen_random_uuid(), '{}'",

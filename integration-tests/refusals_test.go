@@ -30,30 +30,41 @@ func TestRefusals_HaveFOLIOsMessages(t *testing.T) {
 		noDesk   = "Check out must be performed at a service point [INVALID]"
 		noItem   = "No item with barcode nothing could be found [ITEM_BARCODE_NOT_FOUND]"
 		missing  = " is required: a barcode as text. Names of properties are compared exactly [INVALID]"
-		isOnLoan = "Item is already checked out [ITEM_ALREADY_CHECKED_OUT]\nCannot check out item that already has an open loan [ITEM_HAS_OPEN_LOAN]"
-		hasLeft  = "Cannot check out to inactive user [USER_IS_INACTIVE_OR_EXPIRED]"
+		isOnLoan = "Item is already checked out [ITEM_ALREADY_CHECKED_OUT]\nCannot check out item that already has an open " +
+			"loan [ITEM_HAS_OPEN_LOAN]"
+		hasLeft = "Cannot check out to inactive user [USER_IS_INACTIVE_OR_EXPIRED]"
 	)
 	tests := map[string]struct {
 		body record
 		want string
 	}{
-		"unknown patron":               {record{"userBarcode": "unknown"}, noPatron},
-		"no patron":                    {record{"userBarcode": nil}, "userBarcode" + missing},
-		"no item":                      {record{"itemBarcode": ""}, "itemBarcode" + missing},
-		"a misspelt item":              {record{"itemBarcode": nil, "itemBarCode": book}, "itemBarcode" + missing},
-		"expired patron":               {record{"userBarcode": expired}, hasLeft},
-		"inactive patron":              {record{"userBarcode": inactive}, hasLeft},
-		"undecided patron":             {record{"userBarcode": undecided}, "Cannot determine if user is active or not [USER_STATUS_CANNOT_BE_DETERMINED]"},
-		"unknown item":                 {record{"itemBarcode": "nothing"}, noItem},
-		"item on loan":                 {record{"itemBarcode": onLoan}, isOnLoan},
-		"item that is never lent":      {record{"itemBarcode": notLoanable}, "Item is not loanable [ITEM_NOT_LOANABLE]"},
-		"no service point":             {record{"servicePointId": nil}, noDesk},
-		"an invalid service point":     {record{"servicePointId": "desk"}, "servicePointId must be a UUID [INVALID]"},
-		"nothing known":                {record{"userBarcode": "unknown", "itemBarcode": "nothing", "servicePointId": ""}, noDesk + "\n" + noPatron + "\n" + noItem},
+		"unknown patron":  {record{"userBarcode": "unknown"}, noPatron},
+		"no patron":       {record{"userBarcode": nil}, "userBarcode" + missing},
+		"no item":         {record{"itemBarcode": ""}, "itemBarcode" + missing},
+		"a misspelt item": {record{"itemBarcode": nil, "itemBarCode": book}, "itemBarcode" + missing},
+		"expired patron":  {record{"userBarcode": expired}, hasLeft},
+		"inactive patron": {record{"userBarcode": inactive}, hasLeft},
+		"undecided patron": {
+			record{"userBarcode": undecided}, "Cannot determine if user is active or not [USER_STATUS_CANNOT_BE_DETERMINED]",
+		},
+		"unknown item":             {record{"itemBarcode": "nothing"}, noItem},
+		"item on loan":             {record{"itemBarcode": onLoan}, isOnLoan},
+		"item that is never lent":  {record{"itemBarcode": notLoanable}, "Item is not loanable [ITEM_NOT_LOANABLE]"},
+		"no service point":         {record{"servicePointId": nil}, noDesk},
+		"an invalid service point": {record{"servicePointId": "desk"}, "servicePointId must be a UUID [INVALID]"},
+		"nothing known": {
+			record{"userBarcode": "unknown", "itemBarcode": "nothing", "servicePointId": ""},
+			noDesk + "\n" + noPatron + "\n" + noItem,
+		},
 		"expired patron, item on loan": {record{"userBarcode": expired, "itemBarcode": onLoan}, hasLeft + "\n" + isOnLoan},
-		"their own proxy":              {record{"proxyUserBarcode": patron}, "User cannot be proxy for themselves [USER_CANNOT_BE_PROXY_FOR_THEMSELVES]"},
-		"a proxy without a sponsor": {record{"proxyUserBarcode": expired}, "Cannot check out via inactive proxying user [PROXY_IS_INACTIVE_OR_EXPIRED]\n" +
-			"Cannot check out item via proxy when relationship is invalid [PROXY_RELATIONSHIP_INVALID]"},
+		"their own proxy": {
+			record{"proxyUserBarcode": patron}, "User cannot be proxy for themselves [USER_CANNOT_BE_PROXY_FOR_THEMSELVES]",
+		},
+		"a proxy without a sponsor": {
+			record{"proxyUserBarcode": expired},
+			"Cannot check out via inactive proxying user [PROXY_IS_INACTIVE_OR_EXPIRED]\n" +
+				"Cannot check out item via proxy when relationship is invalid [PROXY_RELATIONSHIP_INVALID]",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,16 +101,23 @@ func TestLimit_Refusal(t *testing.T) {
 		{criteria: m, message: "for material type", code: "MATERIAL_TYPE"},
 		{criteria: l, message: "for loan type", code: "LOAN_TYPE"},
 		{criteria: m + " + " + l, message: "for combination of material type and loan type", code: "MATERIAL_TYPE_LOAN_TYPE"},
-		{criteria: g + " + " + m, message: "for combination of patron group and material type", code: "PATRON_GROUP_MATERIAL_TYPE"},
+		{
+			criteria: g + " + " + m, message: "for combination of patron group and material type",
+			code: "PATRON_GROUP_MATERIAL_TYPE",
+		},
 		{criteria: g + " + " + l, message: "for combination of patron group and loan type", code: "PATRON_GROUP_LOAN_TYPE"},
-		{criteria: g + " + " + l + " + " + m, message: "for combination of patron group, material type and loan type", code: "PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE"},
+		{
+			criteria: g + " + " + l + " + " + m, message: "for combination of patron group, material type and loan type",
+			code: "PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE",
+		},
 	} {
 		p.storeRules(t, p.formatRules(tt.criteria, p.PolicyID))
 		id, patron := p.addPatron(t)
 		books := p.addBooks(t, 2)
 		readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated)
 		list := readRefusals(t, p.lendBook(t, 0, books[1], patron), http.StatusUnprocessableEntity)
-		if got, want := joinMessages(list), "Patron has reached maximum limit of 1 items "+tt.message+" [ITEM_LIMIT_"+tt.code+"]"; got != want {
+		if got, want := joinMessages(list), "Patron has reached maximum limit of 1 items "+tt.message+" [ITEM_LIMIT_"+tt.code+
+			"]"; got != want {
 			t.Errorf("%s: got %q, want %q", tt.criteria, got, want)
 		}
 		parameters := map[string]string{}
@@ -165,14 +183,17 @@ func TestRefusals_RecordsWithoutAPolicy(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 2)
 	mapType, gone := p.addMaterialType(t, "map"), uuid.NewString()
-	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/circulation-rules-storage", record{"rulesAsText": p.formatRules("m "+mapType, gone)}); err != nil {
+	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/circulation-rules-storage", record{
+		"rulesAsText": p.formatRules("m "+mapType, gone),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	_, sheet := p.addItem(t, record{"materialTypeId": mapType})
 	_, patron := p.addPatron(t)
 	for want, a := range map[string]stack.Answer{
-		"Unable to apply circulation rules to a user with null value as patronGroupId": p.lendBook(t, 0, sheet, p.addUser(t, record{"patronGroup": nil})),
-		"Loan policy " + gone + " could not be found, please check circulation rules":  p.lendBook(t, 0, sheet, patron),
+		"Unable to apply circulation rules to a user with null value as patronGroupId": p.lendBook(t, 0, sheet,
+			p.addUser(t, record{"patronGroup": nil})),
+		"Loan policy " + gone + " could not be found, please check circulation rules": p.lendBook(t, 0, sheet, patron),
 	} {
 		if a.Status != http.StatusInternalServerError || !strings.Contains(string(a.Body), want) {
 			t.Errorf("got %d %s, want 500 %s", a.Status, a.Body, want)

@@ -17,7 +17,9 @@ import (
 // renewLoan sends a renewal by barcodes to circulation instance i.
 func (p *pair) renewLoan(t *testing.T, i int, book, patron string) stack.Answer {
 	t.Helper()
-	return callEndpoint(t, p.machines[i], http.MethodPost, "/circulation/renew-by-barcode", record{"itemBarcode": book, "userBarcode": patron})
+	return callEndpoint(t, p.machines[i], http.MethodPost, "/circulation/renew-by-barcode", record{
+		"itemBarcode": book, "userBarcode": patron,
+	})
 }
 
 // lendRenewable lends a book by a policy that allows so many renewals. Each extends the
@@ -60,11 +62,13 @@ func TestRenewal_ExtendsTheLoan(t *testing.T) {
 	stored := p.readRecord(t, fmt.Sprintf("/loan-storage/loans/%v", loan["id"]))
 	checkParts(t, "loan", stored, record{"dueDate": renewed["dueDate"], "renewalCount": 1.0, "itemStatus": "Checked out"})
 
-	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)); got != "loan at maximum renewal number [LOAN_RENEWAL_LIMIT_REACHED]" {
+	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, patron),
+		http.StatusUnprocessableEntity)); got != "loan at maximum renewal number [LOAN_RENEWAL_LIMIT_REACHED]" {
 		t.Errorf("a second time: got %q", got)
 	}
 	readObject(t, p.checkInItem(t, book, p.ServicePointID), http.StatusOK)
-	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)); !strings.HasPrefix(got, "No open loan of the item") {
+	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, patron),
+		http.StatusUnprocessableEntity)); !strings.HasPrefix(got, "No open loan of the item") {
 		t.Errorf("after the check-in: got %q", got)
 	}
 }
@@ -96,11 +100,13 @@ func TestRenewal_ByManyMachines(t *testing.T) {
 	if a := p.renewLoan(t, 0, book, patron); a.Status != http.StatusUnprocessableEntity {
 		t.Errorf("got %d %s, want no more renewals", a.Status, a.Body)
 	}
-	if got[http.StatusOK]+got[http.StatusUnprocessableEntity]+got[http.StatusConflict] < 20 || got[http.StatusOK] != allowed {
+	if got[http.StatusOK]+got[http.StatusUnprocessableEntity]+got[http.StatusConflict] < 20 ||
+		got[http.StatusOK] != allowed {
 		t.Errorf("got %v, want %d renewals and otherwise refusals", got, allowed)
 	}
 	stored := p.readRecord(t, fmt.Sprintf("/loan-storage/loans/%v", loan["id"]))
-	if want := readDueDate(t, loan).AddDate(0, 0, allowed*42); stored["renewalCount"] != float64(allowed) || !readDueDate(t, stored).Equal(want) {
+	if want := readDueDate(t, loan).AddDate(0, 0, allowed*42); stored["renewalCount"] != float64(allowed) ||
+		!readDueDate(t, stored).Equal(want) {
 		t.Errorf("the loan is %v, want %d renewals, due %s", stored, allowed, want)
 	}
 	if n := sumMetric(t, p, `checkout_commits_total{kind="renewal",outcome="committed"}`); n != allowed {
@@ -115,7 +121,9 @@ func TestRenewal_OfARecalledBook(t *testing.T) {
 	other, _ := p.addPatron(t)
 	itemID, _ := loan["itemId"].(string)
 	p.addRequest(t, itemID, other, 1, record{"requestType": "Recall"})
-	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)); got != "items cannot be renewed when there is an active recall request [RENEWAL_BLOCKED_BY_RECALL]" {
+	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, patron),
+		http.StatusUnprocessableEntity)); got != "items cannot be renewed when there is an active recall request "+
+		"[RENEWAL_BLOCKED_BY_RECALL]" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -125,15 +133,21 @@ func TestRenewal_ThroughOverride(t *testing.T) {
 	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 3)
 	book, patron, loan := p.lendRenewable(t, 0)
 	refused := readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)
-	if got := spellRefusals(refused); !strings.Contains(got, "LOAN_RENEWAL_LIMIT_REACHED") || !strings.Contains(got, "renewalBlock") {
+	if got := spellRefusals(refused); !strings.Contains(got, "LOAN_RENEWAL_LIMIT_REACHED") ||
+		!strings.Contains(got, "renewalBlock") {
 		t.Errorf("got %s, want the limit with its block", got)
 	}
 	desk := p.machines[0]
 	desk.Header = http.Header{okapi.PermissionsHeader: {`["circulation.override-renewal-block.post"]`}}
 	request := record{
 		"itemId": loan["itemId"], "userId": loan["userId"], "servicePointId": p.ServicePointID,
-		"overrideBlocks": record{"renewalDueDateRequiredBlock": record{"dueDate": "2031-01-01T00:00:00.000Z"}, "comment": "agreed"},
+		"overrideBlocks": record{
+			"renewalDueDateRequiredBlock": record{"dueDate": "2031-01-01T00:00:00.000Z"}, "comment": "agreed",
+		},
 	}
 	renewed := readObject(t, callEndpoint(t, desk, http.MethodPost, "/circulation/renew-by-id", request), http.StatusOK)
-	checkParts(t, "answer", renewed, record{"action": "renewedThroughOverride", "actionComment": "agreed", "renewalCount": 1.0, "dueDate": "2031-01-01T00:00:00.000Z"})
+	checkParts(t, "answer", renewed, record{
+		"action": "renewedThroughOverride", "actionComment": "agreed", "renewalCount": 1.0,
+		"dueDate": "2031-01-01T00:00:00.000Z",
+	})
 }

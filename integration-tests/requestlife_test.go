@@ -66,35 +66,54 @@ func TestRequestLife_EditReorderMoveCancel(t *testing.T) {
 	reason := d.addRecord(t, "/cancellation-reason-storage/cancellation-reasons", record{"name": "No longer needed"})
 
 	read := readObject(t, d.call(t, http.MethodGet, "/"+ben, nil), http.StatusOK)
-	edited := setFields(read, record{"pickupServicePointId": branch, "requestExpirationDate": "2030-01-02", "patronComments": "soon", "position": 9})
+	edited := setFields(read, record{
+		"pickupServicePointId": branch, "requestExpirationDate": "2030-01-02", "patronComments": "soon", "position": 9,
+	})
 	if a := d.call(t, http.MethodPut, "/"+ben, edited); a.Status != http.StatusNoContent {
 		t.Fatalf("editing: got %d %s", a.Status, a.Body)
 	}
-	d.checkRequest(t, "edited", ben, record{"pickupServicePoint.name": "Branch", "patronComments": "soon", "position": 1.0, "requestExpirationDate": "2030-01-02T23:59:59.000Z"})
+	d.checkRequest(t, "edited", ben, record{
+		"pickupServicePoint.name": "Branch", "patronComments": "soon", "position": 1.0,
+		"requestExpirationDate": "2030-01-02T23:59:59.000Z",
+	})
 
-	queue := readObject(t, d.call(t, http.MethodPost, "/queue/item/"+d.first+"/reorder", order(dan, ben, cat)), http.StatusOK)
+	queue := readObject(t, d.call(t, http.MethodPost, "/queue/item/"+d.first+"/reorder", order(dan, ben, cat)),
+		http.StatusOK)
 	checkParts(t, "ordered", queue, record{"totalRecords": 3.0})
-	checkParts(t, "the first one", queue["requests"].([]any)[0].(record), record{"id": dan, "position": 1.0, "item.barcode": d.book})
-	if got := joinMessages(readRefusals(t, d.call(t, http.MethodPost, "/queue/item/"+d.first+"/reorder", order(dan, ben)), http.StatusUnprocessableEntity)); got != schemas.QueueOutdated+" [INVALID]" {
+	checkParts(t, "the first one", queue["requests"].([]any)[0].(record), record{
+		"id": dan, "position": 1.0, "item.barcode": d.book,
+	})
+	if got := joinMessages(readRefusals(t, d.call(t, http.MethodPost, "/queue/item/"+d.first+"/reorder", order(dan, ben)),
+		http.StatusUnprocessableEntity)); got != schemas.QueueOutdated+" [INVALID]" {
 		t.Errorf("an order of two of three: got %s", got)
 	}
 
-	moved := readObject(t, d.call(t, http.MethodPost, "/"+ben+"/move", record{"destinationItemId": d.second}), http.StatusOK)
-	checkParts(t, "moved", moved, record{"itemId": d.second, "requestType": "Page", "position": 1.0, "item.status": "Paged"})
+	moved := readObject(t, d.call(t, http.MethodPost, "/"+ben+"/move", record{"destinationItemId": d.second}),
+		http.StatusOK)
+	checkParts(t, "moved", moved, record{
+		"itemId": d.second, "requestType": "Page", "position": 1.0, "item.status": "Paged",
+	})
 	d.checkRequest(t, "behind the moved one", cat, record{"position": 2.0})
 
 	cancelled := setFields(moved, record{
-		"status": "Closed - Cancelled", "cancellationReasonId": reason, "cancelledDate": "2026-03-02T10:00:00Z", "cancellationAdditionalInformation": "called us",
+		"status": "Closed - Cancelled", "cancellationReasonId": reason, "cancelledDate": "2026-03-02T10:00:00Z",
+		"cancellationAdditionalInformation": "called us",
 	})
 	if a := d.call(t, http.MethodPut, "/"+ben, cancelled); a.Status != http.StatusNoContent {
 		t.Fatalf("cancelling: got %d %s", a.Status, a.Body)
 	}
-	d.checkRequest(t, "cancelled", ben, record{"status": "Closed - Cancelled", "position": nil, "cancellationReasonId": reason, "item.status": "Available"})
-	if got := joinMessages(readRefusals(t, d.call(t, http.MethodPut, "/"+ben, edited), http.StatusUnprocessableEntity)); got != "The Request has already been closed [REQUEST_ALREADY_CLOSED]" {
+	d.checkRequest(t, "cancelled", ben, record{
+		"status": "Closed - Cancelled", "position": nil, "cancellationReasonId": reason, "item.status": "Available",
+	})
+	if got := joinMessages(readRefusals(t, d.call(t, http.MethodPut, "/"+ben, edited),
+		http.StatusUnprocessableEntity)); got != "The Request has already been closed [REQUEST_ALREADY_CLOSED]" {
 		t.Errorf("editing a closed one: got %s", got)
 	}
-	unknown := setFields(readObject(t, d.call(t, http.MethodGet, "/"+cat, nil), http.StatusOK), record{"status": "Closed - Cancelled", "cancellationReasonId": branch})
-	if got := joinMessages(readRefusals(t, d.call(t, http.MethodPut, "/"+cat, unknown), http.StatusUnprocessableEntity)); !strings.Contains(got, "cancellationReasonId") {
+	unknown := setFields(readObject(t, d.call(t, http.MethodGet, "/"+cat, nil), http.StatusOK), record{
+		"status": "Closed - Cancelled", "cancellationReasonId": branch,
+	})
+	if got := joinMessages(readRefusals(t, d.call(t, http.MethodPut, "/"+cat, unknown),
+		http.StatusUnprocessableEntity)); !strings.Contains(got, "cancellationReasonId") {
 		t.Errorf("an unknown reason: got %s", got)
 	}
 
@@ -118,26 +137,37 @@ func TestRequestLife_Expires(t *testing.T) {
 	ben, _ := d.wait(t)
 	cat, _ := d.wait(t, record{"requestExpirationDate": "2026-01-01T00:00:00Z"})
 	dan, danCard := d.wait(t)
-	checkParts(t, "on the shelf", readObject(t, d.checkInItem(t, d.book, d.ServicePointID), http.StatusOK), record{"item.status.name": "Awaiting pickup"})
-	if got := joinMessages(readRefusals(t, d.call(t, http.MethodPost, "/"+ben+"/move", record{"destinationItemId": d.second}), http.StatusUnprocessableEntity)); !strings.Contains(got, "not yet filled") {
+	checkParts(t, "on the shelf", readObject(t, d.checkInItem(t, d.book, d.ServicePointID), http.StatusOK), record{
+		"item.status.name": "Awaiting pickup",
+	})
+	if got := joinMessages(readRefusals(t, d.call(t, http.MethodPost, "/"+ben+"/move", record{
+		"destinationItemId": d.second,
+	}), http.StatusUnprocessableEntity)); !strings.Contains(got, "not yet filled") {
 		t.Errorf("moving one that waits: got %s", got)
 	}
-	waits := setFields(readObject(t, d.call(t, http.MethodGet, "/"+ben, nil), http.StatusOK), record{"holdShelfExpirationDate": "2026-01-01T00:00:00Z"})
+	waits := setFields(readObject(t, d.call(t, http.MethodGet, "/"+ben, nil), http.StatusOK), record{
+		"holdShelfExpirationDate": "2026-01-01T00:00:00Z",
+	})
 	if a := d.call(t, http.MethodPut, "/"+ben, waits); a.Status != http.StatusNoContent {
 		t.Fatalf("editing: got %d %s", a.Status, a.Body)
 	}
 	for range 2 {
-		if a := callEndpoint(t, d.Storage, http.MethodPost, "/scheduled-request-expiration", nil); a.Status != http.StatusNoContent {
+		if a := callEndpoint(t, d.Storage, http.MethodPost, "/scheduled-request-expiration",
+			nil); a.Status != http.StatusNoContent {
 			t.Fatalf("got %d %s", a.Status, a.Body)
 		}
 	}
 	d.checkRequest(t, "not fetched", ben, record{"status": "Closed - Pickup expired", "position": nil})
 	d.checkRequest(t, "ended", cat, record{"status": "Closed - Unfilled", "position": nil})
-	d.checkRequest(t, "next", dan, record{"status": "Open - Not yet filled", "position": 1.0, "item.status": "Awaiting pickup"})
+	d.checkRequest(t, "next", dan, record{
+		"status": "Open - Not yet filled", "position": 1.0, "item.status": "Awaiting pickup",
+	})
 	if n := d.countRecords(t, `/request-storage/requests?query=awaitingPickupRequestClosedDate%3E%22%22`); n != 1 {
 		t.Errorf("the clearance of the shelf lists %d requests, want 1", n)
 	}
-	checkParts(t, "passed on", readObject(t, d.checkInItem(t, d.book, d.ServicePointID), http.StatusOK), record{"item.status.name": "Awaiting pickup"})
+	checkParts(t, "passed on", readObject(t, d.checkInItem(t, d.book, d.ServicePointID), http.StatusOK), record{
+		"item.status.name": "Awaiting pickup",
+	})
 	d.lendAs(t, d.book, danCard, nil)
 }
 
@@ -155,7 +185,8 @@ func TestRequestLife_TwoLibrariansReorder(t *testing.T) {
 	answers := make([]stack.Answer, 6)
 	for i := range answers {
 		wg.Go(func() {
-			answers[i] = callEndpoint(t, d.machines[i%len(d.machines)], http.MethodPost, requestsPath+"/queue/item/"+d.first+"/reorder", orders[i%3])
+			answers[i] = callEndpoint(t, d.machines[i%len(d.machines)], http.MethodPost, requestsPath+"/queue/item/"+d.first+
+				"/reorder", orders[i%3])
 		})
 	}
 	wg.Wait()

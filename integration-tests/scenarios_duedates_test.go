@@ -43,7 +43,8 @@ func TestScenarios_DueDates(t *testing.T) {
 			prepare: at("Year within term"), wantLoan: record{"dueDate": "2026-07-15T22:00:00.000Z"},
 		},
 		{
-			name: "a rolling loan that ends before the term keeps its period", folio: "check-out with a rolling policy limited by due dates",
+			name:    "a rolling loan that ends before the term keeps its period",
+			folio:   "check-out with a rolling policy limited by due dates",
 			prepare: at("Week within term"), wantLoan: record{"dueDate": "2026-03-08T10:00:00.000Z"},
 		},
 		{
@@ -60,7 +61,8 @@ func TestScenarios_DueDates(t *testing.T) {
 				setFields(s.extra, record{"loanDate": lent, "forceLoanPolicyId": ids["Term"]})
 				s.setPlaceholder("policy", ids["Term"])
 			},
-			wantErrors: "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] (forceLoanPolicyId={policy}) {itemLimitBlock: " + mayLimit + "}",
+			wantErrors: "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] (forceLoanPolicyId={policy}) " +
+				"{itemLimitBlock: " + mayLimit + "}",
 		},
 		{
 			name: "without requests the usual period counts", folio: "alternate period",
@@ -101,11 +103,13 @@ func TestScenarios_DueDates(t *testing.T) {
 		},
 		{
 			name: "a policy without a period gives no due date", folio: "loan period not recognised",
-			prepare: at("Periodless"), wantErrors: "the loan period in the loan policy is not recognised [NO_DUE_DATE]" + about + "Periodless)",
+			prepare: at("Periodless"), wantErrors: "the loan period in the loan policy is not recognised [NO_DUE_DATE]" + about +
+				"Periodless)",
 		},
 		{
 			name: "a policy without a profile gives no due date", folio: "profile not recognised",
-			prepare: at("Profileless"), wantErrors: `profile "" in the loan policy is not recognised [NO_DUE_DATE]` + about + "Profileless)",
+			prepare: at("Profileless"), wantErrors: `profile "" in the loan policy is not recognised [NO_DUE_DATE]` + about +
+				"Profileless)",
 		},
 	})
 }

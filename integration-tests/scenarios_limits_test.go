@@ -43,7 +43,8 @@ func TestScenarios_Limits(t *testing.T) {
 	const (
 		material = "material type [ITEM_LIMIT_MATERIAL_TYPE]"
 		both     = "combination of material type and loan type [ITEM_LIMIT_MATERIAL_TYPE_LOAN_TYPE]"
-		all      = "combination of patron group, material type and loan type [ITEM_LIMIT_PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE]"
+		all      = "combination of patron group, material type and loan type " +
+			"[ITEM_LIMIT_PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE]"
 	)
 	for _, tt := range []struct {
 		name, folio  string
@@ -52,7 +53,9 @@ func TestScenarios_Limits(t *testing.T) {
 	}{
 		{
 			name: "a rule within a rule names both types", folio: "limit by rules of several lines",
-			first: shelfmark{material: "nested", loanType: "reading room"}, then: shelfmark{material: "nested", loanType: "reading room"}, overLimitFor: both,
+			first: shelfmark{
+				material: "nested", loanType: "reading room",
+			}, then: shelfmark{material: "nested", loanType: "reading room"}, overLimitFor: both,
 		},
 		{
 			name: "its parent has no limit", folio: "limit by rules of several lines",
@@ -64,7 +67,9 @@ func TestScenarios_Limits(t *testing.T) {
 		},
 		{
 			name: "a rule within two rules names all three", folio: "limit by patron group, material type and loan type",
-			first: shelfmark{material: "deep", loanType: "reading room"}, then: shelfmark{material: "deep", loanType: "reading room"}, overLimitFor: all,
+			first: shelfmark{
+				material: "deep", loanType: "reading room",
+			}, then: shelfmark{material: "deep", loanType: "reading room"}, overLimitFor: all,
 		},
 		{
 			name: "a book of another loan type counts", folio: "limit by material type, loan type not present",
@@ -76,11 +81,15 @@ func TestScenarios_Limits(t *testing.T) {
 		},
 		{
 			name: "the temporary loan type counts", folio: "limit for the reading room",
-			first: shelfmark{material: "temporary", loanType: "reading room"}, then: shelfmark{material: "temporary", temporary: "reading room"}, overLimitFor: both,
+			first: shelfmark{
+				material: "temporary", loanType: "reading room",
+			}, then: shelfmark{material: "temporary", temporary: "reading room"}, overLimitFor: both,
 		},
 		{
 			name: "a permanent loan type with a temporary one does not count", folio: "limit for the reading room",
-			first: shelfmark{material: "temporary", loanType: "reading room", temporary: "usual"}, then: shelfmark{material: "temporary", loanType: "reading room"},
+			first: shelfmark{
+				material: "temporary", loanType: "reading room", temporary: "usual",
+			}, then: shelfmark{material: "temporary", loanType: "reading room"},
 		},
 		{
 			name: "a rule of patron groups alone has no limit", folio: "limit ignored without material or loan type",
@@ -104,7 +113,9 @@ func TestScenarios_Limits(t *testing.T) {
 			if tt.overLimitFor == "" {
 				readObject(t, second, http.StatusCreated)
 				want = 2
-			} else if got, message := joinMessages(readRefusals(t, second, http.StatusUnprocessableEntity)), "Patron has reached maximum limit of 1 items for "+tt.overLimitFor; got != message {
+			} else if got, message := joinMessages(readRefusals(t, second,
+				http.StatusUnprocessableEntity)), "Patron has reached maximum limit of 1 items for "+
+				tt.overLimitFor; got != message {
 				t.Errorf("got %q, want %q", got, message)
 			}
 			if n := p.countOpenLoans(t, id); n != want {

@@ -13,15 +13,20 @@ const (
 	mayLimit  = "circulation.override-item-limit-block.post"
 	mayLend   = "circulation.override-item-not-loanable-block.post"
 
-	noPatronPermission = "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] {patronBlock: " + mayPatron + "}"
-	noLimitPermission  = "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] {itemLimitBlock: " + mayLimit + "}"
-	noLendPermission   = "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] {itemNotLoanableBlock: " + mayLend + "}"
-	noComment          = "Override should be performed with the comment specified [INVALID] (comment=null)"
+	noPatronPermission = "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] {patronBlock: " +
+		mayPatron + "}"
+	noLimitPermission = "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] {itemLimitBlock: " +
+		mayLimit + "}"
+	noLendPermission = "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] {itemNotLoanableBlock: " +
+		mayLend + "}"
+	noComment = "Override should be performed with the comment specified [INVALID] (comment=null)"
 
-	blockedByHand    = "Patron blocked from borrowing [USER_IS_BLOCKED_MANUALLY] (reason=owes a book)"
-	blockedByRule    = "Too many overdue [USER_IS_BLOCKED_AUTOMATICALLY]"
-	atTheLimit       = "Patron has reached maximum limit of 1 items for material type [ITEM_LIMIT_MATERIAL_TYPE] (itemBarcode={item}) (itemLimit=1)"
-	notLoanable      = "Item is not loanable [ITEM_NOT_LOANABLE] (itemBarcode={item}) (loanPolicyId={policy}) (loanPolicyName=Never)"
+	blockedByHand = "Patron blocked from borrowing [USER_IS_BLOCKED_MANUALLY] (reason=owes a book)"
+	blockedByRule = "Too many overdue [USER_IS_BLOCKED_AUTOMATICALLY]"
+	atTheLimit    = "Patron has reached maximum limit of 1 items for material type [ITEM_LIMIT_MATERIAL_TYPE] " +
+		"(itemBarcode={item}) (itemLimit=1)"
+	notLoanable = "Item is not loanable [ITEM_NOT_LOANABLE] (itemBarcode={item}) (loanPolicyId={policy}) " +
+		"(loanPolicyName=Never)"
 	itemIsCheckedOut = "Item is already checked out [ITEM_ALREADY_CHECKED_OUT] (itemBarcode={item})\n" +
 		"Cannot check out item that already has an open loan [ITEM_HAS_OPEN_LOAN] (itemBarcode={item})"
 )
@@ -113,11 +118,14 @@ func TestScenarios_LiftedBlocks(t *testing.T) {
 		},
 		{
 			name: "all blocks are lifted at once", folio: "override of several blocks",
-			prepare: setCheckOut(all, blockByHand, blockByRule, useNeverLentItem), permissions: []string{mayPatron, mayLimit, mayLend}, wantLoan: byHand,
+			prepare: setCheckOut(all, blockByHand, blockByRule, useNeverLentItem), permissions: []string{
+				mayPatron, mayLimit, mayLend,
+			}, wantLoan: byHand,
 		},
 		{
 			name: "patron's block and limit are lifted at once", folio: "override of several blocks",
-			prepare: setCheckOut(liftBlocks(liftPatron, liftLimit), reachLimit, blockByHand), permissions: []string{mayPatron, mayLimit}, wantLoan: overridden,
+			prepare:     setCheckOut(liftBlocks(liftPatron, liftLimit), reachLimit, blockByHand),
+			permissions: []string{mayPatron, mayLimit}, wantLoan: overridden,
 		},
 		{
 			name: "a patron block is lifted without need", folio: "patron block overridden although not needed",
@@ -128,7 +136,8 @@ func TestScenarios_LiftedBlocks(t *testing.T) {
 			prepare: setCheckOut(liftBlocks(liftLimit)), permissions: []string{mayLimit}, wantLoan: overridden,
 		},
 		{
-			name: "an item that is always lent is due when staff say", folio: "override of a not loanable item although not needed",
+			name:    "an item that is always lent is due when staff say",
+			folio:   "override of a not loanable item although not needed",
 			prepare: setCheckOut(liftBlocks(liftNever)), permissions: []string{mayLend},
 			wantLoan: setFields(record{"dueDate": "2999-12-31T00:00:00.000Z"}, overridden),
 		},
@@ -151,27 +160,65 @@ func TestScenarios_KeptBlocks(t *testing.T) {
 	t.Parallel()
 	p, ids := startLimitLibrary(t)
 	const other = "circulation.override-renewal-block.post"
-	missing := map[string]string{mayPatron: " {patronBlock: " + mayPatron + "}", mayLimit: " {itemLimitBlock: " + mayLimit + "}", mayLend: " {itemNotLoanableBlock: " + mayLend + "}"}
+	missing := map[string]string{
+		mayPatron: " {patronBlock: " + mayPatron + "}", mayLimit: " {itemLimitBlock: " + mayLimit + "}",
+		mayLend: " {itemNotLoanableBlock: " + mayLend + "}",
+	}
 	none := func(block string) string { return " {" + block + ": }" }
 	due := func(date any) record { return liftBlocks(record{"itemNotLoanableBlock": record{"dueDate": date}}) }
 	at := func(date string, more record) record { return setFields(record{"loanDate": date}, more) }
 	uncommented := func(blocks record) record { return record{"overrideBlocks": blocks} }
 	p.runScenarios(t, ids, []scenario{
-		{name: "a block by hand without an override", folio: "override not in the request", prepare: blockByHand, wantErrors: blockedByHand + missing[mayPatron]},
-		{name: "a block by rule without an override", folio: "automated block", prepare: blockByRule, wantErrors: blockedByRule + missing[mayPatron]},
-		{name: "the limit without an override", folio: "override not in the request", prepare: reachLimit, wantErrors: atTheLimit + missing[mayLimit]},
-		{name: "never lent without an override", folio: "override not in the request", prepare: useNeverLentItem, wantErrors: notLoanable + missing[mayLend]},
+		{
+			name: "a block by hand without an override", folio: "override not in the request", prepare: blockByHand,
+			wantErrors: blockedByHand + missing[mayPatron],
+		},
+		{
+			name: "a block by rule without an override", folio: "automated block", prepare: blockByRule,
+			wantErrors: blockedByRule + missing[mayPatron],
+		},
+		{
+			name: "the limit without an override", folio: "override not in the request", prepare: reachLimit,
+			wantErrors: atTheLimit + missing[mayLimit],
+		},
+		{
+			name: "never lent without an override", folio: "override not in the request", prepare: useNeverLentItem,
+			wantErrors: notLoanable + missing[mayLend],
+		},
 		{
 			name: "permissions without overrides lift nothing", folio: "override not in the request",
-			prepare: setCheckOut(record{"overrideBlocks": record{}}, blockByHand, useNeverLentItem), permissions: []string{mayPatron, mayLimit, mayLend},
+			prepare: setCheckOut(record{"overrideBlocks": record{}}, blockByHand, useNeverLentItem), permissions: []string{
+				mayPatron, mayLimit, mayLend,
+			},
 			wantErrors: blockedByHand + none("patronBlock") + "\n" + notLoanable + none("itemNotLoanableBlock"),
 		},
-		{name: "a patron's block without permission", folio: "no permission for the patron block", prepare: setCheckOut(liftBlocks(liftPatron), blockByHand), wantErrors: noPatronPermission},
-		{name: "a patron's block with another permission", folio: "wrong permission for the patron block", prepare: setCheckOut(liftBlocks(liftPatron), blockByRule), permissions: []string{mayLimit, other}, wantErrors: noPatronPermission},
-		{name: "the limit without permission", folio: "no permission for the limit", prepare: setCheckOut(liftBlocks(liftLimit), reachLimit), wantErrors: noLimitPermission},
-		{name: "the limit with another permission", folio: "wrong permission for the limit", prepare: setCheckOut(liftBlocks(liftLimit), reachLimit), permissions: []string{mayPatron, other}, wantErrors: noLimitPermission},
-		{name: "never lent without permission", folio: "no permission for a not loanable item", prepare: setCheckOut(liftBlocks(liftNever), useNeverLentItem), wantErrors: noLendPermission},
-		{name: "never lent with another permission", folio: "wrong permission for a not loanable item", prepare: setCheckOut(liftBlocks(liftNever), useNeverLentItem), permissions: []string{mayPatron, other}, wantErrors: noLendPermission},
+		{
+			name: "a patron's block without permission", folio: "no permission for the patron block",
+			prepare: setCheckOut(liftBlocks(liftPatron), blockByHand), wantErrors: noPatronPermission,
+		},
+		{
+			name: "a patron's block with another permission", folio: "wrong permission for the patron block",
+			prepare: setCheckOut(liftBlocks(liftPatron), blockByRule), permissions: []string{mayLimit, other},
+			wantErrors: noPatronPermission,
+		},
+		{
+			name: "the limit without permission", folio: "no permission for the limit",
+			prepare: setCheckOut(liftBlocks(liftLimit), reachLimit), wantErrors: noLimitPermission,
+		},
+		{
+			name: "the limit with another permission", folio: "wrong permission for the limit",
+			prepare: setCheckOut(liftBlocks(liftLimit), reachLimit), permissions: []string{mayPatron, other},
+			wantErrors: noLimitPermission,
+		},
+		{
+			name: "never lent without permission", folio: "no permission for a not loanable item",
+			prepare: setCheckOut(liftBlocks(liftNever), useNeverLentItem), wantErrors: noLendPermission,
+		},
+		{
+			name: "never lent with another permission", folio: "wrong permission for a not loanable item",
+			prepare: setCheckOut(liftBlocks(liftNever), useNeverLentItem), permissions: []string{mayPatron, other},
+			wantErrors: noLendPermission,
+		},
 		{
 			name: "all missing permissions are named", folio: "combined missing permissions",
 			prepare:    setCheckOut(liftBlocks(liftPatron, liftLimit, liftNever), blockByHand, blockByRule, useNeverLentItem),
@@ -179,33 +226,54 @@ func TestScenarios_KeptBlocks(t *testing.T) {
 		},
 		{
 			name: "one permission of two is missing", folio: "combined missing permissions",
-			prepare: setCheckOut(liftBlocks(liftPatron, liftLimit), reachLimit, blockByHand), permissions: []string{mayPatron}, wantErrors: noLimitPermission,
+			prepare: setCheckOut(liftBlocks(liftPatron, liftLimit), reachLimit, blockByHand), permissions: []string{mayPatron},
+			wantErrors: noLimitPermission,
 		},
-		{name: "a patron's block without a comment", folio: "comment missing", prepare: setCheckOut(uncommented(liftPatron), blockByHand), permissions: []string{mayPatron}, wantErrors: noComment},
-		{name: "the limit without a comment", folio: "comment missing", prepare: setCheckOut(uncommented(liftLimit), reachLimit), permissions: []string{mayLimit}, wantErrors: noComment},
-		{name: "never lent without a comment", folio: "comment missing", prepare: setCheckOut(uncommented(liftNever), useNeverLentItem), permissions: []string{mayLend}, wantErrors: noComment},
-		{name: "never lent without a due date", folio: "due date missing", prepare: setCheckOut(due(nil), useNeverLentItem), permissions: []string{mayLend}, wantErrors: "Override should be performed with due date specified [INVALID] (dueDate=null)"},
+		{
+			name: "a patron's block without a comment", folio: "comment missing",
+			prepare: setCheckOut(uncommented(liftPatron), blockByHand), permissions: []string{mayPatron}, wantErrors: noComment,
+		},
+		{
+			name: "the limit without a comment", folio: "comment missing",
+			prepare: setCheckOut(uncommented(liftLimit), reachLimit), permissions: []string{mayLimit}, wantErrors: noComment,
+		},
+		{
+			name: "never lent without a comment", folio: "comment missing",
+			prepare: setCheckOut(uncommented(liftNever), useNeverLentItem), permissions: []string{mayLend},
+			wantErrors: noComment,
+		},
+		{
+			name: "never lent without a due date", folio: "due date missing", prepare: setCheckOut(due(nil), useNeverLentItem),
+			permissions: []string{mayLend},
+			wantErrors:  "Override should be performed with due date specified [INVALID] (dueDate=null)",
+		},
 		{
 			name: "due before it is lent", folio: "due date before the loan date",
-			prepare: setCheckOut(at("2026-03-02T00:00:00.000Z", due("2026-03-01T23:59:59.999Z")), useNeverLentItem), permissions: []string{mayLend},
-			wantErrors: "Due date should be later than loan date [INVALID] (dueDate=2026-03-01T23:59:59.999Z)",
+			prepare:     setCheckOut(at("2026-03-02T00:00:00.000Z", due("2026-03-01T23:59:59.999Z")), useNeverLentItem),
+			permissions: []string{mayLend},
+			wantErrors:  "Due date should be later than loan date [INVALID] (dueDate=2026-03-01T23:59:59.999Z)",
 		},
 		{
 			name: "due when it is lent", folio: "due date equal to the loan date",
-			prepare: setCheckOut(at("2026-03-02T00:00:00.000Z", due("2026-03-02T00:00:00.000Z")), useNeverLentItem), permissions: []string{mayLend},
-			wantErrors: "Due date should be later than loan date [INVALID] (dueDate=2026-03-02T00:00:00.000Z)",
+			prepare:     setCheckOut(at("2026-03-02T00:00:00.000Z", due("2026-03-02T00:00:00.000Z")), useNeverLentItem),
+			permissions: []string{mayLend},
+			wantErrors:  "Due date should be later than loan date [INVALID] (dueDate=2026-03-02T00:00:00.000Z)",
 		},
 		{
 			name: "an item on loan is not lent by lifting blocks", folio: "no override of other errors",
-			prepare: setCheckOut(liftBlocks(liftPatron), blockByHand, lendToAnother), permissions: []string{mayPatron}, wantErrors: itemIsCheckedOut,
+			prepare: setCheckOut(liftBlocks(liftPatron), blockByHand, lendToAnother), permissions: []string{mayPatron},
+			wantErrors: itemIsCheckedOut,
 		},
 		{
-			name: "an item on loan, and no permission for the patron's block", folio: "already checked out and no permission for the patron block",
-			prepare: setCheckOut(liftBlocks(liftPatron), blockByHand, lendToAnother), wantErrors: noPatronPermission + "\n" + itemIsCheckedOut,
+			name:    "an item on loan, and no permission for the patron's block",
+			folio:   "already checked out and no permission for the patron block",
+			prepare: setCheckOut(liftBlocks(liftPatron), blockByHand, lendToAnother), wantErrors: noPatronPermission + "\n" +
+				itemIsCheckedOut,
 		},
 		{
 			name: "an item on loan, and the limit lifted", folio: "no override of other errors",
-			prepare: setCheckOut(liftBlocks(liftLimit), reachLimit, lendToAnother), permissions: []string{mayLimit}, wantErrors: itemIsCheckedOut,
+			prepare: setCheckOut(liftBlocks(liftLimit), reachLimit, lendToAnother), permissions: []string{mayLimit},
+			wantErrors: itemIsCheckedOut,
 		},
 	})
 }

@@ -13,8 +13,12 @@ import (
 // addTitle gives the stage an item of a new title with an empty queue.
 func (s *stage) addTitle(t *testing.T, more ...record) {
 	t.Helper()
-	s.instanceID = s.addRecord(t, "/instance-storage/instances", record{"title": "Interesting Times", "source": "local", "instanceTypeId": uuid.NewString()})
-	s.holdingsID = s.addRecord(t, "/holdings-storage/holdings", record{"instanceId": s.instanceID, "permanentLocationId": s.LocationID, "sourceId": uuid.NewString()})
+	s.instanceID = s.addRecord(t, "/instance-storage/instances", record{
+		"title": "Interesting Times", "source": "local", "instanceTypeId": uuid.NewString(),
+	})
+	s.holdingsID = s.addRecord(t, "/holdings-storage/holdings", record{
+		"instanceId": s.instanceID, "permanentLocationId": s.LocationID, "sourceId": uuid.NewString(),
+	})
 	s.itemID, s.barcode = s.addItem(t, append([]record{{"holdingsRecordId": s.holdingsID}}, more...)...)
 }
 
@@ -22,7 +26,9 @@ func (s *stage) addTitle(t *testing.T, more ...record) {
 // item of the title.
 func (s *stage) queueRequest(t *testing.T, requesterID, requestType, level, itemID string, position int) string {
 	t.Helper()
-	more := record{"instanceId": s.instanceID, "holdingsRecordId": s.holdingsID, "requestType": requestType, "requestLevel": level}
+	more := record{
+		"instanceId": s.instanceID, "holdingsRecordId": s.holdingsID, "requestType": requestType, "requestLevel": level,
+	}
 	if itemID == "" {
 		more["itemId"], more["holdingsRecordId"] = nil, nil // addRequest sets them
 	}
@@ -77,7 +83,8 @@ func checkStillWaiting(t *testing.T, s *stage, _ record) {
 	s.checkRequest(t, s.requestID, waitingAt(1))
 }
 
-const requestedByAnother = "Interesting Times (Barcode: {item}) cannot be checked out to user Reader, {patron} because it has been requested by another patron [ITEM_REQUESTED] (userBarcode={patron})"
+const requestedByAnother = "Interesting Times (Barcode: {item}) cannot be checked out to user Reader, {patron} " +
+	"because it has been requested by another patron [ITEM_REQUESTED] (userBarcode={patron})"
 
 // queueForAnotherItem adds a title with another patron's request for another item.
 func queueForAnotherItem(requestType, level string) func(*testing.T, *stage) {
@@ -95,14 +102,38 @@ func TestScenarios_ItemRequests(t *testing.T) {
 	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 99)
 	status := func(name string) record { return record{"status": record{"name": name}} }
 	p.runScenarios(t, nil, []scenario{
-		{name: "an item on order, for its requester", folio: "item on order with request", prepare: queueFirstRequest("Recall", "Item", true, status("On order")), check: checkFilled},
-		{name: "an item in process, for its requester", folio: "item in process with request", prepare: queueFirstRequest("Recall", "Item", true, status("In process")), check: checkFilled},
-		{name: "a paged item, for its requester", folio: "page filled", prepare: queueFirstRequest("Page", "Item", true, status("Paged")), check: checkFilled},
-		{name: "an item that waits on the hold shelf, for its requester", folio: "hold filled", prepare: queueFirstRequest("Hold", "Item", true, status("Awaiting pickup")), check: checkFilled},
-		{name: "another patron's hold", folio: "requested by another patron", prepare: queueFirstRequest("Hold", "Item", false), wantErrors: requestedByAnother},
-		{name: "another patron's page", folio: "requested by another patron", prepare: queueFirstRequest("Page", "Item", false, status("Paged")), wantErrors: requestedByAnother},
-		{name: "another patron's request for the title", folio: "title-level request ignored with the feature off", prepare: queueFirstRequest("Hold", "Title", false), check: checkStillWaiting},
-		{name: "another patron's page of the item for its title", folio: "title-level request ignored with the feature off", prepare: queueFirstRequest("Page", "Title", false), check: checkStillWaiting},
+		{
+			name: "an item on order, for its requester", folio: "item on order with request",
+			prepare: queueFirstRequest("Recall", "Item", true, status("On order")), check: checkFilled,
+		},
+		{
+			name: "an item in process, for its requester", folio: "item in process with request",
+			prepare: queueFirstRequest("Recall", "Item", true, status("In process")), check: checkFilled,
+		},
+		{
+			name: "a paged item, for its requester", folio: "page filled",
+			prepare: queueFirstRequest("Page", "Item", true, status("Paged")), check: checkFilled,
+		},
+		{
+			name: "an item that waits on the hold shelf, for its requester", folio: "hold filled",
+			prepare: queueFirstRequest("Hold", "Item", true, status("Awaiting pickup")), check: checkFilled,
+		},
+		{
+			name: "another patron's hold", folio: "requested by another patron",
+			prepare: queueFirstRequest("Hold", "Item", false), wantErrors: requestedByAnother,
+		},
+		{
+			name: "another patron's page", folio: "requested by another patron",
+			prepare: queueFirstRequest("Page", "Item", false, status("Paged")), wantErrors: requestedByAnother,
+		},
+		{
+			name: "another patron's request for the title", folio: "title-level request ignored with the feature off",
+			prepare: queueFirstRequest("Hold", "Title", false), check: checkStillWaiting,
+		},
+		{
+			name: "another patron's page of the item for its title", folio: "title-level request ignored with the feature off",
+			prepare: queueFirstRequest("Page", "Title", false), check: checkStillWaiting,
+		},
 		{
 			name: "a sponsor's request, through a proxy", folio: "request filled for the proxy's sponsor",
 			prepare: func(t *testing.T, s *stage) {
@@ -130,12 +161,15 @@ func TestScenarios_ItemRequests(t *testing.T) {
 			},
 		},
 		{
-			name: "a request by a patron without a barcode, and an unknown borrower", folio: "patron without a barcode, item requested",
+			name:  "a request by a patron without a barcode, and an unknown borrower",
+			folio: "patron without a barcode, item requested",
 			prepare: func(t *testing.T, s *stage) {
 				t.Helper()
 				s.usePatron(t, nil)
 				s.addTitle(t)
-				cardless := s.addRecord(t, "/users", record{"active": true, "patronGroup": s.GroupID, "personal": record{"lastName": "Cardless"}})
+				cardless := s.addRecord(t, "/users", record{
+					"active": true, "patronGroup": s.GroupID, "personal": record{"lastName": "Cardless"},
+				})
 				s.queueRequest(t, cardless, "Hold", "Item", s.itemID, 1)
 				s.userBarcode = "unknown"
 			},
@@ -167,14 +201,38 @@ func TestScenarios_TitleRequests(t *testing.T) {
 	t.Parallel()
 	p := startTitleLevelLibrary(t)
 	p.runScenarios(t, nil, []scenario{
-		{name: "the borrower's hold of the title", folio: "title-level hold filled", prepare: queueFirstRequest("Hold", "Title", true), check: checkFilled},
-		{name: "the borrower's page of the title", folio: "title-level page filled", prepare: queueFirstRequest("Page", "Title", true), check: checkFilled},
-		{name: "the borrower's hold of the item", folio: "item-level hold filled", prepare: queueFirstRequest("Hold", "Item", true), check: checkFilled},
-		{name: "another patron's hold of the title", folio: "requested by another patron", prepare: queueFirstRequest("Hold", "Title", false), wantErrors: requestedByAnother},
-		{name: "another patron's hold of the item", folio: "requested by another patron", prepare: queueFirstRequest("Hold", "Item", false), wantErrors: requestedByAnother},
-		{name: "another patron's page of this item for its title", folio: "title-level page of the same item", prepare: queueFirstRequest("Page", "Title", false), wantErrors: requestedByAnother},
-		{name: "another patron's page of another item for its title", folio: "title-level page of a different item", prepare: queueForAnotherItem("Page", "Title"), check: checkStillWaiting},
-		{name: "another patron's hold of another item", folio: "item-level hold of a different item", prepare: queueForAnotherItem("Hold", "Item"), check: checkStillWaiting},
+		{
+			name: "the borrower's hold of the title", folio: "title-level hold filled",
+			prepare: queueFirstRequest("Hold", "Title", true), check: checkFilled,
+		},
+		{
+			name: "the borrower's page of the title", folio: "title-level page filled",
+			prepare: queueFirstRequest("Page", "Title", true), check: checkFilled,
+		},
+		{
+			name: "the borrower's hold of the item", folio: "item-level hold filled",
+			prepare: queueFirstRequest("Hold", "Item", true), check: checkFilled,
+		},
+		{
+			name: "another patron's hold of the title", folio: "requested by another patron",
+			prepare: queueFirstRequest("Hold", "Title", false), wantErrors: requestedByAnother,
+		},
+		{
+			name: "another patron's hold of the item", folio: "requested by another patron",
+			prepare: queueFirstRequest("Hold", "Item", false), wantErrors: requestedByAnother,
+		},
+		{
+			name: "another patron's page of this item for its title", folio: "title-level page of the same item",
+			prepare: queueFirstRequest("Page", "Title", false), wantErrors: requestedByAnother,
+		},
+		{
+			name: "another patron's page of another item for its title", folio: "title-level page of a different item",
+			prepare: queueForAnotherItem("Page", "Title"), check: checkStillWaiting,
+		},
+		{
+			name: "another patron's hold of another item", folio: "item-level hold of a different item",
+			prepare: queueForAnotherItem("Hold", "Item"), check: checkStillWaiting,
+		},
 	})
 }
 

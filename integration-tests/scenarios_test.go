@@ -90,14 +90,17 @@ func (sc scenario) run(t *testing.T, s *stage) {
 	a := s.sendCheckOut(t, s.barcode, s.userBarcode, s.extra, sc.permissions...)
 	if sc.wantErrors == "" {
 		loan := readObject(t, a, http.StatusCreated)
-		checkParts(t, "loan", loan, record{"userId": s.userID, "itemId": s.itemID, "status.name": "Open", "item.status.name": "Checked out"})
+		checkParts(t, "loan", loan, record{
+			"userId": s.userID, "itemId": s.itemID, "status.name": "Open", "item.status.name": "Checked out",
+		})
 		checkParts(t, "loan", loan, sc.wantLoan)
 		if sc.check != nil {
 			sc.check(t, s, loan)
 		}
 		return
 	}
-	if got, want := spellRefusals(readRefusals(t, a, http.StatusUnprocessableEntity)), s.fillPlaceholders(sc.wantErrors); got != want {
+	if got, want := spellRefusals(readRefusals(t, a,
+		http.StatusUnprocessableEntity)), s.fillPlaceholders(sc.wantErrors); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if after := s.readTraces(t); after != before {
@@ -165,7 +168,9 @@ func (p *pair) addPoliciesWithRules(t *testing.T, policies map[string]record) ma
 	ids := map[string]string{"Limited": p.PolicyID}
 	rules := []string{"m " + p.MaterialTypeID, p.PolicyID}
 	for name, policy := range policies {
-		ids[name] = p.addRecord(t, "/loan-policy-storage/loan-policies", setFields(record{"name": name, "loanable": true, "renewable": false}, policy))
+		ids[name] = p.addRecord(t, "/loan-policy-storage/loan-policies", setFields(record{
+			"name": name, "loanable": true, "renewable": false,
+		}, policy))
 		ids["m "+name] = p.addMaterialType(t, name)
 		rules = append(rules, "m "+ids["m "+name], ids[name])
 	}

@@ -19,7 +19,8 @@ func (p *pair) refuseWrites(t *testing.T, table, id string) {
 				IF strpos(NEW::text, TG_ARGV[0]) > 0 THEN RAISE EXCEPTION 'refused by a test'; END IF;
 				RETURN NULL;
 			END $$`,
-		fmt.Sprintf(`CREATE TRIGGER refuse AFTER INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION %s('%s')`, p.tableName(table), refuse, id),
+		fmt.Sprintf(`CREATE TRIGGER refuse AFTER INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION %s('%s')`,
+			p.tableName(table), refuse, id),
 	)
 }
 

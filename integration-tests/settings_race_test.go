@@ -54,7 +54,9 @@ func (h *heldCommits) countCommits() int {
 
 func TestSettings_TurnOnDuringCommits(t *testing.T) {
 	t.Parallel()
-	p, links := startPairWithLinks(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: enableLock("CHECKOUT_LOCK_FEATURE_ENABLED=false")}, 2)
+	p, links := startPairWithLinks(t, stack.Options{
+		Storages: 2, Circulations: 2, CirculationEnv: enableLock("CHECKOUT_LOCK_FEATURE_ENABLED=false"),
+	}, 2)
 	userID, patron := p.addPatron(t)
 	books := p.addBooks(t, 6)
 	held := holdCommits(t)
@@ -65,7 +67,8 @@ func TestSettings_TurnOnDuringCommits(t *testing.T) {
 	for i, book := range books {
 		lendings[i] = p.startLending(t.Context(), t, i%2, book, patron)
 	}
-	waitUntil(t, patience, "all are about to commit without a lock", func() bool { return held.countCommits() == len(books) })
+	waitUntil(t, patience, "all are about to commit without a lock",
+		func() bool { return held.countCommits() == len(books) })
 	p.changeSettings(t, 0, record{"enabled": true})
 	for _, l := range links {
 		l.removeFaults()
@@ -79,7 +82,8 @@ func TestSettings_TurnOnDuringCommits(t *testing.T) {
 		}
 		if a.Status == http.StatusCreated {
 			lent++
-		} else if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got, "ITEM_LIMIT_MATERIAL_TYPE") {
+		} else if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got,
+			"ITEM_LIMIT_MATERIAL_TYPE") {
 			t.Errorf("refused with %q", got)
 		}
 	}
@@ -92,7 +96,9 @@ func TestSettings_TurnOnDuringCommits(t *testing.T) {
 func TestSettings_TurnOnUnderLoad(t *testing.T) {
 	t.Parallel()
 	const limit, patrons, each = 2, 4, 12
-	p := startPair(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: enableLock("CHECKOUT_LOCK_FEATURE_ENABLED=false")}, limit)
+	p := startPair(t, stack.Options{
+		Storages: 2, Circulations: 2, CirculationEnv: enableLock("CHECKOUT_LOCK_FEATURE_ENABLED=false"),
+	}, limit)
 	burst := func() (ids []string, all []stack.CheckOut) {
 		for range patrons {
 			id, patron := p.addPatron(t)

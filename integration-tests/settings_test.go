@@ -47,7 +47,8 @@ func isRefusedForLock(t *testing.T, a stack.Answer) bool {
 	if a.Status == http.StatusCreated {
 		return false
 	}
-	if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); got != "unable to acquire lock [LOCK_NOT_ACQUIRED]" {
+	if got := joinMessages(readRefusals(t, a,
+		http.StatusUnprocessableEntity)); got != "unable to acquire lock [LOCK_NOT_ACQUIRED]" {
 		t.Errorf("got %q", got)
 	}
 	return true
@@ -63,9 +64,12 @@ func TestSettings_ReachAllInstances(t *testing.T) {
 		t.Fatal("a lock blocked a check-out with the feature off")
 	}
 
-	now := p.changeSettings(t, 0, record{"enabled": true, "lockTtlMs": outlastsTests.Milliseconds(), "retryIntervalsMs": []int{1, 2}})
+	now := p.changeSettings(t, 0, record{
+		"enabled": true, "lockTtlMs": outlastsTests.Milliseconds(), "retryIntervalsMs": []int{1, 2},
+	})
 	want := record{
-		"enabled.value": true, "enabled.source": "tenant", "lockTtlMs.value": float64(outlastsTests.Milliseconds()), "lockTtlMs.source": "tenant",
+		"enabled.value": true, "enabled.source": "tenant", "lockTtlMs.value": float64(outlastsTests.Milliseconds()),
+		"lockTtlMs.source":        "tenant",
 		"retryIntervalsMs.source": "tenant", "longestWaitMs": 3.0, "version": now["version"], "problem": nil,
 	}
 	checkParts(t, "PUT", now, want)
@@ -76,17 +80,20 @@ func TestSettings_ReachAllInstances(t *testing.T) {
 	}
 	checkParts(t, "GET on the other instance", p.readSettings(t, 1), want)
 
-	entries := p.readRecord(t, entriesPath+"?query="+url.QueryEscape(`scope=="mod-circulation" and key==("checkoutLockFeature")`))
+	entries := p.readRecord(t, entriesPath+"?query="+
+		url.QueryEscape(`scope=="mod-circulation" and key==("checkoutLockFeature")`))
 	list, _ := entries["items"].([]any)
 	if len(list) != 1 {
 		t.Fatalf("the entries are %v", entries)
 	}
 	checkParts(t, "entry as FOLIO reads it", list[0].(record), record{
-		"value.checkOutLockFeatureEnabled": true, "value.lockTtl": float64(outlastsTests.Milliseconds()), "value.noOfRetryAttempts": 2.0, "value.retryInterval": 2.0,
+		"value.checkOutLockFeatureEnabled": true, "value.lockTtl": float64(outlastsTests.Milliseconds()),
+		"value.noOfRetryAttempts": 2.0, "value.retryInterval": 2.0,
 	})
 
 	p.changeSettings(t, 0, record{"enabled": false})
-	waitUntil(t, settingsLimit, "the feature is off on the other instance", func() bool { return !isRefusedForLock(t, lend()) })
+	waitUntil(t, settingsLimit, "the feature is off on the other instance",
+		func() bool { return !isRefusedForLock(t, lend()) })
 	checkParts(t, "GET", p.readSettings(t, 1), record{
 		"enabled.value": false, "enabled.source": "tenant", "lockTtlMs.value": 3000.0, "lockTtlMs.source": "environment",
 	})
@@ -99,9 +106,11 @@ func TestSettings_Conflict(t *testing.T) {
 	shown := p.readSettings(t, 0)
 	shown["enabled"] = true
 	checkParts(t, "sent back", p.changeSettings(t, 0, shown), record{
-		"enabled.value": true, "enabled.source": "tenant", "lockTtlMs.source": "environment", "retryIntervalsMs.source": "environment",
+		"enabled.value": true, "enabled.source": "tenant", "lockTtlMs.source": "environment",
+		"retryIntervalsMs.source": "environment",
 	})
-	if a := callEndpoint(t, p.machines[1], http.MethodPut, settingsPath, setFields(shown, record{"enabled": false})); a.Status != http.StatusConflict {
+	if a := callEndpoint(t, p.machines[1], http.MethodPut, settingsPath,
+		setFields(shown, record{"enabled": false})); a.Status != http.StatusConflict {
 		t.Errorf("got %d %s, want a conflict", a.Status, a.Body)
 	}
 	checkParts(t, "after the conflict", p.readSettings(t, 1), record{"enabled.value": true})
@@ -138,7 +147,8 @@ func TestSettings_FOLIOScenario(t *testing.T) {
 
 	// Without the entry, the environment's settings are in force again.
 	held = p.acquireLock(t, userID, outlastsTests)
-	if a := callEndpoint(t, p.Storage, http.MethodDelete, fmt.Sprintf("%s/%v", entriesPath, entry["id"]), nil); a.Status != http.StatusNoContent {
+	if a := callEndpoint(t, p.Storage, http.MethodDelete, fmt.Sprintf("%s/%v", entriesPath, entry["id"]),
+		nil); a.Status != http.StatusNoContent {
 		t.Fatalf("got %d %s, want 204", a.Status, a.Body)
 	}
 	checkParts(t, "settings", p.readSettings(t, 0), record{
@@ -158,20 +168,22 @@ func TestSettings_RefusalsNameFieldAndRange(t *testing.T) {
 	entryID := fmt.Sprint(entry["id"])
 
 	for body, want := range map[string]string{
-		`{"enabled":"yes"}`:                           "enabled must be true or false",
-		`{"enabled":1}`:                               "enabled must be true or false",
-		`{"lockTtlMs":249}`:                           "lockTtlMs must be an integer from 250 to 600000",
-		`{"lockTtlMs":600001}`:                        "lockTtlMs must be an integer from 250 to 600000",
-		`{"lockTtlMs":2.5}`:                           "lockTtlMs must be an integer from 250 to 600000",
-		`{"lockTtlMs":1e99}`:                          "lockTtlMs must be an integer from 250 to 600000",
-		`{"retryIntervalsMs":[-1]}`:                   "retryIntervalsMs must be a list of at most 100 integers from 0 to 10000, together at most 25000",
-		`{"retryIntervalsMs":[9000,9000,9000]}`:       "retryIntervalsMs must be a list",
-		`{"retryIntervalsMs":500}`:                    "retryIntervalsMs must be a list",
-		`{"retryIntervalsMs":[null]}`:                 "retryIntervalsMs must be a list",
-		`{"lockTTL":3000}`:                            "lockTTL is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version",
-		`{"enabled":"on","lockTtlMs":0}`:              "lockTtlMs must be",
-		`[]`:                                          "The body must be a JSON object",
-		`{"version":7}`:                               "version must be the version that was read",
+		`{"enabled":"yes"}`:    "enabled must be true or false",
+		`{"enabled":1}`:        "enabled must be true or false",
+		`{"lockTtlMs":249}`:    "lockTtlMs must be an integer from 250 to 600000",
+		`{"lockTtlMs":600001}`: "lockTtlMs must be an integer from 250 to 600000",
+		`{"lockTtlMs":2.5}`:    "lockTtlMs must be an integer from 250 to 600000",
+		`{"lockTtlMs":1e99}`:   "lockTtlMs must be an integer from 250 to 600000",
+		`{"retryIntervalsMs":[-1]}`: "retryIntervalsMs must be a list of at most 100 integers from 0 to " +
+			"10000, together at most 25000",
+		`{"retryIntervalsMs":[9000,9000,9000]}`: "retryIntervalsMs must be a list",
+		`{"retryIntervalsMs":500}`:              "retryIntervalsMs must be a list",
+		`{"retryIntervalsMs":[null]}`:           "retryIntervalsMs must be a list",
+		`{"lockTTL":3000}`: "lockTTL is no setting; allowed are enabled, lockTtlMs, " +
+			"retryIntervalsMs, version",
+		`{"enabled":"on","lockTtlMs":0}`: "lockTtlMs must be",
+		`[]`:                             "The body must be a JSON object",
+		`{"version":7}`:                  "version must be the version that was read",
 		`{"enabled":{"value":"x","source":"tenant"}}`: "enabled must be true or false",
 	} {
 		a := callEndpoint(t, p.machines[0], http.MethodPut, settingsPath, []byte(body))
@@ -195,7 +207,8 @@ func TestSettings_RefusalsNameFieldAndRange(t *testing.T) {
 		body := fmt.Sprintf(`{"id":%q,"scope":"mod-circulation","key":"checkoutLockFeature","value":%s}`, entryID, value)
 		for _, a := range []stack.Answer{
 			callEndpoint(t, p.Storage, http.MethodPut, entriesPath+"/"+entryID, []byte(body)),
-			callEndpoint(t, p.Storage, http.MethodPost, entriesPath, []byte(strings.Replace(body, entryID, uuid.NewString(), 1))),
+			callEndpoint(t, p.Storage, http.MethodPost, entriesPath,
+				[]byte(strings.Replace(body, entryID, uuid.NewString(), 1))),
 			callEndpoint(t, p.Storage, http.MethodPut, "/check-out-lock-settings-storage", []byte(`{"value":`+value+`}`)),
 		} {
 			if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got, want) {
@@ -204,8 +217,11 @@ func TestSettings_RefusalsNameFieldAndRange(t *testing.T) {
 		}
 	}
 	after := p.readSettings(t, 0)
-	checkParts(t, "settings after the refusals", after, record{"enabled.value": true, "version": good["version"], "problem": nil})
-	if a := callEndpoint(t, p.Storage, http.MethodPost, entriesPath, setFields(entry, record{"id": uuid.NewString()})); a.Status != http.StatusForbidden {
+	checkParts(t, "settings after the refusals", after, record{
+		"enabled.value": true, "version": good["version"], "problem": nil,
+	})
+	if a := callEndpoint(t, p.Storage, http.MethodPost, entriesPath,
+		setFields(entry, record{"id": uuid.NewString()})); a.Status != http.StatusForbidden {
 		t.Errorf("a second entry: got %d %s, want 403 as in FOLIO", a.Status, a.Body)
 	}
 }

@@ -26,7 +26,9 @@ func TestShutdown_StorageAnswersItsWaiters(t *testing.T) {
 	began := time.Now()
 	var took time.Duration
 	go func() {
-		a, err := p.storageAt(1).Do(t.Context(), http.MethodPost, acquirePath, map[string]any{"userId": id, "ttlMs": 60000, "waitMs": wait.Milliseconds()})
+		a, err := p.storageAt(1).Do(t.Context(), http.MethodPost, acquirePath, map[string]any{
+			"userId": id, "ttlMs": 60000, "waitMs": wait.Milliseconds(),
+		})
 		if err != nil {
 			t.Errorf("the waiter got no answer: %v", err)
 		}
@@ -48,7 +50,10 @@ func TestShutdown_StorageAnswersItsWaiters(t *testing.T) {
 
 func TestShutdown_WaitContinuesInAnotherStorage(t *testing.T) {
 	t.Parallel()
-	p, links := startPairWithLinks(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=60000", "RETRY_INTERVAL_MS=500|500|10000|10000")}, 1)
+	p, links := startPairWithLinks(t, stack.Options{
+		Storages: 2, Circulations: 2,
+		CirculationEnv: enableLock("LOCK_TTL_MS=60000", "RETRY_INTERVAL_MS=500|500|10000|10000"),
+	}, 1)
 	id, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]
 	held := p.acquireLock(t, id, time.Minute)
@@ -135,7 +140,9 @@ func TestShutdown_CirculationFinishesItsCheckOuts(t *testing.T) {
 func TestShutdown_LeavesNothingRunning(t *testing.T) {
 	database := databaseURL(t)
 	before := goleak.IgnoreCurrent()
-	s, err := stack.Start(t.Context(), stack.Options{DatabaseURL: database, Storages: 2, Circulations: 2, CirculationEnv: enableLock()})
+	s, err := stack.Start(t.Context(), stack.Options{
+		DatabaseURL: database, Storages: 2, Circulations: 2, CirculationEnv: enableLock(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

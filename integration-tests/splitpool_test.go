@@ -73,7 +73,8 @@ func copyDatabase(t *testing.T, server, from, to string) {
 	}
 	defer conn.Close(t.Context())
 	waitUntil(t, patience, "the database is copied", func() bool {
-		_, err := conn.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1`, from)
+		_, err := conn.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1`,
+			from)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,8 +87,10 @@ func copyDatabase(t *testing.T, server, from, to string) {
 func countMostLoans(t *testing.T, databaseURL, tenant string, patrons []string) (most int) {
 	t.Helper()
 	schema := ""
-	queryValue(t, databaseURL, &schema, `SELECT nspname FROM pg_namespace WHERE nspname LIKE $1`, strings.ReplaceAll(tenant, "_", `\_`)+`%`)
-	queryValue(t, databaseURL, &most, `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM `+pgx.Identifier{schema}.Sanitize()+`.loan
+	queryValue(t, databaseURL, &schema, `SELECT nspname FROM pg_namespace WHERE nspname LIKE $1`,
+		strings.ReplaceAll(tenant, "_", `\_`)+`%`)
+	queryValue(t, databaseURL, &most, `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM `+
+		pgx.Identifier{schema}.Sanitize()+`.loan
 		WHERE is_open AND user_id = ANY($1::uuid[]) GROUP BY user_id) AS counted`, patrons)
 	return most
 }

@@ -15,10 +15,12 @@ func TestStaffAccess_ByPassword(t *testing.T) {
 	p := startPair(t, stack.Options{CirculationEnv: append(disableLock(), requirePassword()...)}, 1)
 	// A browser asks for name and password after this answer.
 	stranger := callEndpoint(t, p.machines[0], http.MethodGet, "/staff/"+p.Storage.Tenant+"/", nil)
-	if asks := stranger.Header.Get("WWW-Authenticate"); stranger.Status != http.StatusUnauthorized || !strings.HasPrefix(asks, "Basic ") {
+	if asks := stranger.Header.Get("WWW-Authenticate"); stranger.Status != http.StatusUnauthorized ||
+		!strings.HasPrefix(asks, "Basic ") {
 		t.Errorf("without a password the page has status %d and WWW-Authenticate %q", stranger.Status, asks)
 	}
-	if page := string(stranger.Body); !strings.Contains(page, "Sign in with your name and the password") || strings.Contains(page, "The lock is") {
+	if page := string(stranger.Body); !strings.Contains(page, "Sign in with your name and the password") ||
+		strings.Contains(page, "The lock is") {
 		t.Errorf("without a password the page is %s", page)
 	}
 
@@ -74,7 +76,8 @@ func TestStaffAccess_ByGateway(t *testing.T) {
 	changer := p.openStaffPage(t, 0, gatewayOptions(own, "["+see+","+change+"]")...)
 	turnLock(changer, "on", "The new self-checks open today")
 
-	refused(p.openStaffPage(t, 0, gatewayOptions("elsewhere", "["+see+"]")...), "/", "You are signed in to the tenant elsewhere, not to "+own)
+	refused(p.openStaffPage(t, 0, gatewayOptions("elsewhere", "["+see+"]")...), "/",
+		"You are signed in to the tenant elsewhere, not to "+own)
 	refused(p.openStaffPage(t, 0), "/", "The gateway in front sent no X-Okapi-Tenant, so your permissions are not known.")
 }
 

@@ -48,12 +48,14 @@ func TestStaffContention(t *testing.T) {
 	tab.See("ITEM_LIMIT_MATERIAL_TYPE Patron has reached maximum limit of 2 items for material type 5")
 	tab.Gone(patron)
 	// A check-out that finds the limit reached before the lock does not ask for it.
-	now := readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, "/circulation/check-out-figures?minutes=60", nil), http.StatusOK)
+	now := readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, "/circulation/check-out-figures?minutes=60", nil),
+		http.StatusOK)
 	locked := readPart(now, "total.locked").(float64)
 	figures.See(fmt.Sprintf("Of %v check-outs that asked for a lock in the last hour", locked))
 	tab.Click("Waits for a lock as a table")
 	if got := sumRows(tab, "wait-rows", waitsRow)[0]; locked < 2 || locked > 7 || got != int(locked) {
-		t.Errorf("%d check-outs of the table and %v of the figures asked for a lock, want the same number from 2 to 7", got, locked)
+		t.Errorf("%d check-outs of the table and %v of the figures asked for a lock, want the same number from 2 to 7", got,
+			locked)
 	}
 
 	// The open page shows new check-outs without a reload.

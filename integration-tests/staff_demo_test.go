@@ -27,7 +27,10 @@ const (
 // password.
 func startDemo(t *testing.T) *pair {
 	t.Helper()
-	p := startPair(t, stack.Options{DatabaseURL: createDatabase(t), Circulations: 2, CirculationEnv: append(requirePassword(), "RETRY_INTERVAL_MS=300|300")}, 1)
+	p := startPair(t, stack.Options{
+		DatabaseURL: createDatabase(t), Circulations: 2,
+		CirculationEnv: append(requirePassword(), "RETRY_INTERVAL_MS=300|300"),
+	}, 1)
 	p.Storage.Tenant, p.ServicePointID = "diku", frontDeskID
 	if err := p.Storage.InstallTenant(t.Context(), true); err != nil {
 		t.Fatal(err)
@@ -46,7 +49,10 @@ func startBusyDemo(t *testing.T) *pair {
 	p := startDemo(t)
 	for _, change := range []record{
 		{"enabled": true, "reason": "The new self-checks send many check-outs at once"},
-		{"enabled": true, "lockTtlMs": 8000, "retryIntervalsMs": []int{500, 500, 1000}, "reason": "The self-checks by the door are on a slow line"},
+		{
+			"enabled": true, "lockTtlMs": 8000, "retryIntervalsMs": []int{500, 500, 1000},
+			"reason": "The self-checks by the door are on a slow line",
+		},
 	} {
 		p.changeSettings(t, 0, change)
 	}

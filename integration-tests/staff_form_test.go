@@ -22,7 +22,8 @@ func TestStaffForm_AfterALinkFromAnotherSite(t *testing.T) {
 	token := tab.Attribute("input[name=token]", "value")
 
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, `<!DOCTYPE html><html lang="en"><title>A mail</title><p>Look at <a href="%s">the lock</a>`, form)
+		_, _ = fmt.Fprintf(w, `<!DOCTYPE html><html lang="en"><title>A mail</title><p>Look at <a href="%s">the lock</a>`,
+			form)
 	}))
 	t.Cleanup(elsewhere.Close)
 	tab.Goto(strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)) // another site than 127.0.0.1

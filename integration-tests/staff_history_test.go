@@ -19,7 +19,8 @@ const historyLimit = 20 * time.Second
 func (p *pair) waitForHistory(t *testing.T, i int, book string) {
 	t.Helper()
 	waitUntil(t, historyLimit, "the history lists "+book, func() bool {
-		a := callEndpoint(t, p.machines[i], http.MethodGet, "/circulation/check-out-history?itemBarcode="+url.QueryEscape(book), nil)
+		a := callEndpoint(t, p.machines[i], http.MethodGet, "/circulation/check-out-history?itemBarcode="+
+			url.QueryEscape(book), nil)
 		list, _ := readObject(t, a, http.StatusOK)["checkOuts"].([]any)
 		return len(list) > 0
 	})
@@ -30,7 +31,9 @@ const lockWait = 300 * time.Millisecond
 
 func TestStaffHistory_ShowsCauses(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: enableLock("RETRY_INTERVAL_MS=300", "LOCK_TTL_MS=600000")}, 1)
+	p := startPair(t, stack.Options{
+		Circulations: 2, CirculationEnv: enableLock("RETRY_INTERVAL_MS=300", "LOCK_TTL_MS=600000"),
+	}, 1)
 	greedyID, greedy := p.addPatron(t)
 	stuckID, stuck := p.addPatron(t)
 	books := p.addBooks(t, 6)
@@ -84,7 +87,8 @@ func TestStaffHistory_ShowsCauses(t *testing.T) {
 
 	find("Patron's barcode", strings.ToUpper(stuck)) // case does not matter
 	row := tab.In(books[4])
-	row.See("Had to wait too long", "Another check-out of this patron was under way", "unable to acquire lock", "LOCK_NOT_ACQUIRED", maskID(stuck))
+	row.See("Had to wait too long", "Another check-out of this patron was under way", "unable to acquire lock",
+		"LOCK_NOT_ACQUIRED", maskID(stuck))
 	tab.Gone(books[0])
 	checkWaited(t, row)
 	checkDate(t, row, began, ended)
@@ -161,7 +165,8 @@ func TestStaffHistory_SearchByTime(t *testing.T) {
 	search(began.Add(time.Minute), began.Add(time.Hour))
 	tab.See("No check-out that is kept was like this.")
 	search(began.Add(time.Minute), began.Add(-time.Minute))
-	if e := tab.FindField("Until" + zone); !e.Invalid || !strings.Contains(e.Description, "This is before the time in From") {
+	if e := tab.FindField("Until" + zone); !e.Invalid ||
+		!strings.Contains(e.Description, "This is before the time in From") {
 		t.Errorf("the field is %+v, want the message at it", e)
 	}
 	tab.In("Check-outs").Click("Show all")

@@ -29,7 +29,9 @@ func TestStaffKeyboard_TurnsTheLockOn(t *testing.T) {
 	tab.Press("Shift+Tab")
 	checkFocus(t, tab, "Circulation rules") // the navigation's last link
 	tab.Reload()
-	for _, page := range []string{"Feature", "Timing", "Live locks", "What happened", "Contention", "Try a check-out", "Circulation rules"} {
+	for _, page := range []string{
+		"Feature", "Timing", "Live locks", "What happened", "Contention", "Try a check-out", "Circulation rules",
+	} {
 		tab.TabTo(page)
 	}
 	tab.TabTo("Turn on …")

@@ -105,7 +105,8 @@ func TestStaffLocks_Pause(t *testing.T) {
 	p.acquireLockAs(t, second, "self-check-4", "", time.Minute)
 	watched.See(maskID(second))
 	waitForTicks(t, watched, id, 2)
-	if got := paused.Text(lockRow(id) + "td:nth-child(3)"); got != age || strings.Contains(paused.Text("main"), maskID(second)) {
+	if got := paused.Text(lockRow(id) + "td:nth-child(3)"); got != age ||
+		strings.Contains(paused.Text("main"), maskID(second)) {
 		t.Errorf("the age went from %s to %s on a paused page: %s", age, got, paused.Text("main"))
 	}
 	paused.Click("Go on")
@@ -152,7 +153,8 @@ func TestStaffLocks_Filter(t *testing.T) {
 
 	tab.Fill("Patron's barcode or id", "unknown")
 	tab.Click("Filter")
-	if e := tab.FindField("Patron's barcode or id"); !e.Invalid || !strings.Contains(e.Description, "No patron has this barcode.") || e.Value != "unknown" {
+	if e := tab.FindField("Patron's barcode or id"); !e.Invalid ||
+		!strings.Contains(e.Description, "No patron has this barcode.") || e.Value != "unknown" {
 		t.Errorf("the field is %+v, want an error message", e)
 	}
 	tab.Click("Show all")

@@ -83,13 +83,15 @@ func TestStaffRelease_RefusesTheHolder(t *testing.T) {
 
 	readObject(t, waits.awaitAnswer(), http.StatusCreated) // the waiter lends at once
 	goOn()
-	if got := joinMessages(readRefusals(t, hangs.awaitAnswer(), http.StatusUnprocessableEntity)); !strings.Contains(got, "maximum limit of 1 items") {
+	if got := joinMessages(readRefusals(t, hangs.awaitAnswer(), http.StatusUnprocessableEntity)); !strings.Contains(got,
+		"maximum limit of 1 items") {
 		t.Errorf("the holder was refused with %q, want the limit", got)
 	}
 	select {
 	case why := <-holder.repeats:
 		if why != "LOCK_LOST" || len(holder.repeats) > 0 {
-			t.Errorf("the holder's commit was repeated for %s, and %d times more; want once for LOCK_LOST", why, len(holder.repeats))
+			t.Errorf("the holder's commit was repeated for %s, and %d times more; want once for LOCK_LOST", why,
+				len(holder.repeats))
 		}
 	default:
 		t.Error("the holder's commit was not refused for the lost lock")
@@ -102,7 +104,8 @@ func TestStaffRelease_RefusesTheHolder(t *testing.T) {
 	}
 
 	tab.Click("Feature")
-	tab.In("Gate 1 hangs and the patron waits").See(clerk, "Released a lock by force", "patron "+maskID(userID)+", held by circulation-1 for")
+	tab.In("Gate 1 hangs and the patron waits").See(clerk, "Released a lock by force", "patron "+maskID(userID)+
+		", held by circulation-1 for")
 	tab.Gone(userID)
 }
 

@@ -44,7 +44,10 @@ func startVenues(t *testing.T) []venue {
 	may := `["circulation.check-out-lock-settings.item.get","circulation.check-out-locks.collection.get"]`
 	return []venue{
 		{pair: quiet, options: signedIn, scenes: quietScenes()},
-		{pair: busy, options: signedIn, scenes: slices.Concat(settingsScenes(), lockScenes(), pastScenes(), tryScenes(), otherScenes())},
+		{
+			pair: busy, options: signedIn,
+			scenes: slices.Concat(settingsScenes(), lockScenes(), pastScenes(), tryScenes(), otherScenes()),
+		},
 		{pair: gated, options: gatewayOptions(busy.Storage.Tenant, may), scenes: readerScenes()},
 	}
 }

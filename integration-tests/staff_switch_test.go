@@ -31,7 +31,9 @@ func turnLock(tab *browser.Page, to, reason string) {
 
 func TestStaffSwitch(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: append(requirePassword(), "RETRY_INTERVAL_MS=", "LOCK_TTL_MS=600000")}, 1000)
+	p := startPair(t, stack.Options{
+		Storages: 2, Circulations: 2, CirculationEnv: append(requirePassword(), "RETRY_INTERVAL_MS=", "LOCK_TTL_MS=600000"),
+	}, 1000)
 	userID, patron := p.addPatron(t)
 	p.acquireLock(t, userID, 10*time.Minute)
 	refused := func() bool { return isRefusedForLock(t, p.lendBook(t, 1, p.addBooks(t, 1)[0], patron)) }
@@ -40,7 +42,8 @@ func TestStaffSwitch(t *testing.T) {
 	}
 
 	tab := p.openStaffPage(t, 0, browser.BasicAuth(clerk, clerkPassword))
-	tab.See("The lock is off", "the service's own setting", "No change of this library's settings is on record", "Signed in as "+clerk)
+	tab.See("The lock is off", "the service's own setting", "No change of this library's settings is on record",
+		"Signed in as "+clerk)
 	tab.Click("Turn on …")
 	tab.See("the loan limit holds also when machines send many at once", "It takes effect at once")
 
@@ -49,7 +52,8 @@ func TestStaffSwitch(t *testing.T) {
 	tab.FocusOn("Reason")
 	tab.Fill("Reason", "   ")
 	tab.Click("Turn on")
-	if e := tab.Find("Reason"); !e.Invalid || !strings.Contains(e.Description, "Say why, in a few words") || tab.Status() != http.StatusUnprocessableEntity {
+	if e := tab.Find("Reason"); !e.Invalid || !strings.Contains(e.Description, "Say why, in a few words") ||
+		tab.Status() != http.StatusUnprocessableEntity {
 		t.Errorf("status %d, the field is %+v, want an error message", tab.Status(), e)
 	}
 	if refused() {

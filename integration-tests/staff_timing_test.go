@@ -80,5 +80,6 @@ func TestStaffTiming(t *testing.T) {
 		"enabled.value": true, "enabled.source": "environment",
 	})
 	tab.Click("Feature")
-	tab.See("Time to live: 9000 ms, before that the service's own setting Waits: 700, 800 ms, before that the service's own setting The vault is slow")
+	tab.See("Time to live: 9000 ms, before that the service's own setting Waits: 700, 800 ms, before that the service's " +
+		"own setting The vault is slow")
 }

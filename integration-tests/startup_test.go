@@ -48,7 +48,8 @@ func TestStart_EightInstancesAtOnce(t *testing.T) {
 		checkHealth(t, s.Circulations[0], http.StatusOK)
 		for _, tenant := range tenants {
 			c := stack.Client{Base: s.Storages[0], Tenant: tenant, HTTP: burstClient}
-			if a := callEndpoint(t, c, http.MethodPost, "/groups", map[string]any{"group": fmt.Sprint("group ", i)}); a.Status != http.StatusCreated {
+			if a := callEndpoint(t, c, http.MethodPost, "/groups",
+				map[string]any{"group": fmt.Sprint("group ", i)}); a.Status != http.StatusCreated {
 				t.Errorf("%s, instance %d: %d %s", tenant, i, a.Status, a.Body)
 			}
 		}
@@ -80,7 +81,8 @@ func TestTenant_DownAndUp(t *testing.T) {
 	if n := p.countRecords(t, "/loan-storage/loans"); n != 0 {
 		t.Errorf("%d loans are stored after the migration, want none", n)
 	}
-	if a := callEndpoint(t, p.Storage, http.MethodPost, "/groups", map[string]any{"group": "readers"}); a.Status != http.StatusCreated {
+	if a := callEndpoint(t, p.Storage, http.MethodPost, "/groups",
+		map[string]any{"group": "readers"}); a.Status != http.StatusCreated {
 		t.Errorf("a record after the migration: %d %s", a.Status, a.Body)
 	}
 }
@@ -94,11 +96,13 @@ func TestStart_NamesEveryBadSetting(t *testing.T) {
 	}{
 		"circulation-storage": {&store, []string{
 			"PORT=70000", "REQUEST_TIMEOUT=1s", "LOG_LEVEL=loud", "DATABASE_URL=", "DATABASE_MAX_CONNS=1", "DATABASE_WAIT=11m",
-			"MIGRATE_DATABASE_URL=postgres://u:s3cret@host:port/x", "TENANTS=diku,Robert'); DROP", "LOCK_TTL_MS=10", "LOCK_SWEEP_INTERVAL=often", "HISTORY_RETENTION=59m", "LOAN_HISTORY_RETENTION=23h", "INSTALL_TIMEOUT=2h",
+			"MIGRATE_DATABASE_URL=postgres://u:s3cret@host:port/x", "TENANTS=diku,Robert'); DROP", "LOCK_TTL_MS=10",
+			"LOCK_SWEEP_INTERVAL=often", "HISTORY_RETENTION=59m", "LOAN_HISTORY_RETENTION=23h", "INSTALL_TIMEOUT=2h",
 		}},
 		"circulation-storage, an address without a form": {&other, []string{"PORT=web", "DATABASE_URL=s3cret"}},
 		"circulation": {&circ, []string{
-			"PORT=web", "REQUEST_TIMEOUT=1s", "SHUTDOWN_TIMEOUT=1s", "STORAGE_URL=storage:8081", "INSTANCE_NAME=desk 1", "CHECKOUT_LOCK_FEATURE_ENABLED=maybe",
+			"PORT=web", "REQUEST_TIMEOUT=1s", "SHUTDOWN_TIMEOUT=1s", "STORAGE_URL=storage:8081", "INSTANCE_NAME=desk 1",
+			"CHECKOUT_LOCK_FEATURE_ENABLED=maybe",
 			"LOCK_TTL_MS=-1", "RETRY_INTERVAL_MS=500|20000",
 		}},
 	}
@@ -116,7 +120,8 @@ func TestStart_NamesEveryBadSetting(t *testing.T) {
 				if variable, _, _ := strings.Cut(setting, "="); !strings.Contains(err.Error(), "\n  "+variable+" ") {
 					t.Errorf("%s is not named in:\n%v", setting, err)
 				}
-				if isURL := strings.Contains(setting, "DATABASE_URL="); isURL && !strings.Contains(err.Error(), "such as postgres://") {
+				if isURL := strings.Contains(setting, "DATABASE_URL="); isURL &&
+					!strings.Contains(err.Error(), "such as postgres://") {
 					t.Errorf("%s has no example in:\n%v", setting, err)
 				}
 			}
@@ -140,10 +145,17 @@ func TestStart_ErrorsNameNoSecret(t *testing.T) {
 		options stack.Options
 		says    string
 	}{
-		"no PostgreSQL at the address":     {stack.Options{DatabaseURL: "postgres://u:s3cret@127.0.0.1:1/x", StorageEnv: []string{"DATABASE_WAIT=0"}}, "DATABASE_URL"},
-		"an invalid database address":      {stack.Options{DatabaseURL: "postgres://u:s3cret@host:port/x"}, "DATABASE_URL"},
-		"the port of storage is taken":     {stack.Options{DatabaseURL: databaseURL(t), StorageEnv: []string{port(s.Storages[0])}}, "PORT"},
-		"the port of circulation is taken": {stack.Options{DatabaseURL: databaseURL(t), CirculationEnv: []string{port(s.Circulations[0])}}, "PORT"},
+		"no PostgreSQL at the address": {
+			stack.Options{DatabaseURL: "postgres://u:s3cret@127.0.0.1:1/x", StorageEnv: []string{"DATABASE_WAIT=0"}},
+			"DATABASE_URL",
+		},
+		"an invalid database address": {stack.Options{DatabaseURL: "postgres://u:s3cret@host:port/x"}, "DATABASE_URL"},
+		"the port of storage is taken": {
+			stack.Options{DatabaseURL: databaseURL(t), StorageEnv: []string{port(s.Storages[0])}}, "PORT",
+		},
+		"the port of circulation is taken": {
+			stack.Options{DatabaseURL: databaseURL(t), CirculationEnv: []string{port(s.Circulations[0])}}, "PORT",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

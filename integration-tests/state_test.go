@@ -46,10 +46,12 @@ func (p *pair) readState(t *testing.T, userID, book string) state {
 	item := items.Items[0]
 	return state{
 		Status: item.Status.Name, Version: item.Version, Events: p.countEvents(t, item.ID),
-		Loans:    p.countRecords(t, "/loan-storage/loans?limit=0&query="+url.QueryEscape(`userId=="`+userID+`"`)),
-		Locks:    p.countRecords(t, "/check-out-lock-storage?userId="+userID),
-		Sessions: p.countRecords(t, "/patron-action-session-storage/patron-action-sessions?limit=0&query="+url.QueryEscape(`patronId=="`+userID+`"`)),
-		Requests: p.countRecords(t, "/request-storage/requests?limit=0&query="+url.QueryEscape(`requesterId=="`+userID+`" and status=="Open*"`)),
+		Loans: p.countRecords(t, "/loan-storage/loans?limit=0&query="+url.QueryEscape(`userId=="`+userID+`"`)),
+		Locks: p.countRecords(t, "/check-out-lock-storage?userId="+userID),
+		Sessions: p.countRecords(t, "/patron-action-session-storage/patron-action-sessions?limit=0&query="+
+			url.QueryEscape(`patronId=="`+userID+`"`)),
+		Requests: p.countRecords(t, "/request-storage/requests?limit=0&query="+
+			url.QueryEscape(`requesterId=="`+userID+`" and status=="Open*"`)),
 	}
 }
 
@@ -78,14 +80,17 @@ func (p *pair) countRecords(t *testing.T, path string) int {
 func (p *pair) countEvents(t *testing.T, itemID string) int {
 	t.Helper()
 	var n int
-	queryValue(t, p.databaseURL, &n, `SELECT count(*) FROM `+p.tableName("outbox")+` WHERE event_type = 'ITEM_CHECKED_OUT' AND payload->>'itemId' = $1`, itemID)
+	queryValue(t, p.databaseURL, &n, `SELECT count(*) FROM `+p.tableName("outbox")+
+		` WHERE event_type = 'ITEM_CHECKED_OUT' AND payload->>'itemId' = $1`, itemID)
 	return n
 }
 
 // acquireLock acquires a patron's lock without a check-out and returns its id.
 func (p *pair) acquireLock(t testing.TB, userID string, ttl time.Duration) string {
 	t.Helper()
-	a, err := p.Storage.Must(t.Context(), http.MethodPost, acquirePath, map[string]any{"userId": userID, "ttlMs": ttl.Milliseconds()})
+	a, err := p.Storage.Must(t.Context(), http.MethodPost, acquirePath, map[string]any{
+		"userId": userID, "ttlMs": ttl.Milliseconds(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +112,8 @@ func (p *pair) releaseLock(t testing.TB, id string) {
 // waitForWaiters waits until exactly n callers wait for locks in all storages.
 func (p *pair) waitForWaiters(t testing.TB, n float64) {
 	t.Helper()
-	waitUntil(t, patience, fmt.Sprintf("%v callers wait for a lock", n), func() bool { return sumMetric(t, p, "checkout_lock_waiting") == n })
+	waitUntil(t, patience, fmt.Sprintf("%v callers wait for a lock", n),
+		func() bool { return sumMetric(t, p, "checkout_lock_waiting") == n })
 }
 
 // stepHook calls do each time a check-out reaches the step. The check-out continues after

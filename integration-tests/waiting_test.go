@@ -44,7 +44,9 @@ func (p *pair) measureHandOvers(t *testing.T, n int) []time.Duration {
 		held := p.acquireLock(t, userID, time.Minute) // through storage 0
 		got := make(chan stack.Answer, 1)
 		go func() {
-			a, err := p.storageAt(1).Do(t.Context(), http.MethodPost, acquirePath, record{"userId": userID, "ttlMs": 60000, "waitMs": 10000})
+			a, err := p.storageAt(1).Do(t.Context(), http.MethodPost, acquirePath, record{
+				"userId": userID, "ttlMs": 60000, "waitMs": 10000,
+			})
 			if err != nil {
 				t.Error(err)
 			}

@@ -33,7 +33,8 @@ func (m *workload) runMachine(t *testing.T, i int) {
 		default:
 		}
 		book, patron := m.pickCheckOut()
-		a, err := m.p.machines[i%len(m.p.machines)].Do(t.Context(), http.MethodPost, checkOutPath, m.p.newCheckOut(book, patron))
+		a, err := m.p.machines[i%len(m.p.machines)].Do(t.Context(), http.MethodPost, checkOutPath,
+			m.p.newCheckOut(book, patron))
 		m.recordAnswer(a, err)
 	}
 }

@@ -50,7 +50,8 @@ var noStatements = regexp.MustCompile(`(?s)--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\w*\
 // ownTransaction matches statements that end the file's transaction, and those that
 // PostgreSQL does not run in one.
 var ownTransaction = regexp.MustCompile(
-	`(?i)(?:^|;)\s*(?:BEGIN|START\s+TRANSACTION|COMMIT|END|ROLLBACK|ABORT|PREPARE\s+TRANSACTION|VACUUM|ALTER\s+SYSTEM|(?:CREATE|DROP)\s+(?:DATABASE|TABLESPACE))\b|\bCONCURRENTLY\b`)
+	`(?i)(?:^|;)\s*(?:BEGIN|START\s+TRANSACTION|COMMIT|END|ROLLBACK|ABORT|PREPARE\s+TRANSACTION|` +
+		`VACUUM|ALTER\s+SYSTEM|(?:CREATE|DROP)\s+(?:DATABASE|TABLESPACE))\b|\bCONCURRENTLY\b`)
 
 func TestMigrations_EachFileIsOneTransaction(t *testing.T) {
 	t.Parallel()

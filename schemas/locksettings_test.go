@@ -23,10 +23,13 @@ func TestParseLockSettings_RefusesNumbersOutOfRangeAndNamesTheRange(t *testing.T
 		"3000.5", "3e3", "1e400", `"3000"`, "true", "[]", "{}",
 	}
 	tests := []struct{ name, field, format, want string }{
-		{"the TTL", "lockTtl", `{"lockTtl":%s}`, ttl},
-		{"a wait", "retryIntervals[1]", `{"retryIntervals":[500,%s]}`, wait},
-		{"FOLIO's wait", "retryInterval", `{"retryInterval":%s}`, wait},
-		{"FOLIO's number of waits", "noOfRetryAttempts", `{"noOfRetryAttempts":%s}`, strings.TrimPrefix(attempts, "noOfRetryAttempts is %s, ")},
+		{name: "the TTL", field: "lockTtl", format: `{"lockTtl":%s}`, want: ttl},
+		{name: "a wait", field: "retryIntervals[1]", format: `{"retryIntervals":[500,%s]}`, want: wait},
+		{name: "FOLIO's wait", field: "retryInterval", format: `{"retryInterval":%s}`, want: wait},
+		{
+			name: "FOLIO's number of waits", field: "noOfRetryAttempts", format: `{"noOfRetryAttempts":%s}`,
+			want: strings.TrimPrefix(attempts, "noOfRetryAttempts is %s, "),
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -42,7 +45,8 @@ func TestParseLockSettings_RefusesNumbersOutOfRangeAndNamesTheRange(t *testing.T
 	}
 	t.Run("a null in the list", func(t *testing.T) {
 		t.Parallel()
-		if _, err := schemas.ParseLockSettings(json.RawMessage(`{"retryIntervals":[null]}`)); err == nil || !strings.Contains(err.Error(), "retryIntervals[0] is null") {
+		if _, err := schemas.ParseLockSettings(json.RawMessage(`{"retryIntervals":[null]}`)); err == nil ||
+			!strings.Contains(err.Error(), "retryIntervals[0] is null") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -64,13 +68,31 @@ func TestParseLockSettings_AcceptsNumbersInRange(t *testing.T) {
 		ttl         time.Duration // 0 is none
 		waits       []time.Duration
 	}{
-		{"the least", `{"lockTtl":250,"retryIntervals":[0]}`, 250 * time.Millisecond, []time.Duration{0}},
-		{"the most", `{"lockTtl":600000,"retryIntervals":[10000,10000,5000]}`, 10 * time.Minute, []time.Duration{10 * time.Second, 10 * time.Second, 5 * time.Second}},
-		{"one try", `{"retryIntervals":[]}`, 0, []time.Duration{}},
-		{"FOLIO's pair", `{"noOfRetryAttempts":2,"retryInterval":300}`, 0, []time.Duration{300 * time.Millisecond, 300 * time.Millisecond}},
-		{"FOLIO's interval for its number", `{"retryInterval":1}`, 0, slices.Repeat([]time.Duration{time.Millisecond}, 30)},
-		{"our list before FOLIO's pair", `{"noOfRetryAttempts":2,"retryInterval":300,"retryIntervals":[7]}`, 0, []time.Duration{7 * time.Millisecond}},
-		{"null is absent", `{"lockTtl":null,"retryIntervals":null,"noOfRetryAttempts":null,"retryInterval":null}`, 0, nil},
+		{
+			name: "the least", value: `{"lockTtl":250,"retryIntervals":[0]}`, ttl: 250 * time.Millisecond,
+			waits: []time.Duration{0},
+		},
+		{
+			name: "the most", value: `{"lockTtl":600000,"retryIntervals":[10000,10000,5000]}`, ttl: 10 * time.Minute,
+			waits: []time.Duration{10 * time.Second, 10 * time.Second, 5 * time.Second},
+		},
+		{name: "one try", value: `{"retryIntervals":[]}`, ttl: 0, waits: []time.Duration{}},
+		{
+			name: "FOLIO's pair", value: `{"noOfRetryAttempts":2,"retryInterval":300}`, ttl: 0,
+			waits: []time.Duration{300 * time.Millisecond, 300 * time.Millisecond},
+		},
+		{
+			name: "FOLIO's interval for its number", value: `{"retryInterval":1}`, ttl: 0,
+			waits: slices.Repeat([]time.Duration{time.Millisecond}, 30),
+		},
+		{
+			name: "our list before FOLIO's pair", value: `{"noOfRetryAttempts":2,"retryInterval":300,"retryIntervals":[7]}`,
+			ttl: 0, waits: []time.Duration{7 * time.Millisecond},
+		},
+		{
+			name:  "null is absent",
+			value: `{"lockTtl":null,"retryIntervals":null,"noOfRetryAttempts":null,"retryInterval":null}`, ttl: 0, waits: nil,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,7 +109,8 @@ func TestParseLockSettings_AcceptsNumbersInRange(t *testing.T) {
 			}
 		})
 	}
-	if _, err := schemas.ParseLockSettings(json.RawMessage(`{"retryIntervals":[10000,10000,5001]}`)); err == nil || !strings.Contains(err.Error(), "25.001s together, allowed are 25s") {
+	if _, err := schemas.ParseLockSettings(json.RawMessage(`{"retryIntervals":[10000,10000,5001]}`)); err == nil ||
+		!strings.Contains(err.Error(), "25.001s together, allowed are 25s") {
 		t.Errorf("waits that are too long together: got %v", err)
 	}
 }

@@ -11,7 +11,8 @@ func TestFirstFilledBy(t *testing.T) {
 	const item, title = "aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000001"
 	request := func(id, level, kind, status, itemID string, position int) schemas.QueuedRequest {
 		return schemas.QueuedRequest{
-			ID: id, RequestLevel: level, RequestType: kind, Status: status, ItemID: itemID, InstanceID: title, Position: position,
+			ID: id, RequestLevel: level, RequestType: kind, Status: status, ItemID: itemID, InstanceID: title,
+			Position: position,
 		}
 	}
 	const open, waits = schemas.RequestNotYetFilled, schemas.RequestAwaitingPickup
@@ -22,22 +23,61 @@ func TestFirstFilledBy(t *testing.T) {
 		titleLevel bool
 		want       string
 	}{
-		"an empty queue":                         {nil, true, ""},
-		"the lowest position, in whatever order": {[]schemas.QueuedRequest{request("b", "Item", "Hold", open, item, 2), request("a", "Item", "Page", open, item, 1)}, false, "a"},
-		"one without position comes last":        {[]schemas.QueuedRequest{request("b", "Item", "Hold", open, item, 0), request("a", "Item", "Page", open, item, 7)}, false, "a"},
-		"an id in capitals":                      {[]schemas.QueuedRequest{request("a", "Item", "Hold", waits, "AAAAAAAA-0000-4000-8000-000000000001", 1)}, false, "a"},
-		"closed ones do not wait":                {[]schemas.QueuedRequest{request("a", "Item", "Hold", "Closed - Filled", item, 1)}, false, ""},
-		"one for another item":                   {[]schemas.QueuedRequest{request("a", "Item", "Hold", open, "x", 1)}, true, ""},
-		"one for the title, switched off":        {[]schemas.QueuedRequest{request("a", "Title", "Hold", open, item, 1)}, false, ""},
-		"one for the title":                      {[]schemas.QueuedRequest{request("a", "Title", "Hold", open, "", 1)}, true, "a"},
-		"one for another title":                  {[]schemas.QueuedRequest{other}, true, ""},
-		"a page of another item of the title":    {[]schemas.QueuedRequest{request("a", "Title", "Page", open, "x", 1), request("b", "Item", "Hold", open, item, 2)}, true, "b"},
-		"a page of the title's very item":        {[]schemas.QueuedRequest{request("a", "Title", "Page", open, item, 1)}, true, "a"},
-		"a recall takes another item":            {[]schemas.QueuedRequest{request("a", "Title", "Recall", open, "x", 1)}, true, "a"},
-		"a recall of any item":                   {[]schemas.QueuedRequest{request("a", "Title", "Recall", open, "", 1)}, true, "a"},
-		"a recall of this item":                  {[]schemas.QueuedRequest{request("a", "Title", "Recall", open, item, 1)}, true, "a"},
-		"unless one is set aside for it":         {[]schemas.QueuedRequest{request("a", "Title", "Recall", waits, "x", 1)}, true, ""},
-		"a hold for which another is set aside":  {[]schemas.QueuedRequest{request("a", "Title", "Hold", waits, "x", 1)}, true, ""},
+		"an empty queue": {queue: nil, titleLevel: true, want: ""},
+		"the lowest position, in whatever order": {
+			queue: []schemas.QueuedRequest{
+				request("b", "Item", "Hold", open, item, 2), request("a", "Item", "Page", open, item, 1),
+			},
+			titleLevel: false, want: "a",
+		},
+		"one without position comes last": {
+			queue: []schemas.QueuedRequest{
+				request("b", "Item", "Hold", open, item, 0), request("a", "Item", "Page", open, item, 7),
+			},
+			titleLevel: false, want: "a",
+		},
+		"an id in capitals": {
+			queue:      []schemas.QueuedRequest{request("a", "Item", "Hold", waits, "AAAAAAAA-0000-4000-8000-000000000001", 1)},
+			titleLevel: false, want: "a",
+		},
+		"closed ones do not wait": {
+			queue: []schemas.QueuedRequest{request("a", "Item", "Hold", "Closed - Filled", item, 1)}, titleLevel: false,
+			want: "",
+		},
+		"one for another item": {
+			queue: []schemas.QueuedRequest{request("a", "Item", "Hold", open, "x", 1)}, titleLevel: true, want: "",
+		},
+		"one for the title, switched off": {
+			queue: []schemas.QueuedRequest{request("a", "Title", "Hold", open, item, 1)}, titleLevel: false, want: "",
+		},
+		"one for the title": {
+			queue: []schemas.QueuedRequest{request("a", "Title", "Hold", open, "", 1)}, titleLevel: true, want: "a",
+		},
+		"one for another title": {queue: []schemas.QueuedRequest{other}, titleLevel: true, want: ""},
+		"a page of another item of the title": {
+			queue: []schemas.QueuedRequest{
+				request("a", "Title", "Page", open, "x", 1), request("b", "Item", "Hold", open, item, 2),
+			},
+			titleLevel: true, want: "b",
+		},
+		"a page of the title's very item": {
+			queue: []schemas.QueuedRequest{request("a", "Title", "Page", open, item, 1)}, titleLevel: true, want: "a",
+		},
+		"a recall takes another item": {
+			queue: []schemas.QueuedRequest{request("a", "Title", "Recall", open, "x", 1)}, titleLevel: true, want: "a",
+		},
+		"a recall of any item": {
+			queue: []schemas.QueuedRequest{request("a", "Title", "Recall", open, "", 1)}, titleLevel: true, want: "a",
+		},
+		"a recall of this item": {
+			queue: []schemas.QueuedRequest{request("a", "Title", "Recall", open, item, 1)}, titleLevel: true, want: "a",
+		},
+		"unless one is set aside for it": {
+			queue: []schemas.QueuedRequest{request("a", "Title", "Recall", waits, "x", 1)}, titleLevel: true, want: "",
+		},
+		"a hold for which another is set aside": {
+			queue: []schemas.QueuedRequest{request("a", "Title", "Hold", waits, "x", 1)}, titleLevel: true, want: "",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

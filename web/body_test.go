@@ -42,27 +42,72 @@ func TestDecodeExact(t *testing.T) {
 		want       string
 	}{
 		{
-			"all properties", `{"itemBarcode":"i","overrideBlocks":{"comment":"c","itemLimitBlock":{}},"list":[{"comment":"<d>"}],"raw":{"A":1,"a":2},"large":9007199254740993}`, 200,
-			`{"itemBarcode":"i","overrideBlocks":{"comment":"c","itemLimitBlock":{}},"list":[{"comment":"\u003cd\u003e","itemLimitBlock":null}],"raw":{"A":1,"a":2},"large":9007199254740993}`,
+			name: "all properties", body: `{"itemBarcode":"i","overrideBlocks":{"comment":"c","itemLimitBlock":{}},` +
+				`"list":[{"comment":"<d>"}],"raw":{"A":1,"a":2},"large":9007199254740993}`, status: 200,
+			want: `{"itemBarcode":"i","overrideBlocks":{"comment":"c","itemLimitBlock":{}},"list":[{"comment":"\u003cd\u003e",` +
+				`"itemLimitBlock":null}],"raw":{"A":1,"a":2},"large":9007199254740993}`,
 		},
-		{"unknown properties", `{"more":{"itemBarcode":"x"},"":1,"-":"h","Hidden":"h"}`, 200, none},
-		{"another case is unknown", `{"ItemBarcode":"x","ITEMBARCODE":"y","overrideblocks":{}}`, 200, none},
-		{"another case behind the exact one", `{"itemBarcode":"i","ITEMBARCODE":"x"}`, 200, `{"itemBarcode":"i",`},
-		{"another case before the exact one", `{"ITEMBARCODE":"x","itemBarcode":"i"}`, 200, `{"itemBarcode":"i",`},
-		{"a letter that folds to k or s", "{\"li\u017ft\":[{}],\"overrideBloc\u212as\":{}}", 200, none},
-		{"another case inside", `{"overrideBlocks":{"comment":"c","COMMENT":"x"},"list":[{"Comment":"x"}]}`, 200, `{"itemBarcode":"","overrideBlocks":{"comment":"c","itemLimitBlock":null},"list":[{"comment":"","itemLimitBlock":null}]`},
-		{"a repeat", `{"itemBarcode":"i","itemBarcode":"i"}`, 400, "The body has the property itemBarcode more than once in one object"},
-		{"a repeat by another escape", `{"itemBarcode":"i","item\u0042arcode":"j"}`, 400, "the property itemBarcode more than once"},
-		{"a repeat inside", `{"overrideBlocks":{"comment":"c","itemLimitBlock":{},"comment":"d"}}`, 400, "the property comment more than once"},
-		{"a repeat in a list", `{"list":[{"comment":"c"},{"comment":"c","comment":"d"}]}`, 400, "the property comment more than once"},
-		{"a repeat of an unknown property", `{"x":1,"x":2}`, 400, "the property x more than once"},
-		{"the same name in two objects", `{"list":[{"comment":"c"},{"comment":"d"}],"overrideBlocks":{"comment":"e"}}`, 200, `"comment":"e"`},
-		{"null", `null`, 200, none},
-		{"a list", `[]`, 400, "the body must be of type object, not array"},
-		{"a number for text", `{"overrideBlocks":{"comment":1}}`, 400, "overrideBlocks.comment must be of type string, not number"},
-		{"a number too large", `{"large":9223372036854775808}`, 400, "large must be of type integer"},
-		{"no JSON", `{"itemBarcode":`, 400, "not valid JSON"},
-		{"deep, with long names", strings.Repeat(`{"`+strings.Repeat("n", 90)+`":`, 9000) + "1" + strings.Repeat("}", 9000), 200, none},
+		{name: "unknown properties", body: `{"more":{"itemBarcode":"x"},"":1,"-":"h","Hidden":"h"}`, status: 200, want: none},
+		{
+			name: "another case is unknown", body: `{"ItemBarcode":"x","ITEMBARCODE":"y","overrideblocks":{}}`, status: 200,
+			want: none,
+		},
+		{
+			name: "another case behind the exact one", body: `{"itemBarcode":"i","ITEMBARCODE":"x"}`, status: 200,
+			want: `{"itemBarcode":"i",`,
+		},
+		{
+			name: "another case before the exact one", body: `{"ITEMBARCODE":"x","itemBarcode":"i"}`, status: 200,
+			want: `{"itemBarcode":"i",`,
+		},
+		{
+			name: "a letter that folds to k or s", body: "{\"li\u017ft\":[{}],\"overrideBloc\u212as\":{}}", status: 200,
+			want: none,
+		},
+		{
+			name: "another case inside", body: `{"overrideBlocks":{"comment":"c","COMMENT":"x"},"list":[{"Comment":"x"}]}`,
+			status: 200,
+			want: `{"itemBarcode":"","overrideBlocks":{"comment":"c","itemLimitBlock":null},"list":[{"comment":"",` +
+				`"itemLimitBlock":null}]`,
+		},
+		{
+			name: "a repeat", body: `{"itemBarcode":"i","itemBarcode":"i"}`, status: 400,
+			want: "The body has the property itemBarcode more than once in one object",
+		},
+		{
+			name: "a repeat by another escape", body: `{"itemBarcode":"i","item\u0042arcode":"j"}`, status: 400,
+			want: "the property itemBarcode more than once",
+		},
+		{
+			name: "a repeat inside", body: `{"overrideBlocks":{"comment":"c","itemLimitBlock":{},"comment":"d"}}`, status: 400,
+			want: "the property comment more than once",
+		},
+		{
+			name: "a repeat in a list", body: `{"list":[{"comment":"c"},{"comment":"c","comment":"d"}]}`, status: 400,
+			want: "the property comment more than once",
+		},
+		{name: "a repeat of an unknown property", body: `{"x":1,"x":2}`, status: 400, want: "the property x more than once"},
+		{
+			name: "the same name in two objects",
+			body: `{"list":[{"comment":"c"},{"comment":"d"}],"overrideBlocks":{"comment":"e"}}`, status: 200,
+			want: `"comment":"e"`,
+		},
+		{name: "null", body: `null`, status: 200, want: none},
+		{name: "a list", body: `[]`, status: 400, want: "the body must be of type object, not array"},
+		{
+			name: "a number for text", body: `{"overrideBlocks":{"comment":1}}`, status: 400,
+			want: "overrideBlocks.comment must be of type string, not number",
+		},
+		{
+			name: "a number too large", body: `{"large":9223372036854775808}`, status: 400,
+			want: "large must be of type integer",
+		},
+		{name: "no JSON", body: `{"itemBarcode":`, status: 400, want: "not valid JSON"},
+		{
+			name: "deep, with long names",
+			body: strings.Repeat(`{"`+strings.Repeat("n", 90)+`":`, 9000) + "1" + strings.Repeat("}", 9000), status: 200,
+			want: none,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -68,21 +68,46 @@ func TestDecode_DescribesABadBody(t *testing.T) {
 		status            int
 		want              string
 	}{
-		"good":                   {`{"n":1,"s":"x","more":true}`, "application/json; charset=utf-8", 200, `"n":1`},
-		"not JSON":               {`{"n":1`, "application/json", 400, "not valid JSON"},
-		"two values":             {`{"n":1}{"n":2}`, "application/json", 400, "not valid JSON"},
-		"empty":                  {" ", "application/json", 400, "The body is empty"},
-		"a string for a number":  {`{"n":"1"}`, "application/json", 400, "n must be of type integer, not string"},
-		"a fraction":             {`{"n":1.5}`, "application/json", 400, "n must be of type integer, not number 1.5"},
-		"too large a number":     {`{"n":99999999999999999999}`, "application/json", 400, "n must be of type integer"},
-		"a number for a string":  {`{"s":1}`, "application/json", 400, "s must be of type string, not number"},
-		"an array":               {`[1]`, "application/json", 400, "the body must be of type object, not array"},
-		"another content type":   {`n=1`, "application/x-www-form-urlencoded", 400, "Content-type header must be"},
-		"a broken content type":  {`{}`, "application/json;;;=", 400, "Content-type header must be"},
-		"an announced huge body": {`{"s":"` + strings.Repeat("x", 200) + `"}`, "application/json", 413, "at most 100 bytes"},
-		"deeper than Go goes":    {strings.Repeat("[", 99), "application/json", 400, "not valid JSON"},
-		"no content type at all": {`{"n":2}`, "", 200, `"n":2`},
-		"no UTF-8":               {"{\"s\":\"\xff\"}", "application/json", 400, "not valid UTF-8"},
+		"good": {
+			body: `{"n":1,"s":"x","more":true}`, contentType: "application/json; charset=utf-8", status: 200, want: `"n":1`,
+		},
+		"not JSON": {body: `{"n":1`, contentType: "application/json", status: 400, want: "not valid JSON"},
+		"two values": {
+			body: `{"n":1}{"n":2}`, contentType: "application/json", status: 400, want: "not valid JSON",
+		},
+		"empty": {body: " ", contentType: "application/json", status: 400, want: "The body is empty"},
+		"a string for a number": {
+			body: `{"n":"1"}`, contentType: "application/json", status: 400, want: "n must be of type integer, not string",
+		},
+		"a fraction": {
+			body: `{"n":1.5}`, contentType: "application/json", status: 400, want: "n must be of type integer, not number 1.5",
+		},
+		"too large a number": {
+			body: `{"n":99999999999999999999}`, contentType: "application/json", status: 400, want: "n must be of type integer",
+		},
+		"a number for a string": {
+			body: `{"s":1}`, contentType: "application/json", status: 400, want: "s must be of type string, not number",
+		},
+		"an array": {
+			body: `[1]`, contentType: "application/json", status: 400, want: "the body must be of type object, not array",
+		},
+		"another content type": {
+			body: `n=1`, contentType: "application/x-www-form-urlencoded", status: 400, want: "Content-type header must be",
+		},
+		"a broken content type": {
+			body: `{}`, contentType: "application/json;;;=", status: 400, want: "Content-type header must be",
+		},
+		"an announced huge body": {
+			body: `{"s":"` + strings.Repeat("x", 200) + `"}`, contentType: "application/json", status: 413,
+			want: "at most 100 bytes",
+		},
+		"deeper than Go goes": {
+			body: strings.Repeat("[", 99), contentType: "application/json", status: 400, want: "not valid JSON",
+		},
+		"no content type at all": {body: `{"n":2}`, contentType: "", status: 200, want: `"n":2`},
+		"no UTF-8": {
+			body: "{\"s\":\"\xff\"}", contentType: "application/json", status: 400, want: "not valid UTF-8",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +122,8 @@ func TestDecode_DescribesABadBody(t *testing.T) {
 
 func TestReadBody_RefusesAHugeBodyOfUnknownLength(t *testing.T) {
 	t.Parallel()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/thing/1", io.MultiReader(strings.NewReader(`{"s":"`), strings.NewReader(strings.Repeat("x", 1000))))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/thing/1",
+		io.MultiReader(strings.NewReader(`{"s":"`), strings.NewReader(strings.Repeat("x", 1000))))
 	r.ContentLength = -1
 	r.Header.Set("X-Okapi-Tenant", "diku")
 	w := httptest.NewRecorder()
@@ -111,7 +137,8 @@ func TestNew_RefusesABadQueryString(t *testing.T) {
 	t.Parallel()
 	h := service(func(c echo.Context) error { return c.String(http.StatusOK, c.QueryParam("query")) }, nil)
 	for query, want := range map[string]int{
-		"": 200, "query=a%20b": 200, "query=a+b&x": 200, "query=%zz": 400, "query=%": 400, "query=a;b": 400, "limit=1&query=%e": 400,
+		"": 200, "query=a%20b": 200, "query=a+b&x": 200, "query=%zz": 400, "query=%": 400, "query=a;b": 400,
+		"limit=1&query=%e": 400,
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/thing/1", nil)
 		r.URL.RawQuery = query
@@ -133,7 +160,9 @@ func TestNew_RequiresATenant(t *testing.T) {
 		}
 		return c.String(http.StatusOK, id.String())
 	}, nil)
-	for header, want := range map[string]int{"diku": 200, "": 400, "Diku": 400, `a";--`: 400, "../x": 400, strings.Repeat("a", 99): 400} {
+	for header, want := range map[string]int{
+		"diku": 200, "": 400, "Diku": 400, `a";--`: 400, "../x": 400, strings.Repeat("a", 99): 400,
+	} {
 		if w := post(t, h, "{}", "X-Okapi-Tenant", header); w.Code != want || w.Body.Len() == 0 {
 			t.Errorf("tenant %q: %d %s, want %d", header, w.Code, w.Body, want)
 		}
@@ -149,21 +178,44 @@ func TestNew_AnswersErrors(t *testing.T) {
 		code   string
 		want   string
 	}{
-		"text":                    {fault.New(fault.LockHeld, "Unable to acquire lock"), false, 503, "LOCK_HELD", "Unable to acquire lock"},
-		"text as FOLIO's JSON":    {fault.New(fault.NotFound, "no loan"), true, 404, "NOT_FOUND", `{"errors":[{"message":"no loan","code":"NOT_FOUND","parameters":[]}]}`},
-		"details":                 {fault.Validation(fault.Detail{Message: "wrong"}), false, 422, "INVALID", `{"errors":[{"message":"wrong","parameters":[]}]}`},
-		"configuration":           {fault.New(fault.Internal, "Loan policy x could not be found"), true, 500, "INTERNAL", "Loan policy x could not be found (request id r-1)"},
-		"a bug keeps its secrets": {errors.New("password=secret"), true, 500, "INTERNAL", "Internal server error (request id r-1)"},
-		"time-out":                {context.DeadlineExceeded, false, 504, "TIMEOUT", "The request took too long"},
-		"storage is away":         {fault.New(fault.Unavailable, "storage is away"), false, 503, "UNAVAILABLE", "storage is away"},
-		"the client left":         {fmt.Errorf("waiting: %w", context.Canceled), false, 499, "TIMEOUT", "The client left"},
+		"text": {
+			err: fault.New(fault.LockHeld, "Unable to acquire lock"), json: false, status: 503, code: "LOCK_HELD",
+			want: "Unable to acquire lock",
+		},
+		"text as FOLIO's JSON": {
+			err: fault.New(fault.NotFound, "no loan"), json: true, status: 404, code: "NOT_FOUND",
+			want: `{"errors":[{"message":"no loan","code":"NOT_FOUND","parameters":[]}]}`,
+		},
+		"details": {
+			err: fault.Validation(fault.Detail{Message: "wrong"}), json: false, status: 422, code: "INVALID",
+			want: `{"errors":[{"message":"wrong","parameters":[]}]}`,
+		},
+		"configuration": {
+			err: fault.New(fault.Internal, "Loan policy x could not be found"), json: true, status: 500, code: "INTERNAL",
+			want: "Loan policy x could not be found (request id r-1)",
+		},
+		"a bug keeps its secrets": {
+			err: errors.New("password=secret"), json: true, status: 500, code: "INTERNAL",
+			want: "Internal server error (request id r-1)",
+		},
+		"time-out": {
+			err: context.DeadlineExceeded, json: false, status: 504, code: "TIMEOUT", want: "The request took too long",
+		},
+		"storage is away": {
+			err: fault.New(fault.Unavailable, "storage is away"), json: false, status: 503, code: "UNAVAILABLE",
+			want: "storage is away",
+		},
+		"the client left": {
+			err: fmt.Errorf("waiting: %w", context.Canceled), json: false, status: 499, code: "TIMEOUT", want: "The client left",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := service(func(echo.Context) error { return tt.err }, func(o *web.Options) { o.JSONFaults = tt.json })
 			w := post(t, h, "{}", "X-Okapi-Request-Id", "r-1")
-			if got := strings.TrimSpace(w.Body.String()); w.Code != tt.status || got != tt.want || w.Header().Get("X-Fault-Code") != tt.code {
+			if got := strings.TrimSpace(w.Body.String()); w.Code != tt.status || got != tt.want ||
+				w.Header().Get("X-Fault-Code") != tt.code {
 				t.Errorf("got %d %s %s", w.Code, w.Header().Get("X-Fault-Code"), got)
 			}
 		})
@@ -227,7 +279,8 @@ func TestNew_PassesHeadersToHandlerAndLog(t *testing.T) {
 		seen = okapi.FromContext(c.Request().Context())
 		return c.NoContent(http.StatusNoContent)
 	}, func(o *web.Options) { o.Log, o.BelievePermissions = debugLog(&log), true })
-	post(t, h, "{}", "X-Okapi-Request-Id", "a\nb", "X-Okapi-Permissions", `["x.y"]`, "X-Okapi-User-Id", "9AD09B01-7429-455F-9F64-E3897027DB61", "X-Okapi-Token", "t")
+	post(t, h, "{}", "X-Okapi-Request-Id", "a\nb", "X-Okapi-Permissions", `["x.y"]`, "X-Okapi-User-Id",
+		"9AD09B01-7429-455F-9F64-E3897027DB61", "X-Okapi-Token", "t")
 	if strings.ContainsAny(seen.RequestID, "\n") || len(seen.RequestID) != 36 {
 		t.Errorf("request id %q was not replaced", seen.RequestID)
 	}
@@ -278,7 +331,8 @@ func TestNew_ServesPlatformEndpointsWithoutATenant(t *testing.T) {
 	if !strings.Contains(metrics, `http_requests_total{code="NOT_FOUND",method="GET",route="unknown",status="404"} 2`) {
 		t.Errorf("unknown paths are not counted as one route:\n%s", metrics)
 	}
-	if w := get("/thing/1"); w.Code != http.StatusMethodNotAllowed || w.Header().Get("X-Fault-Code") != "METHOD_NOT_ALLOWED" {
+	if w := get("/thing/1"); w.Code != http.StatusMethodNotAllowed ||
+		w.Header().Get("X-Fault-Code") != "METHOD_NOT_ALLOWED" {
 		t.Errorf("a known path with another method: %d", w.Code)
 	}
 }

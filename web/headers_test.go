@@ -45,9 +45,12 @@ func TestNew_RefusesAHeaderWithTwoValues(t *testing.T) {
 	for name, v := range values {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, sent := range [][]string{{v[0], v[1]}, {v[1], v[0]}, {v[0], v[0], v[1]}, {v[0], v[1], v[0]}, {v[0], ""}, {"", v[0]}} {
+			for _, sent := range [][]string{
+				{v[0], v[1]}, {v[1], v[0]}, {v[0], v[0], v[1]}, {v[0], v[1], v[0]}, {v[0], ""}, {"", v[0]},
+			} {
 				w, seen := sendHeaders(t, http.Header{name: sent})
-				if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "The header "+name+" was sent") || seen != nil {
+				if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "The header "+name+" was sent") ||
+					seen != nil {
 					t.Errorf("%q: got %d %s, want 400 that names the header", sent, w.Code, w.Body)
 				}
 			}
@@ -87,7 +90,8 @@ func TestNew_AcceptsPermissionsAsAListOfStrings(t *testing.T) {
 			t.Parallel()
 			w, seen := sendHeaders(t, http.Header{"X-Okapi-Permissions": {tt.sent}})
 			if tt.refused {
-				if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "X-Okapi-Permissions must be a JSON list of strings") || seen != nil {
+				if w.Code != http.StatusBadRequest ||
+					!strings.Contains(w.Body.String(), "X-Okapi-Permissions must be a JSON list of strings") || seen != nil {
 					t.Errorf("got %d %s, want 400 that says what is expected", w.Code, w.Body)
 				}
 				return

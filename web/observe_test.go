@@ -48,10 +48,14 @@ func TestRequestLine_HasALevelByCode(t *testing.T) {
 	levels := map[string][]fault.Code{
 		"DEBUG": {
 			"", fault.NotFound, fault.Invalid, fault.Conflict, fault.InUse, fault.LockHeld, fault.LockQueueFull, fault.LockLost,
-			fault.LockNotAcquired, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LoanChanged, fault.KeyLeaseLost,
+			fault.LockNotAcquired, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LoanChanged,
+			fault.KeyLeaseLost,
 			fault.RequestRunning, fault.LimitReached,
 		},
-		"INFO":  {fault.Malformed, fault.MethodNotAllowed, fault.Unauthorized, fault.Forbidden, fault.TooLarge, fault.KeyReused, fault.UnknownTenant},
+		"INFO": {
+			fault.Malformed, fault.MethodNotAllowed, fault.Unauthorized, fault.Forbidden, fault.TooLarge, fault.KeyReused,
+			fault.UnknownTenant,
+		},
 		"WARN":  {fault.Overloaded, fault.TenantNotReady, fault.Unavailable},
 		"ERROR": {fault.Internal, fault.Timeout, fault.OutcomeUnknown},
 	}
@@ -76,7 +80,8 @@ func TestRequestLine_HasALevelByCode(t *testing.T) {
 	if line := requestLine(t, errors.New("a bug")); line["level"] != "ERROR" || line["err"] != "a bug" {
 		t.Errorf("an error that is no fault is %v", line)
 	}
-	if line := requestLine(t, fmt.Errorf("waiting: %w", context.Canceled)); line["level"] != "DEBUG" || line["status"] != 499.0 {
+	if line := requestLine(t, fmt.Errorf("waiting: %w", context.Canceled)); line["level"] != "DEBUG" ||
+		line["status"] != 499.0 {
 		t.Errorf("a client that left is %v", line)
 	}
 }
@@ -88,7 +93,8 @@ func TestRequestLine_OfAnUnknownPathIsInfo(t *testing.T) {
 	for _, path := range []string{"/no/such/path", "/admin/health", "/metrics"} {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 	}
-	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), `"route":"unknown","status":404`) {
+	if n := strings.Count(log.String(), "\n"); n != 1 ||
+		!strings.Contains(log.String(), `"route":"unknown","status":404`) {
 		t.Errorf("logged %s, want one line for the path without a route", log.String())
 	}
 }
@@ -100,10 +106,20 @@ func TestRequestLine_HasTheErrorOfAFailureAlone(t *testing.T) {
 		code fault.Code
 		want any
 	}{
-		"a refusal":         {fault.Validation(fault.Detail{Message: "not to Reader, Ann"}), fault.Invalid, nil},
-		"a malformed input": {fault.New(fault.Malformed, "userBarcode must be of type string, not number 21234567890123"), fault.Malformed, nil},
-		"a failure":         {&fault.Error{Code: fault.Timeout, Msg: "too long", Details: []fault.Detail{{Message: "loan 1"}}}, fault.Timeout, "TIMEOUT: too long"},
-		"an outage":         {fault.New(fault.Unavailable, "storage is away"), fault.Unavailable, "UNAVAILABLE: storage is away"},
+		"a refusal": {
+			err: fault.Validation(fault.Detail{Message: "not to Reader, Ann"}), code: fault.Invalid, want: nil,
+		},
+		"a malformed input": {
+			err:  fault.New(fault.Malformed, "userBarcode must be of type string, not number 21234567890123"),
+			code: fault.Malformed, want: nil,
+		},
+		"a failure": {
+			err:  &fault.Error{Code: fault.Timeout, Msg: "too long", Details: []fault.Detail{{Message: "loan 1"}}},
+			code: fault.Timeout, want: "TIMEOUT: too long",
+		},
+		"an outage": {
+			err: fault.New(fault.Unavailable, "storage is away"), code: fault.Unavailable, want: "UNAVAILABLE: storage is away",
+		},
 	} {
 		if line := requestLine(t, tt.err); line["code"] != string(tt.code) || line["err"] != tt.want {
 			t.Errorf("%s: logged %v", name, line)
@@ -158,7 +174,8 @@ func TestRequestLine_OfAPanicNamesNoPatron(t *testing.T) {
 	var log bytes.Buffer
 	h := service(func(echo.Context) error { panic("no blocks of " + id) }, func(o *web.Options) { o.Log = debugLog(&log) })
 	post(t, h, "{}")
-	if strings.Contains(log.String(), id) || strings.Count(log.String(), "no blocks of ****de11") != 2 || !strings.Contains(log.String(), "observe_test.go") {
+	if strings.Contains(log.String(), id) || strings.Count(log.String(), "no blocks of ****de11") != 2 ||
+		!strings.Contains(log.String(), "observe_test.go") {
 		t.Errorf("logged %s, want the masked id and where it was", log.String())
 	}
 }
@@ -167,13 +184,15 @@ func TestRequestLine_OfAFlood(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		h := service(func(echo.Context) error { return fault.New(fault.Overloaded, "too many") }, func(o *web.Options) { o.Log = debugLog(&log) })
+		h := service(func(echo.Context) error { return fault.New(fault.Overloaded, "too many") },
+			func(o *web.Options) { o.Log = debugLog(&log) })
 		for range 50 {
 			post(t, h, "{}")
 		}
 		<-time.After(10 * time.Millisecond)
 		post(t, h, "{}")
-		if warn, all := strings.Count(log.String(), `"level":"WARN"`), strings.Count(log.String(), `"msg":"request"`); warn != 2 || all != 51 {
+		if warn, all := strings.Count(log.String(), `"level":"WARN"`), strings.Count(log.String(),
+			`"msg":"request"`); warn != 2 || all != 51 {
 			t.Errorf("%d of %d lines are WARN, want 2 of 51: one in 10 ms", warn, all)
 		}
 	})

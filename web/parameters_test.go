@@ -23,12 +23,15 @@ func askQuery(t *testing.T, query web.Query, text string, read func(*web.Values)
 	t.Helper()
 	h := web.New(web.Options{
 		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 100,
-	}, []web.Route{{Method: http.MethodGet, Path: "/", NoTenant: true, Query: query, Endpoint: web.Handle(func(c echo.Context) error {
-		if read != nil {
-			read(web.QueryOf(c))
-		}
-		return c.NoContent(http.StatusNoContent)
-	})}})
+	}, []web.Route{{
+		Method: http.MethodGet, Path: "/", NoTenant: true, Query: query,
+		Endpoint: web.Handle(func(c echo.Context) error {
+			if read != nil {
+				read(web.QueryOf(c))
+			}
+			return c.NoContent(http.StatusNoContent)
+		}),
+	}})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/?"+text, nil))
 	switch w.Code {
@@ -65,7 +68,8 @@ func TestQuery_NamesEverythingWrongOncePerParameter(t *testing.T) {
 	}}
 	want := []string{
 		"name must have 1 to 10 characters", "minutes must be an integer from 1 to 60", "on must be true or false",
-		"from must be a date and time as in RFC 3339, such as 2026-08-22T10:11:12.345Z", "id must be a UUID", "until is missing",
+		"from must be a date and time as in RFC 3339, such as 2026-08-22T10:11:12.345Z", "id must be a UUID",
+		"until is missing",
 	}
 	if got := askQuery(t, query, "name=&on=yes&minutes=1e3&from=2026-08-22&id=1", nil); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -76,7 +80,8 @@ func TestValues(t *testing.T) {
 	t.Parallel()
 	query := web.Strict(all...)
 	got := askQuery(t, query, "", func(q *web.Values) {
-		if q.Text("name") != "" || q.Integer("minutes") != 60 || q.Boolean("on") != nil || !q.Time("from").IsZero() || q.Count("id") != 0 {
+		if q.Text("name") != "" || q.Integer("minutes") != 60 || q.Boolean("on") != nil || !q.Time("from").IsZero() ||
+			q.Count("id") != 0 {
 			t.Error("absent parameters have values")
 		}
 	})
@@ -84,12 +89,13 @@ func TestValues(t *testing.T) {
 		t.Errorf("absent parameters are refused: %q", got)
 	}
 	const id = "77477611-ab44-4a36-9d41-2f6ffb9e6e41"
-	got = askQuery(t, query, "name=%C3%A9&minutes=3&on=false&from=2026-08-22T10:11:12%2B02:00&id="+id, func(q *web.Values) {
-		if q.Text("name") != "é" || q.Integer("minutes") != 3 || *q.Boolean("on") || q.UUID("id").String() != id ||
-			!q.Time("from").Equal(time.Date(2026, 8, 22, 8, 11, 12, 0, time.UTC)) {
-			t.Error("parameters have other values")
-		}
-	})
+	got = askQuery(t, query, "name=%C3%A9&minutes=3&on=false&from=2026-08-22T10:11:12%2B02:00&id="+id,
+		func(q *web.Values) {
+			if q.Text("name") != "é" || q.Integer("minutes") != 3 || *q.Boolean("on") || q.UUID("id").String() != id ||
+				!q.Time("from").Equal(time.Date(2026, 8, 22, 8, 11, 12, 0, time.UTC)) {
+				t.Error("parameters have other values")
+			}
+		})
 	if got != nil {
 		t.Errorf("right parameters are refused: %q", got)
 	}
@@ -106,17 +112,22 @@ func TestQuery_RefusesUnknownAndRepeatedParametersIfStrict(t *testing.T) {
 		name, query string
 		want        []string
 	}{
-		{"all known", "name=a&minutes=5&on=true&from=2026-08-22T10:11:12Z", nil},
-		{"one unknown", "minuts=5", []string{"minuts is unknown; allowed are name, minutes, on, from"}},
-		{"another case", "Name=a", []string{"Name is unknown; allowed are name, minutes, on, from"}},
-		{"no name", "=5", []string{" is unknown; allowed are name, minutes, on, from"}},
-		{"two unknown, one wrong", "z=1&minutes=x&b=2", []string{
+		{name: "all known", query: "name=a&minutes=5&on=true&from=2026-08-22T10:11:12Z", want: nil},
+		{name: "one unknown", query: "minuts=5", want: []string{"minuts is unknown; allowed are name, minutes, on, from"}},
+		{name: "another case", query: "Name=a", want: []string{"Name is unknown; allowed are name, minutes, on, from"}},
+		{name: "no name", query: "=5", want: []string{" is unknown; allowed are name, minutes, on, from"}},
+		{name: "two unknown, one wrong", query: "z=1&minutes=x&b=2", want: []string{
 			"minutes must be an integer from 1 to 60",
 			"b is unknown; allowed are name, minutes, on, from", "z is unknown; allowed are name, minutes, on, from",
 		}},
-		{"repeated with the same value", "name=a&name=a", []string{"name must be given once, not 2 times"}},
-		{"repeated with another value", "minutes=5&minutes=x&minutes=7", []string{"minutes must be given once, not 3 times"}},
-		{"repeated and unknown", "x=1&x=2", []string{"x is unknown; allowed are name, minutes, on, from"}},
+		{
+			name: "repeated with the same value", query: "name=a&name=a", want: []string{"name must be given once, not 2 times"},
+		},
+		{
+			name: "repeated with another value", query: "minutes=5&minutes=x&minutes=7",
+			want: []string{"minutes must be given once, not 3 times"},
+		},
+		{name: "repeated and unknown", query: "x=1&x=2", want: []string{"x is unknown; allowed are name, minutes, on, from"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -134,7 +145,8 @@ func TestQuery_NamesOnlySomeOfManyUnknownParameters(t *testing.T) {
 	for i := range 1000 {
 		many = append(many, fmt.Sprintf("p%d=%s", i, strings.Repeat("x", 1000)))
 	}
-	if got := askQuery(t, web.Strict(), strings.Join(many, "&"), nil); len(got) != 10 || got[0] != "p0 is unknown; no parameters are allowed" {
+	if got := askQuery(t, web.Strict(), strings.Join(many, "&"), nil); len(got) != 10 ||
+		got[0] != "p0 is unknown; no parameters are allowed" {
 		t.Errorf("got %q, want the first ten", got)
 	}
 }
@@ -147,7 +159,9 @@ func TestQuery_IgnoresUnknownAndRepeatedParametersUnlessStrict(t *testing.T) {
 			t.Errorf("limit is %d, want the first, 5", got)
 		}
 	})
-	if got := askQuery(t, query, "lang=en&limit=5&limit=6&offset=x", nil); !slices.Equal(got, []string{"offset must be an integer from 0 to 100"}) {
+	if got := askQuery(t, query, "lang=en&limit=5&limit=6&offset=x", nil); !slices.Equal(got, []string{
+		"offset must be an integer from 0 to 100",
+	}) {
 		t.Errorf("got %q, want the wrong offset alone", got)
 	}
 }

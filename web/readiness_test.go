@@ -26,10 +26,14 @@ func TestReadiness_LogsOnlyWhatChanges(t *testing.T) {
 	})
 	for _, err := range []error{nil, nil, errors.New("gone"), errors.New("gone"), errors.New("read-only"), nil, nil} {
 		broken = err
-		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/admin/health/ready", nil))
+		h.ServeHTTP(httptest.NewRecorder(),
+			httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/admin/health/ready", nil))
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	want := []string{`level=WARN msg="not ready" reason=gone`, `level=WARN msg="not ready" reason=read-only`, `level=INFO msg="ready again"`}
+	want := []string{
+		`level=WARN msg="not ready" reason=gone`, `level=WARN msg="not ready" reason=read-only`,
+		`level=INFO msg="ready again"`,
+	}
 	if len(lines) != len(want) {
 		t.Fatalf("logged\n%s\nwant %d lines", log.String(), len(want))
 	}

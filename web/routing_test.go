@@ -37,8 +37,9 @@ func serveRoutes(t *testing.T, jsonFaults bool) *httptest.Server {
 		return c.JSONBlob(http.StatusOK, []byte(`"`+strings.Repeat("x", int(size)-2)+`"`))
 	}
 	s := httptest.NewServer(web.New(web.Options{
-		Log: slog.New(slog.DiscardHandler), Registry: registry, RequestTimeout: time.Minute, BodyLimit: 100, JSONFaults: jsonFaults,
-		Ready: func(context.Context) error { return nil },
+		Log: slog.New(slog.DiscardHandler), Registry: registry, RequestTimeout: time.Minute, BodyLimit: 100,
+		JSONFaults: jsonFaults,
+		Ready:      func(context.Context) error { return nil },
 	}, []web.Route{
 		{Method: http.MethodGet, Path: "/text/:size", Endpoint: web.Handle(text), NoTenant: true},
 		{Method: http.MethodGet, Path: "/raw/:size", Endpoint: web.Handle(text), NoTenant: true, Uncompressed: true},
@@ -84,7 +85,9 @@ func ask(t *testing.T, s *httptest.Server, method, path string, header ...string
 func TestNew_AnswersHeadAsGetWithoutABody(t *testing.T) {
 	t.Parallel()
 	s := serveRoutes(t, true)
-	for _, path := range []string{"/admin/health", "/admin/health/ready", "/metrics", "/text/10", "/text/5000", "/refused", "/tenants", "/nothing"} {
+	for _, path := range []string{
+		"/admin/health", "/admin/health/ready", "/metrics", "/text/10", "/text/5000", "/refused", "/tenants", "/nothing",
+	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			for _, accepted := range []string{"", "gzip"} {
@@ -107,11 +110,11 @@ func TestNew_AnswersHeadAsGetWithoutABody(t *testing.T) {
 func TestNew_NamesTheMethodsOfAPath(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ method, path, allow string }{
-		{"DELETE", "/text/10", "OPTIONS, GET, HEAD, POST"},
-		{"PATCH", "/put", "OPTIONS, PUT"},
-		{"HEAD", "/put", "OPTIONS, PUT"},
-		{"POST", "/admin/health", "OPTIONS, GET, HEAD"},
-		{"NONSENSE", "/metrics", "OPTIONS, GET, HEAD"},
+		{method: "DELETE", path: "/text/10", allow: "OPTIONS, GET, HEAD, POST"},
+		{method: "PATCH", path: "/put", allow: "OPTIONS, PUT"},
+		{method: "HEAD", path: "/put", allow: "OPTIONS, PUT"},
+		{method: "POST", path: "/admin/health", allow: "OPTIONS, GET, HEAD"},
+		{method: "NONSENSE", path: "/metrics", allow: "OPTIONS, GET, HEAD"},
 	}
 	for _, jsonFaults := range []bool{true, false} {
 		s := serveRoutes(t, jsonFaults)
@@ -121,11 +124,15 @@ func TestNew_NamesTheMethodsOfAPath(t *testing.T) {
 			want := strings.Split(tt.allow, ", ")
 			slices.Sort(allow)
 			slices.Sort(want)
-			if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get(fault.Header) != "METHOD_NOT_ALLOWED" || !slices.Equal(allow, want) {
-				t.Errorf("%s %s: got %d %s, allowed %q, want 405 and %q", tt.method, tt.path, resp.StatusCode, resp.Header.Get(fault.Header), allow, want)
+			if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get(fault.Header) != "METHOD_NOT_ALLOWED" ||
+				!slices.Equal(allow, want) {
+				t.Errorf("%s %s: got %d %s, allowed %q, want 405 and %q", tt.method, tt.path, resp.StatusCode,
+					resp.Header.Get(fault.Header), allow, want)
 			}
-			says := "The path " + tt.path + " does not take the method " + tt.method + ", allowed are " + resp.Header.Get("Allow")
-			if exact := `{"errors":[{"message":"` + says + `","code":"METHOD_NOT_ALLOWED","parameters":[]}]}`; tt.method != "HEAD" && strings.TrimSpace(body) != exact {
+			says := "The path " + tt.path + " does not take the method " + tt.method + ", allowed are " +
+				resp.Header.Get("Allow")
+			if exact := `{"errors":[{"message":"` + says +
+				`","code":"METHOD_NOT_ALLOWED","parameters":[]}]}`; tt.method != "HEAD" && strings.TrimSpace(body) != exact {
 				t.Errorf("%s %s: got %s, want %s", tt.method, tt.path, body, exact)
 			}
 		}
@@ -140,8 +147,10 @@ func TestNew_AnswersAnUnknownPathInOneForm(t *testing.T) {
 	t.Parallel()
 	for _, jsonFaults := range []bool{true, false} {
 		resp, body := ask(t, serveRoutes(t, jsonFaults), http.MethodGet, "/no/such/path")
-		const want = `{"errors":[{"message":"There is no endpoint with the path /no/such/path","code":"NOT_FOUND","parameters":[]}]}`
-		if resp.StatusCode != http.StatusNotFound || strings.TrimSpace(body) != want || !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+		const want = `{"errors":[{"message":"There is no endpoint with the path /no/such/path","code":"NOT_FOUND",` +
+			`"parameters":[]}]}`
+		if resp.StatusCode != http.StatusNotFound || strings.TrimSpace(body) != want ||
+			!strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
 			t.Errorf("got %d %s as %s, want %s", resp.StatusCode, body, resp.Header.Get("Content-Type"), want)
 		}
 	}
@@ -157,7 +166,10 @@ func TestNew_CompressesLargeAnswersIfAccepted(t *testing.T) {
 		method               string // GET unless it says otherwise
 	}{
 		{name: "a large answer", path: "/text/100000", accepted: "gzip", status: 200, compressed: true},
-		{name: "among other codings", path: "/text/100000", accepted: "br;q=1.0, gzip;q=0.8, *;q=0.1", status: 200, compressed: true},
+		{
+			name: "among other codings", path: "/text/100000", accepted: "br;q=1.0, gzip;q=0.8, *;q=0.1", status: 200,
+			compressed: true,
+		},
 		{name: "the least size", path: "/text/1400", accepted: "deflate,gzip", status: 200, compressed: true},
 		{name: "below the least size", path: "/text/1399", accepted: "gzip", status: 200},
 		{name: "nothing is accepted", path: "/text/100000", accepted: "", status: 200},
@@ -175,7 +187,8 @@ func TestNew_CompressesLargeAnswersIfAccepted(t *testing.T) {
 			method := cmp.Or(tt.method, http.MethodGet)
 			resp, body := ask(t, s, method, tt.path, "Accept-Encoding", tt.accepted)
 			codings := resp.Header.Values("Content-Encoding")
-			if resp.StatusCode != tt.status || slices.Equal(codings, []string{"gzip"}) != tt.compressed || (!tt.compressed && len(codings) > 0) {
+			if resp.StatusCode != tt.status || slices.Equal(codings, []string{"gzip"}) != tt.compressed ||
+				(!tt.compressed && len(codings) > 0) {
 				t.Fatalf("got %d with the codings %q, want compressed: %t", resp.StatusCode, codings, tt.compressed)
 			}
 			_, plain := ask(t, s, method, tt.path)
@@ -190,7 +203,8 @@ func TestNew_CompressesLargeAnswersIfAccepted(t *testing.T) {
 				t.Fatal(err)
 			}
 			unzipped, err := io.ReadAll(zipped)
-			if err != nil || (tt.path != "/metrics" && string(unzipped) != plain) || strings.HasPrefix(string(unzipped), "\x1f\x8b") {
+			if err != nil || (tt.path != "/metrics" && string(unzipped) != plain) ||
+				strings.HasPrefix(string(unzipped), "\x1f\x8b") {
 				t.Errorf("%d bytes became %d, want those of the plain answer, %d (%v)", len(body), len(unzipped), len(plain), err)
 			}
 		})
@@ -202,12 +216,15 @@ func TestNew_BreaksOffACompressedAnswerThatFailsHalfWay(t *testing.T) {
 	s := httptest.NewUnstartedServer(web.New(web.Options{
 		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 100,
 		Ready: func(context.Context) error { return nil },
-	}, []web.Route{{Method: http.MethodGet, Path: "/half", NoTenant: true, Endpoint: web.Handle(func(c echo.Context) error {
-		if _, err := c.Response().Write([]byte(strings.Repeat("x", 5000))); err != nil {
-			return err
-		}
-		panic(http.ErrAbortHandler)
-	})}}))
+	}, []web.Route{{
+		Method: http.MethodGet, Path: "/half", NoTenant: true,
+		Endpoint: web.Handle(func(c echo.Context) error {
+			if _, err := c.Response().Write([]byte(strings.Repeat("x", 5000))); err != nil {
+				return err
+			}
+			panic(http.ErrAbortHandler)
+		}),
+	}}))
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	s.Start()
 	t.Cleanup(s.Close)
@@ -252,9 +269,12 @@ func TestWithGuard_RunsBeforeParametersAreRead(t *testing.T) {
 		refuses []fault.Code
 		want    int
 	}{
-		{"the outer guard first", []fault.Code{fault.Unauthorized, fault.Forbidden}, http.StatusUnauthorized},
-		{"then the inner guard", []fault.Code{fault.Forbidden}, http.StatusForbidden},
-		{"then the parameters", nil, http.StatusUnprocessableEntity},
+		{
+			name: "the outer guard first", refuses: []fault.Code{fault.Unauthorized, fault.Forbidden},
+			want: http.StatusUnauthorized,
+		},
+		{name: "then the inner guard", refuses: []fault.Code{fault.Forbidden}, want: http.StatusForbidden},
+		{name: "then the parameters", refuses: nil, want: http.StatusUnprocessableEntity},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/?unknown=1", nil)
 		for _, code := range tt.refuses {

@@ -24,7 +24,8 @@ func streaming(t *testing.T, write func(io.Writer) error) (*httptest.Server, *pr
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	handler := func(c echo.Context) error { return web.StreamJSON(c, write) }
-	server := httptest.NewServer(service(handler, func(o *web.Options) { o.Registry, o.RequestTimeout = registry, time.Minute }))
+	server := httptest.NewServer(service(handler,
+		func(o *web.Options) { o.Registry, o.RequestTimeout = registry, time.Minute }))
 	t.Cleanup(server.Close)
 	return server, registry
 }
@@ -105,7 +106,8 @@ func TestStreamJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer a.Body.Close()
-		if body, err := io.ReadAll(a.Body); a.StatusCode != http.StatusBadRequest || string(body) != "no such list" || err != nil {
+		if body, err := io.ReadAll(a.Body); a.StatusCode != http.StatusBadRequest || string(body) != "no such list" ||
+			err != nil {
 			t.Errorf("got %d %s, %v, want 400 no such list", a.StatusCode, body, err)
 		}
 		if got := a.Header.Get("Content-Type"); !strings.HasPrefix(got, "text/plain") {

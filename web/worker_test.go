@@ -64,10 +64,11 @@ func TestService_GoesOnAfterAPanicOfAWorker(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() {
 			panics := web.NewPanics(registry, slog.New(slog.NewTextHandler(&log, nil)))
-			ended <- runIdle(ctx, panics, web.Worker{Name: "broken", Run: broken.Run}, web.Worker{Name: "other", Run: func(ctx context.Context) {
-				others.Add(1)
-				<-ctx.Done()
-			}})
+			ended <- runIdle(ctx, panics, web.Worker{Name: "broken", Run: broken.Run},
+				web.Worker{Name: "other", Run: func(ctx context.Context) {
+					others.Add(1)
+					<-ctx.Done()
+				}})
 		}()
 		began := time.Now()
 		for i := range int32(3) {

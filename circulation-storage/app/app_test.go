@@ -31,21 +31,30 @@ func TestSweptRows(t *testing.T) {
 		counter string // "" if the rows are not counted
 	}{
 		"outdated locks": {`INSERT INTO check_out_lock (user_id, creation_date, ttl_ms)
-			SELECT gen_random_uuid(), now() - age, 1000 FROM unnest(ARRAY['9 minutes', '11 minutes']::interval[]) age`, "checkout_lock_swept_total"},
+			SELECT gen_random_uuid(), now() - age, 1000 FROM unnest(ARRAY['9 minutes',
+			'11 minutes']::interval[]) age`, "checkout_lock_swept_total"},
 		"forgotten idempotency keys": {`INSERT INTO check_out_request (key, body_hash, claim_id, claimed_date, lease_ms)
-			SELECT age, '', gen_random_uuid(), now() - age, 1000 FROM unnest(ARRAY['23 hours', '25 hours']::interval[]) age`, "idempotency_keys_swept_total"},
+			SELECT age, '', gen_random_uuid(), now() - age, 1000 FROM unnest(ARRAY['23 hours',
+			'25 hours']::interval[]) age`, "idempotency_keys_swept_total"},
 		"check-ins and changes a day old": {`INSERT INTO check_in (id, item_id, item, created_date)
-			SELECT gen_random_uuid(), gen_random_uuid(), '{}', now() - age FROM unnest(ARRAY['23 hours', '25 hours']::interval[]) age`, ""},
-		"expired requests": {`INSERT INTO request (id, jsonb) SELECT id, jsonb_build_object('id', id, 'instanceId', id, 'status', 'Open - Not yet filled',
-			'requestLevel', 'Title', 'requestExpirationDate', to_char((now() + age) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+			SELECT gen_random_uuid(), gen_random_uuid(), '{}', now() - age FROM unnest(ARRAY['23 hours',
+			'25 hours']::interval[]) age`, ""},
+		"expired requests": {`INSERT INTO request (id, jsonb) SELECT id, jsonb_build_object('id', id, 'instanceId', id,
+			'status', 'Open - Not yet filled',
+			'requestLevel', 'Title', 'requestExpirationDate', to_char((now() + age) AT TIME ZONE 'UTC',
+			'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
 			FROM (SELECT gen_random_uuid() AS id, age FROM unnest(ARRAY['1 hour', '-1 hour']::interval[]) age) r`, ""},
 		"past check-outs": {`INSERT INTO check_out_history (id, ended_date, outcome, took_ms, repeats)
-			SELECT gen_random_uuid(), now() - age, 'lent', 1, 0 FROM unnest(ARRAY['47 hours', '49 hours']::interval[]) age`, "checkout_history_swept_total"},
+			SELECT gen_random_uuid(), now() - age, 'lent', 1, 0 FROM unnest(ARRAY['47 hours',
+			'49 hours']::interval[]) age`, "checkout_history_swept_total"},
 		"history of closed loans": {`INSERT INTO loan_history (id, jsonb)
-			SELECT gen_random_uuid(), jsonb_build_object('createdDate', to_char((now() - age) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"'),
-			'loan', jsonb_build_object('id', gen_random_uuid())) FROM unnest(ARRAY['71 hours', '73 hours']::interval[]) age`, ""},
+			SELECT gen_random_uuid(), jsonb_build_object('createdDate', to_char((now() - age) AT TIME ZONE 'UTC',
+			'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"'),
+			'loan', jsonb_build_object('id', gen_random_uuid())) FROM unnest(ARRAY['71 hours',
+			'73 hours']::interval[]) age`, ""},
 		"patrons of forced releases": {`INSERT INTO check_out_lock_change (changed_date, kind, lock_id, lock_user_id)
-			SELECT now() - age, 'release', gen_random_uuid(), gen_random_uuid() FROM unnest(ARRAY['47 hours', '49 hours']::interval[]) age`, ""},
+			SELECT now() - age, 'release', gen_random_uuid(), gen_random_uuid() FROM unnest(ARRAY['47 hours',
+			'49 hours']::interval[]) age`, ""},
 	}
 	for _, rows := range sweptRows(cfg, s, m) {
 		tt, known := tests[rows.Name]

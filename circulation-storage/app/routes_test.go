@@ -19,7 +19,8 @@ func TestRoutes_DescribeThemselves(t *testing.T) {
 	t.Parallel()
 	db, _ := pgtest.New(t)
 	m := newMetrics(prometheus.NewRegistry())
-	front, err := httpapi.New(endpoints(Config{}, db, nil, newStores(db, m, slog.New(slog.NewTextHandler(t.Output(), nil)))))
+	front, err := httpapi.New(endpoints(Config{}, db, nil,
+		newStores(db, m, slog.New(slog.NewTextHandler(t.Output(), nil)))))
 	if err != nil {
 		t.Fatal(err)
 	}

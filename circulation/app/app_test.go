@@ -96,7 +96,8 @@ func TestApp_ReportsCheckOutsToMetricsAndObservers(t *testing.T) {
 	url := start(t, http.HandlerFunc(empty), app.WithObserver(&seen))
 	status, body := send(t, "POST", url+"/circulation/check-out-by-barcode",
 		`{"itemBarcode":"1","userBarcode":"2","servicePointId":"3a40852d-49fd-4df2-a1f9-6e2641a6e91f"}`)
-	if status != http.StatusUnprocessableEntity || !strings.Contains(body, "USER_BARCODE_NOT_FOUND") || !strings.Contains(body, "No item with barcode 1 could be found") {
+	if status != http.StatusUnprocessableEntity || !strings.Contains(body, "USER_BARCODE_NOT_FOUND") ||
+		!strings.Contains(body, "No item with barcode 1 could be found") {
 		t.Errorf("got %d %s", status, body)
 	}
 	if got := seen.last.Load(); got != "refused" {
@@ -150,7 +151,8 @@ func TestNew_ReportsAnAddressInUse(t *testing.T) {
 	if err := config.Load(&cfg, []string{"PORT=" + url[strings.LastIndex(url, ":")+1:]}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := app.New(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "PORT") {
+	if _, err := app.New(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil ||
+		!strings.Contains(err.Error(), "PORT") {
 		t.Errorf("got %v, want it to name PORT", err)
 	}
 }

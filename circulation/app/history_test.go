@@ -56,8 +56,10 @@ func TestApp_ReportsTheHistoryBeforeTheStop(t *testing.T) {
 	if len(storage.past) != 1 || !strings.HasPrefix(storage.from[0], "diku ") || len(storage.from[0]) == len("diku ") {
 		t.Fatalf("reported %+v from %q", storage.past, storage.from)
 	}
-	if got := storage.past[0]; got.Outcome != "refused" || got.Code != "USER_BARCODE_NOT_FOUND" || got.ItemBarcode != "1" || got.UserBarcode != "2" ||
-		got.Reason != "Could not find user with matching barcode; No item with barcode 1 could be found" || got.RequestID == "" {
+	if got := storage.past[0]; got.Outcome != "refused" || got.Code != "USER_BARCODE_NOT_FOUND" ||
+		got.ItemBarcode != "1" || got.UserBarcode != "2" ||
+		got.Reason != "Could not find user with matching barcode; No item with barcode 1 could be found" ||
+		got.RequestID == "" {
 		t.Errorf("reported %+v", got)
 	}
 	for path, n := range storage.calls {

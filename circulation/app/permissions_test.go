@@ -54,9 +54,18 @@ func TestApp_PassesOnTrustedPermissionsOnly(t *testing.T) {
 	}{
 		{name: "by default a gateway is in front", status: 422, passedOn: true},
 		{name: "a gateway is in front", environ: []string{"STAFF_AUTH=gateway"}, status: 422, passedOn: true},
-		{name: "a password is asked for and not sent", environ: []string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + password}, status: 422},
-		{name: "a wrong password", environ: []string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + password}, password: "correct horse", status: 401},
-		{name: "the password", environ: []string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + password}, password: password, status: 422, passedOn: true},
+		{
+			name: "a password is asked for and not sent", environ: []string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + password},
+			status: 422,
+		},
+		{
+			name: "a wrong password", environ: []string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + password},
+			password: "correct horse", status: 401,
+		},
+		{
+			name: "the password", environ: []string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + password}, password: password,
+			status: 422, passedOn: true,
+		},
 		{name: "all on this machine", environ: []string{"STAFF_AUTH=none"}, status: 422},
 	}
 	for _, tt := range tests {
@@ -80,7 +89,8 @@ func TestApp_PassesOnTrustedPermissionsOnly(t *testing.T) {
 			}
 			defer resp.Body.Close()
 			if resp.StatusCode != tt.status || storage.has(t, overrideLimit) != tt.passedOn {
-				t.Errorf("got %d, storage was sent the permission: %t, want %d and %t", resp.StatusCode, !tt.passedOn, tt.status, tt.passedOn)
+				t.Errorf("got %d, storage was sent the permission: %t, want %d and %t", resp.StatusCode, !tt.passedOn, tt.status,
+					tt.passedOn)
 			}
 		})
 	}

@@ -48,7 +48,8 @@ func TestMain_ReportsAnErrorOnce(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
 		"printed": `^failing: no PostgreSQL\n$`,
-		"logged":  `^\{"time":"[^"]*","level":"ERROR","msg":"the process ends","service":"failing","err":"no PostgreSQL"\}\n$`,
+		"logged": `^\{"time":"[^"]*","level":"ERROR","msg":"the process ends",` +
+			`"service":"failing","err":"no PostgreSQL"\}\n$`,
 	} {
 		var out bytes.Buffer
 		cmd := exec.CommandContext(t.Context(), os.Args[0])

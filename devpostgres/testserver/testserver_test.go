@@ -20,11 +20,13 @@ func TestOpen_GivenDatabaseStartsNothing(t *testing.T) {
 
 func TestWithPool(t *testing.T) {
 	t.Parallel()
+	const simple = "postgres://h/d?default_query_exec_mode=simple_protocol"
 	for given, want := range map[string]string{
-		"postgres://u:p@h:1/d":                                   "postgres://u:p@h:1/d?pool_max_conns=16",
-		"postgresql://h/d?sslmode=disable&pool_max_conns=90":     "postgresql://h/d?pool_max_conns=16&sslmode=disable",
-		"host=h user=u dbname=d default_query_exec_mode=exec":    "host=h user=u dbname=d default_query_exec_mode=exec pool_max_conns=16",
-		"postgres://h/d?default_query_exec_mode=simple_protocol": "postgres://h/d?default_query_exec_mode=simple_protocol&pool_max_conns=16",
+		"postgres://u:p@h:1/d":                               "postgres://u:p@h:1/d?pool_max_conns=16",
+		"postgresql://h/d?sslmode=disable&pool_max_conns=90": "postgresql://h/d?pool_max_conns=16&sslmode=disable",
+		"host=h user=u dbname=d default_query_exec_mode=exec": "host=h user=u dbname=d default_query_exec_mode=exec " +
+			"pool_max_conns=16",
+		simple: simple + "&pool_max_conns=16",
 	} {
 		got, err := WithPool(given)
 		if err != nil || got != want {

@@ -57,11 +57,13 @@ func TestPage_ClickOnAMovingButton(t *testing.T) {
 func TestPage_ClickOnAJumpingButton(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(servePages(t, map[string]string{"/": `<a id=other href="/missing">Other</a> <button style="position:relative">Send</button><script>
+	p.Goto(servePages(t, map[string]string{"/": `<a id=other href="/missing">Other</a>
+		<button style="position:relative">Send</button><script>
 		const button = document.querySelector("button"), other = document.getElementById("other")
 		button.addEventListener("mousemove", () => {
 			const box = button.getBoundingClientRect()
-			Object.assign(other.style, {position: "absolute", left: box.x + "px", top: box.y + "px", width: "200px", height: "50px"})
+			Object.assign(other.style, {position: "absolute", left: box.x + "px", top: box.y + "px",
+				width: "200px", height: "50px"})
 			button.style.top = "100px"
 		}, {once: true})
 		button.onclick = () => document.querySelector("main").append("sent")</script>`}))

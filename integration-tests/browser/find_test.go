@@ -86,22 +86,40 @@ func TestFinder_Chromium(t *testing.T) {
 		errs   []string
 		apt    int // calls of apt-get
 	}{
-		"in PATH": {change: func(m *fakeMachine) { m.programs["google-chrome"] = "Google Chrome 150" }, want: "google-chrome"},
+		"in PATH": {
+			change: func(m *fakeMachine) { m.programs["google-chrome"] = "Google Chrome 150" }, want: "google-chrome",
+		},
 		"first of two": {change: func(m *fakeMachine) {
 			m.programs["chromium-browser"], m.programs["chromium"] = "Chromium 1", "Chromium 2"
 		}, want: "chromium"},
-		"one that is broken": {change: func(m *fakeMachine) { m.programs["chromium"], m.programs["google-chrome"] = "", "Google Chrome 150" }, want: "google-chrome"},
-		"a stub in its name": {change: func(m *fakeMachine) { m.programs["chromium-browser"] = "Install the snap!" }, want: "chromium", apt: 2},
+		"one that is broken": {
+			change: func(m *fakeMachine) { m.programs["chromium"], m.programs["google-chrome"] = "", "Google Chrome 150" },
+			want:   "google-chrome",
+		},
+		"a stub in its name": {
+			change: func(m *fakeMachine) { m.programs["chromium-browser"] = "Install the snap!" }, want: "chromium", apt: 2,
+		},
 		"given": {change: func(m *fakeMachine) {
 			m.given, m.programs["mine"], m.programs["chromium"] = "mine", "Chromium 3", "Chromium 2"
 		}, want: "mine"},
-		"given and missing": {change: func(m *fakeMachine) { m.given, m.programs["chromium"] = "mine", "Chromium 2" }, errs: []string{"CHROME_BIN", "mine"}},
-		"installed":         {change: func(*fakeMachine) {}, want: "chromium", apt: 2},
-		"apt-get is busy":   {change: func(m *fakeMachine) { m.busy = 1 }, want: "chromium", apt: 3},
-		"no root":           {change: func(m *fakeMachine) { m.system.Root = false }, errs: []string{"install it", "CHROME_BIN", "BROWSER_TESTS=skip", "takes root"}},
-		"no Debian":         {change: func(m *fakeMachine) { m.system.Marker = "/nowhere" }, errs: []string{"CHROME_BIN", "neither Debian nor Ubuntu"}},
-		"a Mac":             {change: func(m *fakeMachine) { m.system.GOOS = "darwin" }, errs: []string{"CHROME_BIN"}},
-		"no such package":   {change: func(m *fakeMachine) { m.broken = true }, errs: []string{"CHROME_BIN", "Unable to locate package"}, apt: 2},
+		"given and missing": {
+			change: func(m *fakeMachine) { m.given, m.programs["chromium"] = "mine", "Chromium 2" },
+			errs:   []string{"CHROME_BIN", "mine"},
+		},
+		"installed":       {change: func(*fakeMachine) {}, want: "chromium", apt: 2},
+		"apt-get is busy": {change: func(m *fakeMachine) { m.busy = 1 }, want: "chromium", apt: 3},
+		"no root": {
+			change: func(m *fakeMachine) { m.system.Root = false },
+			errs:   []string{"install it", "CHROME_BIN", "BROWSER_TESTS=skip", "takes root"},
+		},
+		"no Debian": {
+			change: func(m *fakeMachine) { m.system.Marker = "/nowhere" },
+			errs:   []string{"CHROME_BIN", "neither Debian nor Ubuntu"},
+		},
+		"a Mac": {change: func(m *fakeMachine) { m.system.GOOS = "darwin" }, errs: []string{"CHROME_BIN"}},
+		"no such package": {
+			change: func(m *fakeMachine) { m.broken = true }, errs: []string{"CHROME_BIN", "Unable to locate package"}, apt: 2,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,7 +141,8 @@ func TestFinder_Chromium(t *testing.T) {
 				}
 			}
 			if apt != c.apt || (len(m.said) == 1) != (c.apt > 0) {
-				t.Errorf("got %d calls of apt-get and the messages %q, want %d calls and an announcement of them", apt, m.said, c.apt)
+				t.Errorf("got %d calls of apt-get and the messages %q, want %d calls and an announcement of them", apt, m.said,
+					c.apt)
 			}
 		})
 	}
@@ -189,7 +208,8 @@ func TestExtractScript(t *testing.T) {
 	if got, err := extractScript(packArchive(t, axeFile, "script")); err != nil || string(got) != "script" {
 		t.Errorf("got %q, %v, want the script", got, err)
 	}
-	if _, err := extractScript(packArchive(t, "package/README.md", "words")); err == nil || !strings.Contains(err.Error(), axeFile) {
+	if _, err := extractScript(packArchive(t, "package/README.md", "words")); err == nil ||
+		!strings.Contains(err.Error(), axeFile) {
 		t.Errorf("got %v for an archive without the script, want an error", err)
 	}
 	if _, err := extractScript([]byte("no archive")); err == nil {

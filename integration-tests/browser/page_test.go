@@ -11,10 +11,12 @@ import (
 // form is a page with each kind of control. The answer lists the values that were sent.
 const form = `
 <form method="post" action="/sent">
-<p><label for="why">Reason</label> <input id="why" name="why" aria-describedby="hint" value="before"><span id="hint">Who reads it knows why</span></p>
+<p><label for="why">Reason</label> <input id="why" name="why" aria-describedby="hint" value="before"
+><span id="hint">Who reads it knows why</span></p>
 <p><label>Longest wait in ms <input type="number" name="wait" value="1000"></label></p>
 <p><label>Until <input type="datetime-local" name="until"></label></p>
-<p><label>Outcome <select name="outcome"><option value="">Any</option><option value="refused">Refused by the lock</option></select></label></p>
+<p><label>Outcome <select name="outcome"><option value="">Any</option
+><option value="refused">Refused by the lock</option></select></label></p>
 <p><label><input type="checkbox" name="sure" style="pointer-events:none"> I am sure</label></p>
 <p style="height:2000px">Far above</p>
 <button>Send</button>
@@ -27,7 +29,8 @@ func serveForm(t testing.TB) string {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { writePage(w, form) })
 	mux.HandleFunc("/sent", func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnprocessableEntity)
-		writePage(w, fmt.Sprintf("<p id=got>why=%s wait=%s until=%s outcome=%s sure=%s</p>", html.EscapeString(r.FormValue("why")),
+		writePage(w, fmt.Sprintf("<p id=got>why=%s wait=%s until=%s outcome=%s sure=%s</p>",
+			html.EscapeString(r.FormValue("why")),
 			r.FormValue("wait"), r.FormValue("until"), r.FormValue("outcome"), r.FormValue("sure")))
 	})
 	return startServer(t, mux)
@@ -121,7 +124,9 @@ func TestPage_SeeAndGone(t *testing.T) {
 func TestPage_Attribute(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(servePages(t, map[string]string{"/": `<ul><li><time datetime="2026-03-01">Sunday</time></li><li><time>Monday</time></li></ul>`}))
+	p.Goto(servePages(t, map[string]string{
+		"/": `<ul><li><time datetime="2026-03-01">Sunday</time></li><li><time>Monday</time></li></ul>`,
+	}))
 	if got := p.Attribute("time", "datetime"); got != "2026-03-01" {
 		t.Errorf("got %q, want the date of the first element", got)
 	}
@@ -255,7 +260,9 @@ func TestChromium_TabsShareNoCookies(t *testing.T) {
 func TestPage_FindField(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(servePages(t, map[string]string{"/": `<a href="#ttl">TTL</a> <label for="ttl">TTL</label> <input id="ttl" value="7">`}))
+	p.Goto(servePages(t, map[string]string{
+		"/": `<a href="#ttl">TTL</a> <label for="ttl">TTL</label> <input id="ttl" value="7">`,
+	}))
 	if e := p.FindField("TTL"); e.Role != "textbox" || e.Value != "7" {
 		t.Errorf("got %+v, want the text field", e)
 	}
@@ -265,7 +272,8 @@ func TestPage_InIgnoresHiddenSigns(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
 	p.Goto(servePages(t, map[string]string{
-		"/": `<section aria-labelledby="state"><h2 id="state"><span aria-hidden="true">✓</span> Done</h2>All is well.</section>`,
+		"/": `<section aria-labelledby="state"><h2 id="state"><span aria-hidden="true">✓</span> Done</h2>All is ` +
+			`well.</section>`,
 	}))
 	p.In("Done").See("All is well.")
 }

@@ -13,7 +13,8 @@ import (
 func TestPage_FailureShowsThePage(t *testing.T) {
 	t.Parallel()
 	url := servePages(t, map[string]string{
-		"/": `<button>Save</button> <button>Save</button> <button disabled>Release</button> <label>Reason <input></label> <label>Name <input maxlength=2></label>
+		"/": `<button>Save</button> <button>Save</button> <button disabled>Release</button>
+			<label>Reason <input></label> <label>Name <input maxlength=2></label>
 			<label>Outcome <select><option>Any</option></select></label>
 			<div style="position:relative"><button>Under</button><div id=veil style="position:absolute;inset:0"></div></div>`,
 		"/{$}": `<p>Nothing but this</p>`,
@@ -22,7 +23,12 @@ func TestPage_FailureShowsThePage(t *testing.T) {
 		do   func(*Page)
 		says []string
 	}{
-		"no such text":     {func(p *Page) { p.See("a lock") }, []string{`seeing "a lock": not within 1s: it is not there`, "/form", "A test's page", "status 200", "Reason", "picture"}},
+		"no such text": {
+			func(p *Page) { p.See("a lock") },
+			[]string{
+				`seeing "a lock": not within 1s: it is not there`, "/form", "A test's page", "status 200", "Reason", "picture",
+			},
+		},
 		"text stays":       {func(p *Page) { p.Gone("Reason") }, []string{"it is still there"}},
 		"no such button":   {func(p *Page) { p.Click("Send") }, []string{`clicking "Send"`, `there are: button "Save"`}},
 		"two such buttons": {func(p *Page) { p.Click("Save") }, []string{"2 of them"}},
@@ -111,16 +117,19 @@ func TestPage_Axe(t *testing.T) {
 		"/picture": `<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">`,
 		"/faint":   faint,
 		"/clean":   form,
-		"/dark":    `<style>@media (prefers-color-scheme: dark) { body { background: #111; color: #eee } p { color: #444 } }</style><p>Fine in the light</p>`,
+		"/dark": `<style>@media (prefers-color-scheme: dark) { body { background: #111; color: #eee } p { color: #444 } ` +
+			`}</style><p>Fine in the light</p>`,
 	})
 	for name, c := range map[string]struct {
 		path string
 		opts []Option
 		says []string
 	}{
-		"a picture without a text":   {path: "/picture", says: []string{"[critical] image-alt", "<img src="}},
-		"low contrast":               {path: "/faint", says: []string{"[serious] color-contrast", "Hard to read"}},
-		"low contrast, no scripts":   {path: "/faint", opts: []Option{WithoutScript()}, says: []string{"[serious] color-contrast"}},
+		"a picture without a text": {path: "/picture", says: []string{"[critical] image-alt", "<img src="}},
+		"low contrast":             {path: "/faint", says: []string{"[serious] color-contrast", "Hard to read"}},
+		"low contrast, no scripts": {
+			path: "/faint", opts: []Option{WithoutScript()}, says: []string{"[serious] color-contrast"},
+		},
 		"low contrast when dark":     {path: "/dark", opts: []Option{Dark()}, says: []string{"[serious] color-contrast"}},
 		"fine in the light":          {path: "/dark"},
 		"a clean page":               {path: "/clean"},
@@ -202,7 +211,8 @@ func TestPage_FitsWidth(t *testing.T) {
 		p.CheckWidth()
 	}
 	open(t, "/own")
-	expectFailure(t, func(t testing.TB) { open(t, "/own", Zoom(2)) }, "too wide for the window on "+base+"/own", `<p id="long"`)
+	expectFailure(t, func(t testing.TB) { open(t, "/own", Zoom(2)) }, "too wide for the window on "+base+"/own",
+		`<p id="long"`)
 	open(t, "/box", Zoom(2))
 	expectFailure(t, func(t testing.TB) {
 		p := chromium.Open(t)

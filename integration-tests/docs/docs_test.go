@@ -135,7 +135,8 @@ func findParagraphs(text string) [][]string {
 	var paragraph []string
 	for line := range strings.Lines(fence.ReplaceAllString(text, "") + "\n\n") {
 		line = strings.TrimRight(line, "\n")
-		isProse := line != "" && !strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "![")
+		isProse := line != "" && !strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "#") &&
+			!strings.HasPrefix(line, "![")
 		if (!isProse || listItem.MatchString(line)) && len(paragraph) > 0 {
 			all, paragraph = append(all, paragraph), nil
 		}

@@ -19,11 +19,11 @@ func TestMakeTools(t *testing.T) {
 	makefile := read(t, "Makefile")
 	version := lintVersion.FindStringSubmatch(makefile)[1]
 	for _, tt := range []struct{ name, inPath, want string }{
-		{"takes the right version from the PATH", version, "from the PATH"},
-		{"takes a version that go install has built", "v" + version, "from the PATH"},
-		{"compiles beside another version", "1" + version, "compiled"},
-		{"compiles beside a longer version", version + "-rc.1", "compiled"},
-		{"compiles if there is none", "", "compiled"},
+		{name: "takes the right version from the PATH", inPath: version, want: "from the PATH"},
+		{name: "takes a version that go install has built", inPath: "v" + version, want: "from the PATH"},
+		{name: "compiles beside another version", inPath: "1" + version, want: "compiled"},
+		{name: "compiles beside a longer version", inPath: version + "-rc.1", want: "compiled"},
+		{name: "compiles if there is none", inPath: "", want: "compiled"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

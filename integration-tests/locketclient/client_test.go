@@ -51,7 +51,9 @@ func connect(t *testing.T, instance int) models.LocketClient {
 }
 
 func resource(key, owner string, code models.TypeCode) *models.Resource {
-	return &models.Resource{Key: key, Owner: owner, Value: "v", TypeCode: code, Type: models.GetType(&models.Resource{TypeCode: code})}
+	return &models.Resource{
+		Key: key, Owner: owner, Value: "v", TypeCode: code, Type: models.GetType(&models.Resource{TypeCode: code}),
+	}
 }
 
 func wantOwner(t *testing.T, c models.LocketClient, key, owner string) {

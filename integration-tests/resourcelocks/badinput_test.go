@@ -46,7 +46,8 @@ func TestBadInput_ChangesNothing(t *testing.T) {
 
 	var locks, claims int
 	err = openDatabase(t, database).QueryRow(t.Context(),
-		`SELECT (SELECT count(*) FROM resource_locks.lock), (SELECT count(*) FROM resource_locks.claim WHERE number > 0)`).Scan(&locks, &claims)
+		`SELECT (SELECT count(*) FROM resource_locks.lock),
+		        (SELECT count(*) FROM resource_locks.claim WHERE number > 0)`).Scan(&locks, &claims)
 	if err != nil || locks != 3 || claims != 2 {
 		t.Errorf("%d locks and %d claims are stored, want 3 and 2: %v", locks, claims, err)
 	}
@@ -67,21 +68,45 @@ func sendBadCalls(t *testing.T, at addresses) {
 		name, method, request string
 		code                  codes.Code
 	}{
-		{"no resource", "Lock", `{"ttlInSeconds": 5}`, codes.InvalidArgument},
-		{"no type", "Lock", `{"resource": {"key": "k", "owner": "o"}, "ttlInSeconds": 5}`, codes.NotFound},
-		{"an unknown type", "Lock", `{"resource": {"key": "k", "owner": "o", "typeCode": 9}, "ttlInSeconds": 5}`, codes.NotFound},
-		{"no TTL", "Lock", `{"resource": {"key": "k", "owner": "o", "typeCode": 1}}`, codes.InvalidArgument},
-		{"a negative TTL", "Lock", `{"resource": {"key": "k", "owner": "o", "typeCode": 1}, "ttlInSeconds": -1}`, codes.InvalidArgument},
-		{"no owner", "Lock", `{"resource": {"key": "k", "typeCode": 1}, "ttlInSeconds": 5}`, codes.InvalidArgument},
-		{"a NUL in the key", "Lock", `{"resource": {"key": "` + nul + `", "owner": "o", "typeCode": 1}, "ttlInSeconds": 5}`, codes.InvalidArgument},
-		{"a long key", "Lock", `{"resource": {"key": "` + long + `", "owner": "o", "typeCode": 1}, "ttlInSeconds": 5}`, codes.InvalidArgument},
+		{name: "no resource", method: "Lock", request: `{"ttlInSeconds": 5}`, code: codes.InvalidArgument},
 		{
-			"a message that is too large", "Lock",
-			`{"resource": {"key": "k", "owner": "o", "typeCode": 1, "value": "` + strings.Repeat("x", 5<<20) + `"}, "ttlInSeconds": 5}`, codes.ResourceExhausted,
+			name: "no type", method: "Lock", request: `{"resource": {"key": "k", "owner": "o"}, "ttlInSeconds": 5}`,
+			code: codes.NotFound,
 		},
-		{"a release of nothing", "Release", `{}`, codes.InvalidArgument},
-		{"a free key", "Fetch", `{"key": "free"}`, codes.NotFound},
-		{"a list of no type", "FetchAll", `{}`, codes.NotFound},
+		{
+			name: "an unknown type", method: "Lock",
+			request: `{"resource": {"key": "k", "owner": "o", "typeCode": 9}, "ttlInSeconds": 5}`, code: codes.NotFound,
+		},
+		{
+			name: "no TTL", method: "Lock", request: `{"resource": {"key": "k", "owner": "o", "typeCode": 1}}`,
+			code: codes.InvalidArgument,
+		},
+		{
+			name: "a negative TTL", method: "Lock",
+			request: `{"resource": {"key": "k", "owner": "o", "typeCode": 1}, "ttlInSeconds": -1}`, code: codes.InvalidArgument,
+		},
+		{
+			name: "no owner", method: "Lock", request: `{"resource": {"key": "k", "typeCode": 1}, "ttlInSeconds": 5}`,
+			code: codes.InvalidArgument,
+		},
+		{
+			name: "a NUL in the key", method: "Lock",
+			request: `{"resource": {"key": "` + nul + `", "owner": "o", "typeCode": 1}, "ttlInSeconds": 5}`,
+			code:    codes.InvalidArgument,
+		},
+		{
+			name: "a long key", method: "Lock",
+			request: `{"resource": {"key": "` + long + `", "owner": "o", "typeCode": 1}, "ttlInSeconds": 5}`,
+			code:    codes.InvalidArgument,
+		},
+		{
+			name: "a message that is too large", method: "Lock",
+			request: `{"resource": {"key": "k", "owner": "o", "typeCode": 1, "value": "` + strings.Repeat("x", 5<<20) +
+				`"}, "ttlInSeconds": 5}`, code: codes.ResourceExhausted,
+		},
+		{name: "a release of nothing", method: "Release", request: `{}`, code: codes.InvalidArgument},
+		{name: "a free key", method: "Fetch", request: `{"key": "free"}`, code: codes.NotFound},
+		{name: "a list of no type", method: "FetchAll", request: `{}`, code: codes.NotFound},
 	} {
 		if err := callLocket(t.Context(), at, tt.method, tt.request); status.Code(err) != tt.code {
 			t.Errorf("%s: got %v, want %s", tt.name, err, tt.code)
@@ -102,7 +127,10 @@ func sendBadMessages(t *testing.T, at addresses) {
 		{"no text in a path", `{"action": "lock", "resources": [{"type": "write", "path": [null]}]}`},
 		{"a NUL in a path", `{"action": "lock", "resources": [{"type": "write", "path": ["` + nul + `"]}]}`},
 		{"a long path", lockMessage(strings.Repeat("x", 5000))},
-		{"too many resources", `{"action": "lock", "resources": [` + strings.Repeat(`{"type": "read"},`, 1000) + `{"type": "read"}]}`},
+		{
+			"too many resources",
+			`{"action": "lock", "resources": [` + strings.Repeat(`{"type": "read"},`, 1000) + `{"type": "read"}]}`,
+		},
 		{"a message that is too large", lockMessage(strings.Repeat("x", 300<<10))},
 	} {
 		text, code, err := readRefusal(t.Context(), at, tt.message)
@@ -146,35 +174,103 @@ func sendBadRequests(t *testing.T, at addresses) {
 		header                     []string
 		status                     int
 	}{
-		{"sunbird", "no user", create, sunbirdRequest("k", "ann"), ann[2:], http.StatusUnauthorized},
-		{"sunbird", "no device", create, sunbirdRequest("k", "ann"), ann[:2], http.StatusBadRequest},
-		{"sunbird", "no JSON", create, `{"request": `, ann, http.StatusBadRequest},
-		{"sunbird", "half of a surrogate pair", create, strings.Replace(sunbirdRequest("k", "ann"), `"k"`, `"`+halfPair+`"`, 1), ann, http.StatusBadRequest},
-		{"sunbird", "a NUL in the id", create, strings.Replace(sunbirdRequest("k", "ann"), `"k"`, `"`+nul+`"`, 1), ann, http.StatusBadRequest},
-		{"sunbird", "a long id", create, sunbirdRequest(long, "ann"), ann, http.StatusBadRequest},
-		{"sunbird", "no request", create, `{}`, ann, http.StatusBadRequest},
-		{"sunbird", "another user's lock", create, sunbirdRequest("k", "bob"), ann, http.StatusForbidden},
-		{"sunbird", "an unknown type", create, strings.Replace(sunbirdRequest("k", "ann"), "Content", "Shelf", 1), ann, http.StatusPreconditionFailed},
-		{"sunbird", "a body that is too large", create, sunbirdRequest(strings.Repeat("x", 2<<20), "ann"), ann, http.StatusBadRequest},
 		{
-			"sunbird", "an unknown lock", "PATCH /v1/lock/refresh",
-			strings.Replace(sunbirdRequest("k", "ann"), `{"createdBy"`, `{"lockId":"1","createdBy"`, 1), ann, http.StatusUnprocessableEntity,
+			front: "sunbird", name: "no user", request: create, body: sunbirdRequest("k", "ann"), header: ann[2:],
+			status: http.StatusUnauthorized,
 		},
-		{"sunbird", "a free resource", "DELETE /v1/lock/retire", sunbirdRequest("k", "ann"), ann, http.StatusBadRequest},
-		{"sunbird", "an unknown route", "POST /v1/lock/steal", `{}`, ann, http.StatusNotFound},
-		{"mutex", "no user", "POST /api/lock/k/", "", nil, http.StatusUnauthorized},
-		{"mutex", "two users", "POST /api/lock/k/", "", append(user, "X-User-Id", "8"), http.StatusBadRequest},
-		{"mutex", "a long user", "POST /api/lock/k/", "", []string{"X-User-Id", long}, http.StatusBadRequest},
-		{"mutex", "no uid", "POST /api/lock//", "", user, http.StatusNotFound},
-		{"mutex", "a NUL in the uid", "POST /api/lock/%00/", "", user, http.StatusBadRequest},
-		{"mutex", "a uid that is no UTF-8", "POST /api/lock/%ff/", "", user, http.StatusBadRequest},
-		{"mutex", "a long uid", "POST /api/lock/" + long + "/", "", user, http.StatusBadRequest},
-		{"mutex", "an unknown method", "PUT /api/lock/k/", "", user, http.StatusMethodNotAllowed},
-		{"mutex", "a free uid", "GET /api/lock/free/", "", user, http.StatusNotFound},
-		{"locktopus", "no namespace", "GET /v1", "", nil, http.StatusBadRequest},
-		{"locktopus", "a negative abandon time-out", "GET /v1?namespace=x&abandon-timeout-ms=-1", "", nil, http.StatusBadRequest},
-		{"locktopus", "no web socket", "GET /v1?namespace=x", "", nil, http.StatusBadRequest},
-		{"locktopus", "an unknown namespace", "GET /stats_v1?namespace=x", "", nil, http.StatusNotFound},
+		{
+			front: "sunbird", name: "no device", request: create, body: sunbirdRequest("k", "ann"), header: ann[:2],
+			status: http.StatusBadRequest,
+		},
+		{
+			front: "sunbird", name: "no JSON", request: create, body: `{"request": `, header: ann, status: http.StatusBadRequest,
+		},
+		{
+			front: "sunbird", name: "half of a surrogate pair", request: create,
+			body: strings.Replace(sunbirdRequest("k", "ann"), `"k"`, `"`+halfPair+`"`, 1), header: ann,
+			status: http.StatusBadRequest,
+		},
+		{
+			front: "sunbird", name: "a NUL in the id", request: create,
+			body: strings.Replace(sunbirdRequest("k", "ann"), `"k"`, `"`+nul+`"`, 1), header: ann, status: http.StatusBadRequest,
+		},
+		{
+			front: "sunbird", name: "a long id", request: create, body: sunbirdRequest(long, "ann"), header: ann,
+			status: http.StatusBadRequest,
+		},
+		{front: "sunbird", name: "no request", request: create, body: `{}`, header: ann, status: http.StatusBadRequest},
+		{
+			front: "sunbird", name: "another user's lock", request: create, body: sunbirdRequest("k", "bob"), header: ann,
+			status: http.StatusForbidden,
+		},
+		{
+			front: "sunbird", name: "an unknown type", request: create,
+			body: strings.Replace(sunbirdRequest("k", "ann"), "Content", "Shelf", 1), header: ann,
+			status: http.StatusPreconditionFailed,
+		},
+		{
+			front: "sunbird", name: "a body that is too large", request: create,
+			body: sunbirdRequest(strings.Repeat("x", 2<<20), "ann"), header: ann, status: http.StatusBadRequest,
+		},
+		{
+			front: "sunbird", name: "an unknown lock", request: "PATCH /v1/lock/refresh",
+			body: strings.Replace(sunbirdRequest("k", "ann"), `{"createdBy"`, `{"lockId":"1","createdBy"`, 1), header: ann,
+			status: http.StatusUnprocessableEntity,
+		},
+		{
+			front: "sunbird", name: "a free resource", request: "DELETE /v1/lock/retire", body: sunbirdRequest("k", "ann"),
+			header: ann, status: http.StatusBadRequest,
+		},
+		{
+			front: "sunbird", name: "an unknown route", request: "POST /v1/lock/steal", body: `{}`, header: ann,
+			status: http.StatusNotFound,
+		},
+		{
+			front: "mutex", name: "no user", request: "POST /api/lock/k/", body: "", header: nil,
+			status: http.StatusUnauthorized,
+		},
+		{
+			front: "mutex", name: "two users", request: "POST /api/lock/k/", body: "", header: append(user, "X-User-Id", "8"),
+			status: http.StatusBadRequest,
+		},
+		{
+			front: "mutex", name: "a long user", request: "POST /api/lock/k/", body: "", header: []string{"X-User-Id", long},
+			status: http.StatusBadRequest,
+		},
+		{front: "mutex", name: "no uid", request: "POST /api/lock//", body: "", header: user, status: http.StatusNotFound},
+		{
+			front: "mutex", name: "a NUL in the uid", request: "POST /api/lock/%00/", body: "", header: user,
+			status: http.StatusBadRequest,
+		},
+		{
+			front: "mutex", name: "a uid that is no UTF-8", request: "POST /api/lock/%ff/", body: "", header: user,
+			status: http.StatusBadRequest,
+		},
+		{
+			front: "mutex", name: "a long uid", request: "POST /api/lock/" + long + "/", body: "", header: user,
+			status: http.StatusBadRequest,
+		},
+		{
+			front: "mutex", name: "an unknown method", request: "PUT /api/lock/k/", body: "", header: user,
+			status: http.StatusMethodNotAllowed,
+		},
+		{
+			front: "mutex", name: "a free uid", request: "GET /api/lock/free/", body: "", header: user,
+			status: http.StatusNotFound,
+		},
+		{front: "locktopus", name: "no namespace", request: "GET /v1", body: "", header: nil, status: http.StatusBadRequest},
+		{
+			front: "locktopus", name: "a negative abandon time-out", request: "GET /v1?namespace=x&abandon-timeout-ms=-1",
+			body: "", header: nil, status: http.StatusBadRequest,
+		},
+		{
+			front: "locktopus", name: "no web socket", request: "GET /v1?namespace=x", body: "", header: nil,
+			status: http.StatusBadRequest,
+		},
+		{
+			front: "locktopus", name: "an unknown namespace", request: "GET /stats_v1?namespace=x", body: "", header: nil,
+			status: http.StatusNotFound,
+		},
 	} {
 		method, path, _ := strings.Cut(tt.request, " ")
 		got, body, err := call(t.Context(), method, at[tt.front]+path, tt.body, tt.header...)

@@ -52,7 +52,8 @@ func (l holdLog) end(ctx context.Context, id int64, ends time.Time) error {
 // count returns the holds of a front, and how many have a fence.
 func (l holdLog) count(ctx context.Context, t *testing.T, front string) (holds, fenced int) {
 	t.Helper()
-	if err := l.pool.QueryRow(ctx, `SELECT count(*), count(fence) FROM hold WHERE front = $1`, front).Scan(&holds, &fenced); err != nil {
+	if err := l.pool.QueryRow(ctx, `SELECT count(*), count(fence) FROM hold WHERE front = $1`, front).Scan(&holds,
+		&fenced); err != nil {
 		t.Error(err)
 	}
 	return holds, fenced

@@ -35,7 +35,8 @@ func acquireMutex(ctx context.Context, at addresses, key, owner string) (*hold, 
 // sunbirdRequest is the body of create; the other operations ignore what they do not need.
 func sunbirdRequest(key, owner string) string {
 	body, err := json.Marshal(map[string]any{"request": map[string]string{
-		"resourceId": key, "resourceType": "Content", "resourceInfo": "{}", "createdBy": owner, "creatorInfo": `{"name":"Ann"}`,
+		"resourceId": key, "resourceType": "Content", "resourceInfo": "{}", "createdBy": owner,
+		"creatorInfo": `{"name":"Ann"}`,
 	}})
 	if err != nil {
 		panic(err)
@@ -58,7 +59,8 @@ func acquireSunbird(ctx context.Context, at addresses, key, owner string) (*hold
 		return nil, errors.New("sunbird answers " + body)
 	}
 	return holdUntilTTL(sent, func(ctx context.Context) error {
-		status, body, err := call(ctx, http.MethodDelete, at["sunbird"]+"/v1/lock/retire", sunbirdRequest(key, owner), header...)
+		status, body, err := call(ctx, http.MethodDelete, at["sunbird"]+"/v1/lock/retire", sunbirdRequest(key, owner),
+			header...)
 		if err == nil && status != http.StatusOK {
 			err = errors.New("sunbird answers " + body)
 		}

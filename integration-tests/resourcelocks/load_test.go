@@ -36,7 +36,8 @@ func startLoad(t *testing.T, serviceURL string, instances ...addresses) *load {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &load{
-		log: newHoldLog(t), service: openDatabase(t, serviceURL), cancel: cancel, defects: map[string]int{}, instances: instances,
+		log: newHoldLog(t), service: openDatabase(t, serviceURL), cancel: cancel, defects: map[string]int{},
+		instances: instances,
 	}
 	for _, p := range waitingProtocols {
 		for i := range ownersPerFront {
@@ -119,7 +120,8 @@ func (l *load) holdOnce(ctx context.Context, p protocol, key string) error {
 func (l *load) readFence(ctx context.Context, key, owner string) (fence int64) {
 	ctx, cancel := context.WithTimeout(ctx, lockTTL/2)
 	defer cancel()
-	err := l.service.QueryRow(ctx, `SELECT fence FROM resource_locks.lock WHERE name = $1 AND owner = $2`, key, owner).Scan(&fence)
+	err := l.service.QueryRow(ctx, `SELECT fence FROM resource_locks.lock WHERE name = $1 AND owner = $2`, key,
+		owner).Scan(&fence)
 	if err != nil {
 		return 0
 	}

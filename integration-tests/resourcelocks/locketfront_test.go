@@ -93,5 +93,6 @@ func acquireLocket(ctx context.Context, at addresses, key, owner string) (*hold,
 	default:
 		return nil, err
 	}
-	return holdUntilTTL(sent, func(ctx context.Context) error { return callLocket(ctx, at, "Release", "{"+resource+"}") }), nil
+	return holdUntilTTL(sent, func(ctx context.Context) error { return callLocket(ctx, at, "Release", "{"+resource+"}") }),
+		nil
 }

@@ -37,7 +37,8 @@ const (
 )
 
 var settings = []string{
-	"LOCKET_ADDR=127.0.0.1:0", "LOCKET_PLAINTEXT=true", "LOCKTOPUS_ADDR=127.0.0.1:0", "LOCKTOPUS_ABANDON_TIMEOUT=" + abandonTimeout.String(),
+	"LOCKET_ADDR=127.0.0.1:0", "LOCKET_PLAINTEXT=true", "LOCKTOPUS_ADDR=127.0.0.1:0", "LOCKTOPUS_ABANDON_TIMEOUT=" +
+		abandonTimeout.String(),
 	"SUNBIRD_ADDR=127.0.0.1:0", "SUNBIRD_AUTH=header", "SUNBIRD_LOCK_TTL=" + lockTTL.String(),
 	"MUTEX_ADDR=127.0.0.1:0", "MUTEX_TTL=" + lockTTL.String(),
 }

@@ -39,7 +39,9 @@ func TestPublishedClient_OfLocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	databaseURL := createDatabase(t)
-	mutual := []string{"LOCKET_PLAINTEXT=false", "LOCKET_TLS_CERT=" + tls.Cert, "LOCKET_TLS_KEY=" + tls.Key, "LOCKET_TLS_CA=" + tls.Cert}
+	mutual := []string{
+		"LOCKET_PLAINTEXT=false", "LOCKET_TLS_CERT=" + tls.Cert, "LOCKET_TLS_KEY=" + tls.Key, "LOCKET_TLS_CA=" + tls.Cert,
+	}
 	first, second := startInstance(t, databaseURL, mutual...), startInstance(t, databaseURL, mutual...)
 	out := runIn(t, filepath.Join("..", "locketclient"), []string{
 		"GOWORK=off", "LOCKET_ADDRESSES=" + first["locket"] + " " + second["locket"],
@@ -67,7 +69,8 @@ func TestPublishedClient_OfLocktopus(t *testing.T) {
 	databaseURL := createDatabase(t)
 	hostOf := func(at addresses) string { return strings.TrimPrefix(at["locktopus"], "http://") }
 	first, second := startInstance(t, databaseURL), startInstance(t, databaseURL)
-	if out := runIn(t, dir, nil, "node", "session.js", hostOf(first), hostOf(second)); !strings.Contains(out, "session complete") {
+	if out := runIn(t, dir, nil, "node", "session.js", hostOf(first), hostOf(second)); !strings.Contains(out,
+		"session complete") {
 		t.Errorf("the session ended early: %s", out)
 	}
 }
@@ -84,7 +87,8 @@ func TestMutexClient_IsImportedFromOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := strings.NewReplacer("package mutex_test", "package main", "func Example()", "func main()").Replace(string(example))
+	program := strings.NewReplacer("package mutex_test", "package main", "func Example()",
+		"func main()").Replace(string(example))
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600); err != nil {
 		t.Fatal(err)

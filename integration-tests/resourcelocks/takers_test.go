@@ -77,7 +77,8 @@ func (k *takers) check(t *testing.T, service *pgxpool.Pool) {
 	var lost int
 	err := service.QueryRow(t.Context(), `
 SELECT count(*) FROM unnest($1::text[]) taken
- WHERE NOT EXISTS (SELECT FROM resource_locks.lock l WHERE l.name = taken AND l.owner = $2)`, k.granted, takersOwner).Scan(&lost)
+ WHERE NOT EXISTS (SELECT FROM resource_locks.lock l WHERE l.name = taken
+ AND l.owner = $2)`, k.granted, takersOwner).Scan(&lost)
 	if err != nil || lost > 0 {
 		t.Errorf("%d of %d granted locks are lost: %v", lost, len(k.granted), err)
 	}

@@ -96,7 +96,9 @@ func TestApp_ServesAllFrontsAndOperators(t *testing.T) {
 		t.Errorf("not ready: %d %s", status, body)
 	}
 	_, metrics := call(t, "GET", a.URL("operators")+"/metrics", "")
-	for _, line := range []string{`resource_locks_events_total{event="granted",space="mutex"} 1`, `resource_locks_held{space="mutex"}`} {
+	for _, line := range []string{
+		`resource_locks_events_total{event="granted",space="mutex"} 1`, `resource_locks_held{space="mutex"}`,
+	} {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("the metrics have no %s", line)
 		}
@@ -135,7 +137,8 @@ func TestApp_NamesATakenAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := app.New(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), setting) {
+		if _, err := app.New(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil ||
+			!strings.Contains(err.Error(), setting) {
 			t.Errorf("got %v, want it to name %s", err, setting)
 		}
 	}
@@ -149,7 +152,8 @@ func TestConfig_ReportsAllThatIsWrong(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, setting := range []string{
-		"LOCKET_ADDR", "LOCKTOPUS_ADDR", "SUNBIRD_ADDR", "MUTEX_ADDR", "LOCK_SWEEP_INTERVAL", "HISTORY_RETENTION", "STAFF_AUTH",
+		"LOCKET_ADDR", "LOCKTOPUS_ADDR", "SUNBIRD_ADDR", "MUTEX_ADDR", "LOCK_SWEEP_INTERVAL", "HISTORY_RETENTION",
+		"STAFF_AUTH",
 	} {
 		if !strings.Contains(err.Error(), setting) {
 			t.Errorf("%s is not named: %v", setting, err)
@@ -181,17 +185,24 @@ func TestCommands(t *testing.T) {
 		name, says string
 		change     func(*app.Release)
 	}{
-		{"without a reason", "-reason", func(r *app.Release) { r.Reason = "" }},
-		{"without a namespace", "-namespace", func(r *app.Release) { r.Namespace = "" }},
-		{"a lock and a claim", "-claim", func(r *app.Release) { r.Claim = uuid.NewString() }},
-		{"no id", "UUID", func(r *app.Release) { r.ID = "1" }},
-		{"a name that no lock has", "more than 255 characters", func(r *app.Release) { r.Name = strings.Repeat("n", 256) }},
-		{"an id of an earlier grant", "no such lock", func(r *app.Release) { r.ID = uuid.NewString() }},
-		{"a claim that is gone", "no such claim", func(r *app.Release) { r.ID, r.Claim = "", uuid.NewString() }},
+		{name: "without a reason", says: "-reason", change: func(r *app.Release) { r.Reason = "" }},
+		{name: "without a namespace", says: "-namespace", change: func(r *app.Release) { r.Namespace = "" }},
+		{name: "a lock and a claim", says: "-claim", change: func(r *app.Release) { r.Claim = uuid.NewString() }},
+		{name: "no id", says: "UUID", change: func(r *app.Release) { r.ID = "1" }},
+		{
+			name: "a name that no lock has", says: "more than 255 characters",
+			change: func(r *app.Release) { r.Name = strings.Repeat("n", 256) },
+		},
+		{name: "an id of an earlier grant", says: "no such lock", change: func(r *app.Release) { r.ID = uuid.NewString() }},
+		{
+			name: "a claim that is gone", says: "no such claim",
+			change: func(r *app.Release) { r.ID, r.Claim = "", uuid.NewString() },
+		},
 	} {
 		wrong := release
 		tt.change(&wrong)
-		if err := app.ForceRelease(t.Context(), cfg, wrong, io.Discard); err == nil || !strings.Contains(err.Error(), tt.says) {
+		if err := app.ForceRelease(t.Context(), cfg, wrong, io.Discard); err == nil ||
+			!strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: got %v, want %s", tt.name, err, tt.says)
 		}
 	}
@@ -214,8 +225,10 @@ func TestSunbird_IsWired(t *testing.T) {
 	t.Cleanup(webhook.Close)
 	a := start(t, "SUNBIRD_NOTICE_URL="+webhook.URL)
 	id := uuid.NewString()
-	request := `{"request":{"resourceId":"` + id + `","resourceType":"Content","resourceInfo":"{}","createdBy":"ann","creatorInfo":"{}"}}`
-	status, body := call(t, "POST", a.URL("sunbird")+"/v1/lock/create", request, "X-Authenticated-Userid", "ann", "X-Device-Id", "desk")
+	request := `{"request":{"resourceId":"` + id +
+		`","resourceType":"Content","resourceInfo":"{}","createdBy":"ann","creatorInfo":"{}"}}`
+	status, body := call(t, "POST", a.URL("sunbird")+"/v1/lock/create", request, "X-Authenticated-Userid", "ann",
+		"X-Device-Id", "desk")
 	var answer struct{ Result struct{ LockKey string } }
 	if err := json.Unmarshal([]byte(body), &answer); status != 200 || err != nil || answer.Result.LockKey == "" {
 		t.Errorf("got %d %s, %v", status, body, err)

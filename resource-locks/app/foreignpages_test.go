@@ -24,7 +24,9 @@ func TestFronts_OfForeignPages(t *testing.T) {
 	testserver.URL(t)
 	const foreign = "http://evil.example.org"
 	loopback := []string{"SUNBIRD_ADDR=127.0.0.1:0", "MUTEX_ADDR=127.0.0.1:0"}
-	everywhere := []string{"SUNBIRD_ADDR=0.0.0.0:0", "MUTEX_ADDR=0.0.0.0:0", "STAFF_AUTH=basic", "STAFF_PASSWORD=correct horse"}
+	everywhere := []string{
+		"SUNBIRD_ADDR=0.0.0.0:0", "MUTEX_ADDR=0.0.0.0:0", "STAFF_AUTH=basic", "STAFF_PASSWORD=correct horse",
+	}
 	gateway := append([]string{"STAFF_AUTH=gateway"}, loopback...)
 	tokens := append([]string{"SUNBIRD_AUTH=token", "SUNBIRD_KEYS=" + writeKey(t)}, loopback...)
 	for _, tt := range []struct {
@@ -108,7 +110,8 @@ func lockRequest(t *testing.T, front, at string) *http.Request {
 	path, body := "/api/lock/"+key+"/", ""
 	if front == "sunbird" {
 		path = "/v1/lock/create"
-		body = `{"request":{"resourceId":"` + key + `","resourceType":"content","resourceInfo":"{}","createdBy":"ann","creatorInfo":"{}"}}`
+		body = `{"request":{"resourceId":"` + key +
+			`","resourceType":"content","resourceInfo":"{}","createdBy":"ann","creatorInfo":"{}"}}`
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at+path, strings.NewReader(body))
 	if err != nil {

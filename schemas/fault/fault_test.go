@@ -30,11 +30,11 @@ func TestCodeFromAnswer(t *testing.T) {
 		header string
 		want   fault.Code
 	}{
-		"a proxy's 503 is no held lock":         {503, "", fault.Unavailable},
-		"a header that contradicts the status":  {500, "LOCK_HELD", fault.Internal},
-		"an unknown header":                     {409, "NEW_CODE", fault.Conflict},
-		"a sidecar that cannot authenticate us": {401, "", fault.Forbidden},
-		"a teapot":                              {418, "", fault.Internal},
+		"a proxy's 503 is no held lock":         {status: 503, header: "", want: fault.Unavailable},
+		"a header that contradicts the status":  {status: 500, header: "LOCK_HELD", want: fault.Internal},
+		"an unknown header":                     {status: 409, header: "NEW_CODE", want: fault.Conflict},
+		"a sidecar that cannot authenticate us": {status: 401, header: "", want: fault.Forbidden},
+		"a teapot":                              {status: 418, header: "", want: fault.Internal},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,8 @@ func TestCodeOf(t *testing.T) {
 func TestText(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("boom")
-	if got := fault.Text(fmt.Errorf("lending: %w", fault.Wrap(cause, fault.LockLost, "lock is gone"))); got != "lock is gone" {
+	if got := fault.Text(fmt.Errorf("lending: %w",
+		fault.Wrap(cause, fault.LockLost, "lock is gone"))); got != "lock is gone" {
 		t.Errorf("a fault is shown as %q", got)
 	}
 	if got := fault.Text(cause); got != "boom" {
@@ -79,9 +80,9 @@ func TestFound(t *testing.T) {
 		err, want error
 		exists    bool
 	}{
-		"there":     {nil, nil, true},
-		"not there": {fmt.Errorf("reading: %w", fault.New(fault.NotFound, "none")), nil, false},
-		"unknown":   {outage, outage, false},
+		"there":     {err: nil, want: nil, exists: true},
+		"not there": {err: fmt.Errorf("reading: %w", fault.New(fault.NotFound, "none")), want: nil, exists: false},
+		"unknown":   {err: outage, want: outage, exists: false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,7 +109,8 @@ func TestList(t *testing.T) {
 	if want := "limit must be an integer; no such item"; got.Msg != want {
 		t.Errorf("got the message %q, want %q", got.Msg, want)
 	}
-	if d := got.Details[0]; d.Type != "1" || d.Code != "INVALID" || d.Parameters[0].Key != "limit" || *d.Parameters[0].Value != strings.Repeat("1", 100)+"…" {
+	if d := got.Details[0]; d.Type != "1" || d.Code != "INVALID" || d.Parameters[0].Key != "limit" ||
+		*d.Parameters[0].Value != strings.Repeat("1", 100)+"…" {
 		t.Errorf("got the detail %+v, want the key and the start of its value", d)
 	}
 }

@@ -10,7 +10,9 @@ import (
 func TestUnmarshalExact_IgnoresNamesInAnotherCase(t *testing.T) {
 	t.Parallel()
 	var got schemas.QueuedRequest
-	err := jsonschema.UnmarshalExact([]byte(`{"requesterId":"ann","requesterid":"ben","ITEMID":"x","position":7,"more":[{}]}`), &got)
+	err := jsonschema.UnmarshalExact([]byte(
+		`{"requesterId":"ann","requesterid":"ben","ITEMID":"x","position":7,"more":[{}]}`,
+	), &got)
 	if want := (schemas.QueuedRequest{RequesterID: "ann", Position: 7}); err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}

@@ -22,24 +22,32 @@ func TestTyped_NamesEachViolation(t *testing.T) {
 		err  error
 		want []string
 	}{
-		{"right", lockRequest.Check(&schemas.CheckoutLockRequest{UserID: someID}), nil},
+		{name: "right", err: lockRequest.Check(&schemas.CheckoutLockRequest{UserID: someID}), want: nil},
 		{
-			"a number out of range", lockRequest.Check(&schemas.CheckoutLockRequest{UserID: someID, TTLMs: &tooLong, WaitMs: -1}),
-			[]string{"ttlMs=600001: ttlMs must be from 0 to 600000", "waitMs=-1: waitMs must be from 0 to 10000"},
+			name: "a number out of range", err: lockRequest.Check(&schemas.CheckoutLockRequest{
+				UserID: someID, TTLMs: &tooLong, WaitMs: -1,
+			}),
+			want: []string{"ttlMs=600001: ttlMs must be from 0 to 600000", "waitMs=-1: waitMs must be from 0 to 10000"},
 		},
 		{
-			"FOLIO's message for an id", lockRequest.Check(&schemas.CheckoutLockRequest{}),
-			[]string{fmt.Sprintf("userId=: must match %q", schemas.FolioUUID)},
+			name: "FOLIO's message for an id", err: lockRequest.Check(&schemas.CheckoutLockRequest{}),
+			want: []string{fmt.Sprintf("userId=: must match %q", schemas.FolioUUID)},
 		},
 		{
-			"a part", answers.Check(&schemas.KeyLeaseChange{Answer: &schemas.CheckOutAnswer{Status: 500}}),
-			[]string{"answer.status=500: answer.status must be from 200 to 499", "answer.body=: answer.body is required"},
+			name: "a part", err: answers.Check(&schemas.KeyLeaseChange{Answer: &schemas.CheckOutAnswer{Status: 500}}),
+			want: []string{"answer.status=500: answer.status must be from 200 to 499", "answer.body=: answer.body is required"},
 		},
 		{
-			"an element", reports.Check(&schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{nothing}}),
-			[]string{"checkOuts[0].id=: checkOuts[0].id must be a UUID and not the nil one", "checkOuts[0].outcome=: checkOuts[0].outcome must match ^[a-z_]{1,40}$"},
+			name: "an element", err: reports.Check(&schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{nothing}}),
+			want: []string{
+				"checkOuts[0].id=: checkOuts[0].id must be a UUID and not the nil one",
+				"checkOuts[0].outcome=: checkOuts[0].outcome must match ^[a-z_]{1,40}$",
+			},
 		},
-		{"a missing list", reports.Check(&schemas.CheckOutReport{}), []string{"checkOuts=: checkOuts is required"}},
+		{
+			name: "a missing list", err: reports.Check(&schemas.CheckOutReport{}),
+			want: []string{"checkOuts=: checkOuts is required"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -108,17 +116,20 @@ func TestTyped_HasTheBoundsOfTheConstants(t *testing.T) {
 		name      string
 		got, want int
 	}{
-		{"ttlMs", read("checkout-lock-request", "properties", "ttlMs").Most, schemas.MaxLockTTLMs},
-		{"waitMs", read("checkout-lock-request", "properties", "waitMs").Most, schemas.MaxLockWaitMs},
-		{"key", read("key-lease", "properties", "key").Long, schemas.MaxIdempotencyKey},
-		{"leaseMs, least", read("key-lease", "properties", "leaseMs").Least, schemas.MinKeyLeaseMs},
-		{"leaseMs, most", read("key-lease", "properties", "leaseMs").Most, schemas.MaxKeyLeaseMs},
-		{"leaseMs of a change", read("key-lease-change", "properties", "leaseMs").Most, schemas.MaxKeyLeaseMs},
-		{"waitMs of a key lease", read("key-lease", "properties", "waitMs").Most, schemas.MaxKeyLeaseWaitMs},
-		{"checkOuts", read("check-out-report", "properties", "checkOuts").Many, schemas.MaxHistoryBatch},
-		{"reason", read("past-check-out", "properties", "reason").Long, schemas.MaxHistoryReason},
-		{"an hour", read("definitions", "$defs", "hourMs").Most, schemas.MaxHistoryMs},
-		{"a short text", read("definitions", "$defs", "shortText").Long, schemas.MaxHistoryText},
+		{name: "ttlMs", got: read("checkout-lock-request", "properties", "ttlMs").Most, want: schemas.MaxLockTTLMs},
+		{name: "waitMs", got: read("checkout-lock-request", "properties", "waitMs").Most, want: schemas.MaxLockWaitMs},
+		{name: "key", got: read("key-lease", "properties", "key").Long, want: schemas.MaxIdempotencyKey},
+		{name: "leaseMs, least", got: read("key-lease", "properties", "leaseMs").Least, want: schemas.MinKeyLeaseMs},
+		{name: "leaseMs, most", got: read("key-lease", "properties", "leaseMs").Most, want: schemas.MaxKeyLeaseMs},
+		{
+			name: "leaseMs of a change", got: read("key-lease-change", "properties", "leaseMs").Most,
+			want: schemas.MaxKeyLeaseMs,
+		},
+		{name: "waitMs of a key lease", got: read("key-lease", "properties", "waitMs").Most, want: schemas.MaxKeyLeaseWaitMs},
+		{name: "checkOuts", got: read("check-out-report", "properties", "checkOuts").Many, want: schemas.MaxHistoryBatch},
+		{name: "reason", got: read("past-check-out", "properties", "reason").Long, want: schemas.MaxHistoryReason},
+		{name: "an hour", got: read("definitions", "$defs", "hourMs").Most, want: schemas.MaxHistoryMs},
+		{name: "a short text", got: read("definitions", "$defs", "shortText").Long, want: schemas.MaxHistoryText},
 	}
 	for _, tt := range tests {
 		if tt.got != tt.want {

@@ -28,26 +28,47 @@ func TestMask(t *testing.T) {
 func TestHide(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ text, id, want string }{
-		"none":                        {"No item", "", "No item"},
-		"a barcode":                   {"No item with barcode 21234567 could be found", "21234567", "No item with barcode … could be found"},
-		"twice":                       {"21234567 and 21234567", "21234567", "… and …"},
-		"alone":                       {"21234567", "21234567", "…"},
-		"whatever its case":           {"(Barcode: AB1234)", "ab1234", "(Barcode: …)"},
-		"with a blank":                {"No item with barcode reader 17 exists", "reader 17", "No item with barcode … exists"},
-		"of odd characters":           {"(Barcode: *A.(1)", "*A.(1", "(Barcode: …)"},
-		"not in a longer number":      {"No item with barcode 212345678 could be found", "21234567", "No item with barcode 212345678 could be found"},
-		"nor at the end of one":       {"121234567 could be found", "21234567", "121234567 could be found"},
-		"nor in a longer word":        {"checkouts-123456-b", "123456", "checkouts-123456-b"},
-		"nor next to another script":  {"é123456", "123456", "é123456"},
-		"a short one, as a barcode":   {"No item with barcode 15 could be found", "15", "No item with barcode … could be found"},
-		"a short one in quotes":       {`There is no barcode "15"`, "15", `There is no barcode "…"`},
-		"a short one in a title":      {"15 Ways (book) (Barcode: 15) has the item status Aged to lost", "15", "15 Ways (book) (Barcode: …) has the item status Aged to lost"},
-		"the number of a limit":       {"Patron has reached maximum limit of 15 items for loan type", "15", "Patron has reached maximum limit of 15 items for loan type"},
-		"a short one in a barcode":    {"No item with barcode 156 could be found", "15", "No item with barcode 156 could be found"},
-		"a long word of the message":  {"Patron blocked from borrowing", "patron", "Patron blocked from borrowing"},
-		"a word of the message":       {"No item with barcode Item could be found", "item", "No item with barcode … could be found"},
-		"overlapping itself":          {"a1 a1 a1 a1", "a1 a1 a1", "… a1"},
-		"at the end, as a short text": {"barcode: 7", "7", "barcode: …"},
+		"none": {text: "No item", id: "", want: "No item"},
+		"a barcode": {
+			text: "No item with barcode 21234567 could be found", id: "21234567", want: "No item with barcode … could be found",
+		},
+		"twice":             {text: "21234567 and 21234567", id: "21234567", want: "… and …"},
+		"alone":             {text: "21234567", id: "21234567", want: "…"},
+		"whatever its case": {text: "(Barcode: AB1234)", id: "ab1234", want: "(Barcode: …)"},
+		"with a blank": {
+			text: "No item with barcode reader 17 exists", id: "reader 17", want: "No item with barcode … exists",
+		},
+		"of odd characters": {text: "(Barcode: *A.(1)", id: "*A.(1", want: "(Barcode: …)"},
+		"not in a longer number": {
+			text: "No item with barcode 212345678 could be found", id: "21234567",
+			want: "No item with barcode 212345678 could be found",
+		},
+		"nor at the end of one":      {text: "121234567 could be found", id: "21234567", want: "121234567 could be found"},
+		"nor in a longer word":       {text: "checkouts-123456-b", id: "123456", want: "checkouts-123456-b"},
+		"nor next to another script": {text: "é123456", id: "123456", want: "é123456"},
+		"a short one, as a barcode": {
+			text: "No item with barcode 15 could be found", id: "15", want: "No item with barcode … could be found",
+		},
+		"a short one in quotes": {text: `There is no barcode "15"`, id: "15", want: `There is no barcode "…"`},
+		"a short one in a title": {
+			text: "15 Ways (book) (Barcode: 15) has the item status Aged to lost", id: "15",
+			want: "15 Ways (book) (Barcode: …) has the item status Aged to lost",
+		},
+		"the number of a limit": {
+			text: "Patron has reached maximum limit of 15 items for loan type", id: "15",
+			want: "Patron has reached maximum limit of 15 items for loan type",
+		},
+		"a short one in a barcode": {
+			text: "No item with barcode 156 could be found", id: "15", want: "No item with barcode 156 could be found",
+		},
+		"a long word of the message": {
+			text: "Patron blocked from borrowing", id: "patron", want: "Patron blocked from borrowing",
+		},
+		"a word of the message": {
+			text: "No item with barcode Item could be found", id: "item", want: "No item with barcode … could be found",
+		},
+		"overlapping itself":          {text: "a1 a1 a1 a1", id: "a1 a1 a1", want: "… a1"},
+		"at the end, as a short text": {text: "barcode: 7", id: "7", want: "barcode: …"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +82,8 @@ func TestHide(t *testing.T) {
 
 func TestMaskIn(t *testing.T) {
 	t.Parallel()
-	if got, want := redact.MaskIn("patron 1234567890 with barcode 98765", "1234567890", "", "98765"), "patron ****890 with barcode ****5"; got != want {
+	if got, want := redact.MaskIn("patron 1234567890 with barcode 98765", "1234567890", "",
+		"98765"), "patron ****890 with barcode ****5"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

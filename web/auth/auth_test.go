@@ -40,7 +40,8 @@ type door struct {
 // permission mayPut.
 func newDoor(mode auth.Mode) *door {
 	d := &door{}
-	g := auth.NewGuard(auth.Settings{Auth: mode, Password: password}, granted(), slog.New(slog.NewTextHandler(&d.log, nil)))
+	g := auth.NewGuard(auth.Settings{Auth: mode, Password: password}, granted(),
+		slog.New(slog.NewTextHandler(&d.log, nil)))
 	handle := func(c echo.Context) error {
 		ctx := c.Request().Context()
 		answer := okapi.FromContext(ctx).UserName
@@ -50,7 +51,8 @@ func newDoor(mode auth.Mode) *door {
 		return c.String(http.StatusOK, answer)
 	}
 	d.handler = web.New(web.Options{
-		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10, JSONFaults: true,
+		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10,
+		JSONFaults:         true,
 		BelievePermissions: mode == auth.Gateway,
 		Ready:              func(context.Context) error { return nil },
 	}, g.Routes([]web.Route{
@@ -79,14 +81,18 @@ func TestGuard_ChecksTheGatewaysPermissions(t *testing.T) {
 		status          int
 		want            string
 	}{
-		"granted":               {"GET", `["` + maySee + `"]`, 200, ""},
-		"granted more":          {"GET", `["` + maySee + `","` + mayPut + `"]`, 200, " may"},
-		"granted another":       {"PUT", `["` + maySee + `"]`, 403, "Access requires permission: x.item.put"},
-		"granted nothing":       {"GET", `[]`, 403, "Access requires permission: x.item.get"},
-		"no gateway":            {"GET", ``, 403, "Access requires permission: x.item.get"},
-		"no list":               {"GET", maySee, 400, "must be a JSON list of strings"},
-		"a longer name":         {"GET", `["` + maySee + `.more"]`, 403, "Access requires permission"},
-		"everything, as a star": {"GET", `["*"]`, 403, "Access requires permission"},
+		"granted":      {method: "GET", granted: `["` + maySee + `"]`, status: 200, want: ""},
+		"granted more": {method: "GET", granted: `["` + maySee + `","` + mayPut + `"]`, status: 200, want: " may"},
+		"granted another": {
+			method: "PUT", granted: `["` + maySee + `"]`, status: 403, want: "Access requires permission: x.item.put",
+		},
+		"granted nothing": {method: "GET", granted: `[]`, status: 403, want: "Access requires permission: x.item.get"},
+		"no gateway":      {method: "GET", granted: ``, status: 403, want: "Access requires permission: x.item.get"},
+		"no list":         {method: "GET", granted: maySee, status: 400, want: "must be a JSON list of strings"},
+		"a longer name": {
+			method: "GET", granted: `["` + maySee + `.more"]`, status: 403, want: "Access requires permission",
+		},
+		"everything, as a star": {method: "GET", granted: `["*"]`, status: 403, want: "Access requires permission"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -110,28 +116,35 @@ func TestGuard_ChecksThePassword(t *testing.T) {
 		status int
 		want   string
 	}{
-		"right":                        {basic("Ann Lee:" + password), 200, "Ann Lee may"},
-		"scheme in lower case":         {"b" + basic("ann:" + password)[1:], 200, "ann may"},
-		"a name beyond ASCII":          {basic("Žofie:" + password), 200, "Žofie may"},
-		"the longest name":             {basic(strings.Repeat("é", 100) + ":" + password), 200, "é may"},
-		"nothing":                      {"", 401, "Sign in with your name and the password"},
-		"another scheme":               {"Bearer abc", 401, "Sign in"},
-		"no base64":                    {"Basic %%%", 401, "Sign in"},
-		"wrong":                        {basic("ann:wrong horse battery"), 401, "The password is wrong"},
-		"more than the password":       {basic("ann:" + password + "x"), 401, "The password is wrong"},
-		"less than the password":       {basic("ann:" + password[:12]), 401, "The password is wrong"},
-		"no password":                  {basic("ann:"), 401, "The password is wrong"},
-		"no name":                      {basic(":" + password), 401, "1 to 100 printable characters"},
-		"a blank name":                 {basic("  :" + password), 401, "1 to 100 printable characters"},
-		"a name too long":              {basic(strings.Repeat("é", 101) + ":" + password), 401, "1 to 100 printable characters"},
-		"a name that breaks the line":  {basic("ann\nlee:" + password), 401, "1 to 100 printable characters"},
-		"a name that is no UTF-8":      {basic("ann\xff:" + password), 401, "1 to 100 printable characters"},
-		"a bad name, a wrong password": {basic(":x"), 401, "1 to 100 printable characters"},
+		"right":                  {sent: basic("Ann Lee:" + password), status: 200, want: "Ann Lee may"},
+		"scheme in lower case":   {sent: "b" + basic("ann:" + password)[1:], status: 200, want: "ann may"},
+		"a name beyond ASCII":    {sent: basic("Žofie:" + password), status: 200, want: "Žofie may"},
+		"the longest name":       {sent: basic(strings.Repeat("é", 100) + ":" + password), status: 200, want: "é may"},
+		"nothing":                {sent: "", status: 401, want: "Sign in with your name and the password"},
+		"another scheme":         {sent: "Bearer abc", status: 401, want: "Sign in"},
+		"no base64":              {sent: "Basic %%%", status: 401, want: "Sign in"},
+		"wrong":                  {sent: basic("ann:wrong horse battery"), status: 401, want: "The password is wrong"},
+		"more than the password": {sent: basic("ann:" + password + "x"), status: 401, want: "The password is wrong"},
+		"less than the password": {sent: basic("ann:" + password[:12]), status: 401, want: "The password is wrong"},
+		"no password":            {sent: basic("ann:"), status: 401, want: "The password is wrong"},
+		"no name":                {sent: basic(":" + password), status: 401, want: "1 to 100 printable characters"},
+		"a blank name":           {sent: basic("  :" + password), status: 401, want: "1 to 100 printable characters"},
+		"a name too long": {
+			sent: basic(strings.Repeat("é", 101) + ":" + password), status: 401, want: "1 to 100 printable characters",
+		},
+		"a name that breaks the line": {
+			sent: basic("ann\nlee:" + password), status: 401, want: "1 to 100 printable characters",
+		},
+		"a name that is no UTF-8": {
+			sent: basic("ann\xff:" + password), status: 401, want: "1 to 100 printable characters",
+		},
+		"a bad name, a wrong password": {sent: basic(":x"), status: 401, want: "1 to 100 printable characters"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := newDoor(auth.Basic).knock("PUT", "library.example.org", "Authorization", tt.sent, okapi.PermissionsHeader, `["`+mayPut+`"]`)
+			got := newDoor(auth.Basic).knock("PUT", "library.example.org", "Authorization", tt.sent, okapi.PermissionsHeader,
+				`["`+mayPut+`"]`)
 			if got.Code != tt.status || !strings.Contains(got.Body.String(), tt.want) {
 				t.Errorf("got %d %s, want %d with %s", got.Code, got.Body, tt.status, tt.want)
 			}
@@ -173,8 +186,10 @@ func TestGuard_RequiresALoopbackHostWithoutSignIn(t *testing.T) {
 	for host, served := range map[string]bool{
 		"localhost": true, "LOCALHOST:9801": true, "localhost.:9801": true, "diku.localhost:9801": true,
 		"127.0.0.1:9801": true, "127.8.9.1": true, "[::1]:9801": true, "[::1]": true, "[::ffff:127.0.0.1]:80": true,
-		"library.example.org": false, "localhost.example.org:9801": false, "notlocalhost": false, "127.0.0.1.example.org": false,
-		"10.0.0.1:9801": false, "0.0.0.0:9801": false, "[::]:9801": false, "128.0.0.1": false, "": false, ":9801": false,
+		"library.example.org": false, "localhost.example.org:9801": false, "notlocalhost": false,
+		"127.0.0.1.example.org": false,
+		"10.0.0.1:9801":         false, "0.0.0.0:9801": false, "[::]:9801": false, "128.0.0.1": false, "": false,
+		":9801": false,
 		"127.1": false, "2130706433": false, // read as addresses by some, never by a browser's Host
 	} {
 		t.Run(host, func(t *testing.T) {
@@ -183,7 +198,8 @@ func TestGuard_RequiresALoopbackHostWithoutSignIn(t *testing.T) {
 			if served && (got.Code != http.StatusOK || got.Body.String() != " may") {
 				t.Errorf("got %d %s, want 200", got.Code, got.Body)
 			}
-			if !served && (got.Code != http.StatusForbidden || !strings.Contains(got.Body.String(), "set STAFF_AUTH to gateway or basic")) {
+			if !served && (got.Code != http.StatusForbidden ||
+				!strings.Contains(got.Body.String(), "set STAFF_AUTH to gateway or basic")) {
 				t.Errorf("got %d %s, want 403 that names the setting", got.Code, got.Body)
 			}
 		})
@@ -198,28 +214,39 @@ func TestGuard_RefusesChangesFromOtherSites(t *testing.T) {
 		header []string
 		status int
 	}{
-		"a program":                     {"PUT", nil, 200},
-		"our own page":                  {"PUT", []string{"Sec-Fetch-Site", "same-origin", "Origin", "http://" + host}, 200},
-		"our own page, an old browser":  {"PUT", []string{"Origin", "http://" + host}, 200},
-		"typed into the browser":        {"PUT", []string{"Sec-Fetch-Site", "none"}, 200},
-		"another site":                  {"PUT", []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}, 403},
-		"another site, an old browser":  {"PUT", []string{"Origin", "https://evil.example"}, 403},
-		"another port of this machine":  {"PUT", []string{"Sec-Fetch-Site", "same-site", "Origin", "http://localhost:8080"}, 403},
-		"a page without an origin":      {"PUT", []string{"Origin", "null"}, 403},
-		"a link on another site":        {"GET", []string{"Sec-Fetch-Site", "cross-site"}, 200},
-		"a picture on a page elsewhere": {"GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "image"}, 200},
+		"a program": {method: "PUT", header: nil, status: 200},
+		"our own page": {
+			method: "PUT", header: []string{"Sec-Fetch-Site", "same-origin", "Origin", "http://" + host}, status: 200,
+		},
+		"our own page, an old browser": {method: "PUT", header: []string{"Origin", "http://" + host}, status: 200},
+		"typed into the browser":       {method: "PUT", header: []string{"Sec-Fetch-Site", "none"}, status: 200},
+		"another site": {
+			method: "PUT", header: []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}, status: 403,
+		},
+		"another site, an old browser": {method: "PUT", header: []string{"Origin", "https://evil.example"}, status: 403},
+		"another port of this machine": {
+			method: "PUT", header: []string{"Sec-Fetch-Site", "same-site", "Origin", "http://localhost:8080"}, status: 403,
+		},
+		"a page without an origin": {method: "PUT", header: []string{"Origin", "null"}, status: 403},
+		"a link on another site":   {method: "GET", header: []string{"Sec-Fetch-Site", "cross-site"}, status: 200},
+		"a picture on a page elsewhere": {
+			method: "GET", header: []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "image"}, status: 200,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, mode := range []auth.Mode{auth.Gateway, auth.Basic, auth.None} {
-				header := append([]string{"Authorization", basic("ann:" + password), okapi.PermissionsHeader, `["` + maySee + `","` + mayPut + `"]`}, tt.header...)
+				header := append([]string{
+					"Authorization", basic("ann:" + password), okapi.PermissionsHeader, `["` + maySee + `","` + mayPut + `"]`,
+				}, tt.header...)
 				got := newDoor(mode).knock(tt.method, host, header...)
 				want := tt.status
 				if mode == auth.Gateway { // the gateway decides
 					want = http.StatusOK
 				}
-				if got.Code != want || (want == http.StatusForbidden && !strings.Contains(got.Body.String(), "a page of another site")) {
+				if got.Code != want || (want == http.StatusForbidden &&
+					!strings.Contains(got.Body.String(), "a page of another site")) {
 					t.Errorf("%s: got %d %s, want %d", mode, got.Code, got.Body, want)
 				}
 			}
@@ -229,7 +256,8 @@ func TestGuard_RefusesChangesFromOtherSites(t *testing.T) {
 
 func TestGuard_RefusesAnUnknownMode(t *testing.T) {
 	t.Parallel()
-	got := newDoor("").knock("GET", "localhost", "Authorization", basic("ann:"+password), okapi.PermissionsHeader, `["`+maySee+`"]`)
+	got := newDoor("").knock("GET", "localhost", "Authorization", basic("ann:"+password), okapi.PermissionsHeader, `["`+
+		maySee+`"]`)
 	if got.Code != http.StatusInternalServerError {
 		t.Errorf("got %d %s, want 500", got.Code, got.Body)
 	}

@@ -29,7 +29,9 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 func runLocks(ctx context.Context, t *testing.T, id okapi.Tenant, args ...string) (string, error) {
 	var out strings.Builder
 	args = append([]string{"locks", "-tenant", id.String()}, args...)
-	err := run(ctx, command.Process{Args: args, Environ: []string{"DATABASE_URL=" + pgtest.URL(t)}, Stdout: &out, Stderr: io.Discard})
+	err := run(ctx, command.Process{
+		Args: args, Environ: []string{"DATABASE_URL=" + pgtest.URL(t)}, Stdout: &out, Stderr: io.Discard,
+	})
 	return out.String(), err
 }
 
@@ -38,7 +40,9 @@ func TestLocks_ListsEachLockWithItsCheckOut(t *testing.T) {
 	db, id := pgtest.New(t)
 	ctx := okapi.WithTenant(t.Context(), id)
 	store := postgres.NewLockStore(db)
-	known := lock.Request{UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New(), Holder: "desk-1", OkapiRequestID: "17/circulation"}
+	known := lock.Request{
+		UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New(), Holder: "desk-1", OkapiRequestID: "17/circulation",
+	}
 	unknown := lock.Request{UserID: uuid.New(), TTL: 0, AcquisitionID: uuid.New()}
 	want := map[uuid.UUID]string{known.UserID: "held desk-1 17/circulation", unknown.UserID: "outdated - -"}
 	for _, req := range []lock.Request{known, unknown} {
@@ -73,13 +77,20 @@ func TestLocks_SaysHowLongEachIsHeld(t *testing.T) {
 		state       string
 	}{
 		{name: "no settings of the tenant", age: time.Minute, least: 7 * time.Minute, most: 8 * time.Minute, state: "held"},
-		{name: "a shorter TTL in force", value: `{"lockTtl":300000}`, age: time.Minute, least: 3 * time.Minute, most: 4 * time.Minute, state: "held"},
+		{
+			name: "a shorter TTL in force", value: `{"lockTtl":300000}`, age: time.Minute, least: 3 * time.Minute,
+			most: 4 * time.Minute, state: "held",
+		},
 		{name: "a TTL in force that is over", value: `{"lockTtl":250}`, age: time.Minute, state: "held"},
-		{name: "a longer TTL in force", value: `{"lockTtl":600000}`, age: time.Minute, least: 7 * time.Minute, most: 8 * time.Minute, state: "held"},
+		{
+			name: "a longer TTL in force", value: `{"lockTtl":600000}`, age: time.Minute, least: 7 * time.Minute,
+			most: 8 * time.Minute, state: "held",
+		},
 		{name: "an outdated lock", age: time.Hour, state: "outdated"},
 	} {
 		if tt.value != "" {
-			if _, err := postgres.NewLockSettingsStore(db).Change(ctx, schemas.LockSettingsChange{Value: []byte(tt.value)}); err != nil {
+			if _, err := postgres.NewLockSettingsStore(db).Change(ctx,
+				schemas.LockSettingsChange{Value: []byte(tt.value)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -113,9 +124,11 @@ func TestLocks_ReleasesWithAReasonOnly(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no reason":             {[]string{"-release", l.ID.String()}, "say why with -reason TEXT"},
-		"a blank reason":        {[]string{"-release", l.ID.String(), "-reason", " \n"}, "say why with -reason TEXT"},
-		"too long a reason":     {[]string{"-release", l.ID.String(), "-reason", strings.Repeat("x", 501)}, "reason must have at most 500 characters"},
+		"no reason":      {[]string{"-release", l.ID.String()}, "say why with -reason TEXT"},
+		"a blank reason": {[]string{"-release", l.ID.String(), "-reason", " \n"}, "say why with -reason TEXT"},
+		"too long a reason": {
+			[]string{"-release", l.ID.String(), "-reason", strings.Repeat("x", 501)}, "reason must have at most 500 characters",
+		},
 		"a reason without lock": {[]string{"-reason", "stuck"}, "-reason goes with -release ID"},
 		"a reason in no quotes": {[]string{"-release", l.ID.String(), "-reason", "it", "hangs"}, `got ["hangs"]`},
 		"no lock's id":          {[]string{"-release", "7", "-reason", "stuck"}, "-release must be a lock's UUID"},
@@ -144,7 +157,8 @@ func TestLocks_ReleasesWithAReasonOnly(t *testing.T) {
 	if u, err := user.Current(); err == nil {
 		by = u.Username
 	}
-	if c := noted[0]; c.Kind != schemas.ChangeRelease || c.Note != (lock.Note{Reason: "it hangs", By: by}) || c.Lock.ID != l.ID {
+	if c := noted[0]; c.Kind != schemas.ChangeRelease || c.Note != (lock.Note{Reason: "it hangs", By: by}) ||
+		c.Lock.ID != l.ID {
 		t.Errorf("noted %+v with %+v, want the reason, %s and the lock", c, c.Lock, by)
 	}
 }
@@ -154,19 +168,23 @@ func TestMigrate_RepairsADirtySchema(t *testing.T) {
 	db, id := pgtest.New(t)
 	migrate := func(args ...string) error {
 		return run(t.Context(), command.Process{
-			Args: append([]string{"migrate"}, args...), Environ: []string{"DATABASE_URL=" + pgtest.URL(t)}, Stdout: io.Discard, Stderr: io.Discard,
+			Args: append([]string{"migrate"}, args...), Environ: []string{"DATABASE_URL=" + pgtest.URL(t)}, Stdout: io.Discard,
+			Stderr: io.Discard,
 		})
 	}
-	if _, err := db.Pool().Exec(t.Context(), "UPDATE "+postgres.SchemaName(id)+".schema_migrations SET dirty = true"); err != nil {
+	if _, err := db.Pool().Exec(t.Context(), "UPDATE "+postgres.SchemaName(id)+
+		".schema_migrations SET dirty = true"); err != nil {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
 		args []string
 		want string
 	}{
-		"no repair":       {[]string{"-tenant", id.String()}, "circulation-storage migrate -repair -tenant " + id.String()},
-		"repair and down": {[]string{"-repair", "-down", "-tenant", id.String()}, "-repair goes with neither -down nor -sample"},
-		"no tenant":       {[]string{"-repair"}, "no tenant"},
+		"no repair": {[]string{"-tenant", id.String()}, "circulation-storage migrate -repair -tenant " + id.String()},
+		"repair and down": {
+			[]string{"-repair", "-down", "-tenant", id.String()}, "-repair goes with neither -down nor -sample",
+		},
+		"no tenant": {[]string{"-repair"}, "no tenant"},
 	} {
 		if err := migrate(tt.args...); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tt.want)
@@ -186,7 +204,8 @@ func TestMigrate_RefusesOnlyTenantsBelowTheBaseline(t *testing.T) {
 	_, torn := pgtest.New(t)
 	_, down := pgtest.New(t)
 	for id, change := range map[okapi.Tenant]string{old: "version = 1", torn: "version = 2, dirty = true"} {
-		if _, err := db.Pool().Exec(t.Context(), "UPDATE "+postgres.SchemaName(id)+".schema_migrations SET "+change); err != nil {
+		if _, err := db.Pool().Exec(t.Context(), "UPDATE "+postgres.SchemaName(id)+".schema_migrations SET "+
+			change); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -234,7 +253,9 @@ func TestMigrate_RefusesWordsBesideItsFlags(t *testing.T) {
 		{"-sample", "-tenant", absent.String(), "b"},
 	} {
 		err := run(t.Context(), command.Process{
-			Args: append([]string{"migrate"}, args...), Environ: []string{"DATABASE_URL=" + pgtest.URL(t), "TENANTS=" + absent.String()},
+			Args: append([]string{"migrate"}, args...), Environ: []string{
+				"DATABASE_URL=" + pgtest.URL(t), "TENANTS=" + absent.String(),
+			},
 			Stdout: io.Discard, Stderr: io.Discard,
 		})
 		if err == nil || !strings.Contains(err.Error(), "migrate takes flags alone, but got [") {
@@ -256,7 +277,8 @@ func TestServe_LogsTheErrorThatEndsIt(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	var last struct{ Level, Service, Err string }
-	if e := json.Unmarshal([]byte(lines[len(lines)-1]), &last); e != nil || last.Level != "ERROR" || last.Service != "circulation-storage" || last.Err == "" {
+	if e := json.Unmarshal([]byte(lines[len(lines)-1]), &last); e != nil || last.Level != "ERROR" ||
+		last.Service != "circulation-storage" || last.Err == "" {
 		t.Errorf("the log ends with %q, want an ERROR with the cause", lines[len(lines)-1])
 	}
 }

@@ -16,7 +16,8 @@ import (
 func checkInBody(t *testing.T, replace map[string]any) []byte {
 	t.Helper()
 	doc := map[string]any{
-		"itemId": itemID, "servicePointId": deskID, "checkInDate": "2026-03-03T00:00:00Z", "itemVersion": 3, "itemStatus": "Available",
+		"itemId": itemID, "servicePointId": deskID, "checkInDate": "2026-03-03T00:00:00Z", "itemVersion": 3,
+		"itemStatus": "Available",
 	}
 	maps.Copy(doc, replace)
 	maps.DeleteFunc(doc, func(_ string, v any) bool { return v == nil })
@@ -33,30 +34,44 @@ func TestParseCheckIn_Refusals(t *testing.T) {
 		replace map[string]any
 		says    string
 	}{
-		"id is none":                    {map[string]any{"id": "first"}, "id must be a UUID"},
-		"no item":                       {map[string]any{"itemId": nil}, "itemId is required"},
-		"item id is none":               {map[string]any{"itemId": "' OR 1=1"}, "itemId must be a UUID"},
-		"no service point":              {map[string]any{"servicePointId": nil}, "servicePointId is required"},
-		"no date":                       {map[string]any{"checkInDate": nil}, "checkInDate is required"},
-		"date is none":                  {map[string]any{"checkInDate": "today"}, "checkInDate must be a date and time"},
-		"no version":                    {map[string]any{"itemVersion": nil}, "itemVersion is required"},
-		"version is text":               {map[string]any{"itemVersion": "3"}, "itemVersion must be of type integer"},
-		"no status":                     {map[string]any{"itemStatus": nil}, "itemStatus is required"},
-		"unknown status":                {map[string]any{"itemStatus": "Lent"}, "itemStatus must be one of"},
-		"status Checked out":            {map[string]any{"itemStatus": "Checked out"}, "itemStatus must not be Checked out"},
-		"staff member is none":          {map[string]any{"staffMemberId": "me"}, "staffMemberId must be a UUID"},
-		"unknown action":                {map[string]any{"loanAction": "renewed"}, "loanAction must be one of"},
-		"destination is none":           {map[string]any{"itemStatus": "In transit", "inTransitDestinationServicePointId": "x"}, "must be a UUID"},
-		"destination of a resting item": {map[string]any{"inTransitDestinationServicePointId": deskID}, "with the itemStatus In transit only"},
-		"request id is none":            {map[string]any{"requestId": "first", "requestStatus": "Open - In transit"}, "requestId must be a UUID"},
-		"request without status":        {map[string]any{"requestId": otherID}, "requestId and requestStatus go together"},
-		"status without request":        {map[string]any{"requestStatus": "Open - In transit"}, "requestId and requestStatus go together"},
-		"closing a request":             {map[string]any{"requestId": otherID, "requestStatus": "Closed - Filled"}, "requestStatus must be one of"},
+		"id is none":           {map[string]any{"id": "first"}, "id must be a UUID"},
+		"no item":              {map[string]any{"itemId": nil}, "itemId is required"},
+		"item id is none":      {map[string]any{"itemId": "' OR 1=1"}, "itemId must be a UUID"},
+		"no service point":     {map[string]any{"servicePointId": nil}, "servicePointId is required"},
+		"no date":              {map[string]any{"checkInDate": nil}, "checkInDate is required"},
+		"date is none":         {map[string]any{"checkInDate": "today"}, "checkInDate must be a date and time"},
+		"no version":           {map[string]any{"itemVersion": nil}, "itemVersion is required"},
+		"version is text":      {map[string]any{"itemVersion": "3"}, "itemVersion must be of type integer"},
+		"no status":            {map[string]any{"itemStatus": nil}, "itemStatus is required"},
+		"unknown status":       {map[string]any{"itemStatus": "Lent"}, "itemStatus must be one of"},
+		"status Checked out":   {map[string]any{"itemStatus": "Checked out"}, "itemStatus must not be Checked out"},
+		"staff member is none": {map[string]any{"staffMemberId": "me"}, "staffMemberId must be a UUID"},
+		"unknown action":       {map[string]any{"loanAction": "renewed"}, "loanAction must be one of"},
+		"destination is none": {
+			map[string]any{"itemStatus": "In transit", "inTransitDestinationServicePointId": "x"}, "must be a UUID",
+		},
+		"destination of a resting item": {
+			map[string]any{"inTransitDestinationServicePointId": deskID}, "with the itemStatus In transit only",
+		},
+		"request id is none": {
+			map[string]any{"requestId": "first", "requestStatus": "Open - In transit"}, "requestId must be a UUID",
+		},
+		"request without status": {map[string]any{"requestId": otherID}, "requestId and requestStatus go together"},
+		"status without request": {
+			map[string]any{"requestStatus": "Open - In transit"}, "requestId and requestStatus go together",
+		},
+		"closing a request": {
+			map[string]any{"requestId": otherID, "requestStatus": "Closed - Filled"}, "requestStatus must be one of",
+		},
 		"hold shelf of one in transit": {
-			map[string]any{"requestId": otherID, "requestStatus": "Open - In transit", "holdShelfExpirationDate": "2026-04-01T00:00:00Z"},
+			map[string]any{
+				"requestId": otherID, "requestStatus": "Open - In transit", "holdShelfExpirationDate": "2026-04-01T00:00:00Z",
+			},
 			"with the requestStatus Open - Awaiting pickup only",
 		},
-		"title level is text":        {map[string]any{"titleLevelRequests": "true"}, "titleLevelRequests must be of type boolean"},
+		"title level is text": {
+			map[string]any{"titleLevelRequests": "true"}, "titleLevelRequests must be of type boolean",
+		},
 		"session is none":            {map[string]any{"sessionId": 1}, "sessionId must be of type string"},
 		"NUL in an unknown property": {map[string]any{"note": "\x00"}, `\u0000`},
 	}
@@ -77,10 +92,12 @@ func TestCheckIn_Decide(t *testing.T) {
 	stamp := fmt.Sprintf(`"updatedDate":%q,"updatedByUserId":%q`, at, staffID)
 	item := func(status, more string) string {
 		return fmt.Sprintf(`{"id":%q,"_version":4,"barcode":"1","effectiveLocationId":"e","status":{"name":%q,"date":%q},%s
-			"holdingsRecordId":%q,"metadata":{"createdDate":"2020","createdByUserId":"c",%s}}`, itemID, status, at, more, deskID, stamp)
+			"holdingsRecordId":%q,"metadata":{"createdDate":"2020","createdByUserId":"c",
+			%s}}`, itemID, status, at, more, deskID, stamp)
 	}
 	loan := func(action, status string) string {
-		return fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-01T00:00:00Z","status":{"name":"Closed"},"action":%q,
+		return fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-01T00:00:00Z","status":{"name":"Closed"},
+			"action":%q,
 			"returnDate":"2026-03-03T00:00:00Z","systemReturnDate":%q,"checkinServicePointId":%q,"itemStatus":%q,
 			"metadata":{"createdDate":"2026",%s}}`, loanID, patronID, itemID, action, at, deskID, status, stamp)
 	}
@@ -91,23 +108,28 @@ func TestCheckIn_Decide(t *testing.T) {
 		wantItem, wantLoan   string
 		wantStatus, wantUser string
 	}{
-		"item on loan": {nil, true, item("Available", lastCheckIn), loan("checkedin", "Available"), "Available", patronID.String()},
+		"item on loan": {
+			replace: nil, onLoan: true, wantItem: item("Available", lastCheckIn), wantLoan: loan("checkedin", "Available"),
+			wantStatus: "Available", wantUser: patronID.String(),
+		},
 		"claimed return found": {
-			map[string]any{"loanAction": "checkedInFoundByLibrary"},
-			true,
-			item("Available", lastCheckIn), loan("checkedInFoundByLibrary", "Available"), "Available", patronID.String(),
+			replace:  map[string]any{"loanAction": "checkedInFoundByLibrary"},
+			onLoan:   true,
+			wantItem: item("Available", lastCheckIn), wantLoan: loan("checkedInFoundByLibrary", "Available"),
+			wantStatus: "Available", wantUser: patronID.String(),
 		},
 		"goes in transit": {
-			map[string]any{"itemStatus": "In transit", "inTransitDestinationServicePointId": otherID},
-			true,
-			item("In transit", lastCheckIn+fmt.Sprintf(`"inTransitDestinationServicePointId":%q,`, otherID)),
-			loan("checkedin", "In transit"), "In transit", patronID.String(),
+			replace:  map[string]any{"itemStatus": "In transit", "inTransitDestinationServicePointId": otherID},
+			onLoan:   true,
+			wantItem: item("In transit", lastCheckIn+fmt.Sprintf(`"inTransitDestinationServicePointId":%q,`, otherID)),
+			wantLoan: loan("checkedin", "In transit"), wantStatus: "In transit", wantUser: patronID.String(),
 		},
 		"not on loan, by a member of staff": {
-			map[string]any{"staffMemberId": staffID},
-			false,
-			item("Available", fmt.Sprintf(`"lastCheckIn":{"dateTime":%q,"servicePointId":%q,"staffMemberId":%q},`, at, deskID, staffID)),
-			`null`, "Available", "",
+			replace: map[string]any{"staffMemberId": staffID},
+			onLoan:  false,
+			wantItem: item("Available", fmt.Sprintf(`"lastCheckIn":{"dateTime":%q,"servicePointId":%q,"staffMemberId":%q},`, at,
+				deskID, staffID)),
+			wantLoan: `null`, wantStatus: "Available", wantUser: "",
 		},
 	}
 	for name, tt := range tests {
@@ -149,7 +171,8 @@ func TestCheckIn_Refusals(t *testing.T) {
 	if _, err := c.Decide(ctx(t), commit.SeenReturn{}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("no item: got %v, want Invalid", err)
 	}
-	if _, err := c.Decide(ctx(t), commit.SeenReturn{Item: storedItem(t, "Checked out")}); !fault.Is(err, fault.ItemChanged) {
+	if _, err := c.Decide(ctx(t), commit.SeenReturn{Item: storedItem(t, "Checked out")}); !fault.Is(err,
+		fault.ItemChanged) {
 		t.Errorf("another version: got %v, want ItemChanged", err)
 	}
 }

@@ -34,8 +34,10 @@ var (
 func body(t *testing.T, replace map[string]any) []byte {
 	t.Helper()
 	loan := map[string]any{
-		"id": loanID, "userId": patronID, "itemId": itemID, "loanDate": "2026-03-04T05:06:00Z", "dueDate": "2026-03-25T23:59:59Z",
-		"action": "checkedout", "itemStatus": "Checked out", "status": map[string]any{"name": "Open"}, "vendorField": map[string]any{"a": 1.50},
+		"id": loanID, "userId": patronID, "itemId": itemID, "loanDate": "2026-03-04T05:06:00Z",
+		"dueDate": "2026-03-25T23:59:59Z",
+		"action":  "checkedout", "itemStatus": "Checked out", "status": map[string]any{"name": "Open"},
+		"vendorField": map[string]any{"a": 1.50},
 	}
 	doc := map[string]any{"loan": loan, "itemVersion": 3, "lockId": lockID}
 	for path, value := range replace {
@@ -66,11 +68,13 @@ func decode(t *testing.T, doc string, args ...any) records.Record {
 
 func storedItem(t *testing.T, status string) records.Record {
 	return decode(t, `{"id":%q,"_version":3,"barcode":"1","status":{"name":%q,"date":"2020-01-01T00:00:00.000+00:00"},
-		"holdingsRecordId":%q,"effectiveLocationId":"e","inTransitDestinationServicePointId":"d","metadata":{"createdDate":"2020","createdByUserId":"c"}}`, itemID, status, deskID)
+		"holdingsRecordId":%q,"effectiveLocationId":"e","inTransitDestinationServicePointId":"d",
+		"metadata":{"createdDate":"2020","createdByUserId":"c"}}`, itemID, status, deskID)
 }
 
 func storedLoan(t *testing.T, user, item uuid.UUID) records.Record {
-	return decode(t, `{"id":%q,"userId":%q,"itemId":%q,"status":{"name":"Open"},"loanDate":"2026-03-01T00:00:00Z","action":"checkedout",
+	return decode(t, `{"id":%q,"userId":%q,"itemId":%q,"status":{"name":"Open"},"loanDate":"2026-03-01T00:00:00Z",
+		"action":"checkedout",
 		"metadata":{"createdDate":"2026"}}`, loanID, user, item)
 }
 
@@ -85,44 +89,119 @@ func TestParseCheckOut_Refusals(t *testing.T) {
 		code    fault.Code
 		says    string
 	}{
-		"neither lock nor settings":    {map[string]any{"lockId": nil}, fault.Invalid, "lockId or settingsVersion is required"},
-		"empty settings version":       {map[string]any{"lockId": nil, "settingsVersion": ""}, fault.Invalid, "lockId or settingsVersion is required"},
-		"settings version is a number": {map[string]any{"lockId": nil, "settingsVersion": 1}, fault.Invalid, "settingsVersion must be of type string"},
-		"lock id is none":              {map[string]any{"lockId": "'; DROP TABLE loan"}, fault.Invalid, "lockId must be a UUID"},
-		"no loan":                      {map[string]any{"loan": nil}, fault.Invalid, "loan is required"},
-		"loan is a list":               {map[string]any{"loan": []int{}}, fault.Invalid, "loan must be of type object"},
-		"no loan id":                   {map[string]any{"loan.id": nil}, fault.Invalid, "loan.id is required"},
-		"loan id is none":              {map[string]any{"loan.id": "1"}, fault.Invalid, "loan.id must be a UUID"},
-		"no patron":                    {map[string]any{"loan.userId": nil}, fault.Invalid, "loan.userId is required"},
-		"no item":                      {map[string]any{"loan.itemId": nil}, fault.Invalid, "loan.itemId is required"},
-		"item id is a number":          {map[string]any{"loan.itemId": 7}, fault.Invalid, "loan.itemId must be of type string"},
-		"no action":                    {map[string]any{"loan.action": nil}, fault.Invalid, "loan.action is required"},
-		"closed loan":                  {map[string]any{"loan.status": map[string]any{"name": "Closed"}}, fault.Invalid, "loan.status.name must be Open"},
-		"loan returned already":        {map[string]any{"loan.returnDate": "2026-03-04T05:06:00Z"}, fault.Invalid, "loan.returnDate must be absent"},
-		"bad due date":                 {map[string]any{"loan.dueDate": "tomorrow"}, fault.Invalid, "loan.dueDate must be a date and time"},
-		"no version":                   {map[string]any{"itemVersion": nil}, fault.Invalid, "itemVersion is required"},
-		"version is text":              {map[string]any{"itemVersion": "3"}, fault.Invalid, "itemVersion must be of type integer"},
-		"version is broken":            {map[string]any{"itemVersion": 3.5}, fault.Invalid, "itemVersion must be of type integer"},
-		"version is negative":          {map[string]any{"itemVersion": -1}, fault.Invalid, "itemVersion must be at least 0"},
-		"version is huge":              {map[string]any{"itemVersion": 1e30}, fault.Invalid, "itemVersion must be at most"},
+		"neither lock nor settings": {
+			replace: map[string]any{"lockId": nil}, code: fault.Invalid, says: "lockId or settingsVersion is required",
+		},
+		"empty settings version": {
+			replace: map[string]any{"lockId": nil, "settingsVersion": ""}, code: fault.Invalid,
+			says: "lockId or settingsVersion is required",
+		},
+		"settings version is a number": {
+			replace: map[string]any{"lockId": nil, "settingsVersion": 1}, code: fault.Invalid,
+			says: "settingsVersion must be of type string",
+		},
+		"lock id is none": {
+			replace: map[string]any{"lockId": "'; DROP TABLE loan"}, code: fault.Invalid, says: "lockId must be a UUID",
+		},
+		"no loan": {replace: map[string]any{"loan": nil}, code: fault.Invalid, says: "loan is required"},
+		"loan is a list": {
+			replace: map[string]any{"loan": []int{}}, code: fault.Invalid, says: "loan must be of type object",
+		},
+		"no loan id": {replace: map[string]any{"loan.id": nil}, code: fault.Invalid, says: "loan.id is required"},
+		"loan id is none": {
+			replace: map[string]any{"loan.id": "1"}, code: fault.Invalid, says: "loan.id must be a UUID",
+		},
+		"no patron": {
+			replace: map[string]any{"loan.userId": nil}, code: fault.Invalid, says: "loan.userId is required",
+		},
+		"no item": {
+			replace: map[string]any{"loan.itemId": nil}, code: fault.Invalid, says: "loan.itemId is required",
+		},
+		"item id is a number": {
+			replace: map[string]any{"loan.itemId": 7}, code: fault.Invalid, says: "loan.itemId must be of type string",
+		},
+		"no action": {
+			replace: map[string]any{"loan.action": nil}, code: fault.Invalid, says: "loan.action is required",
+		},
+		"closed loan": {
+			replace: map[string]any{"loan.status": map[string]any{"name": "Closed"}}, code: fault.Invalid,
+			says: "loan.status.name must be Open",
+		},
+		"loan returned already": {
+			replace: map[string]any{"loan.returnDate": "2026-03-04T05:06:00Z"}, code: fault.Invalid,
+			says: "loan.returnDate must be absent",
+		},
+		"bad due date": {
+			replace: map[string]any{"loan.dueDate": "tomorrow"}, code: fault.Invalid,
+			says: "loan.dueDate must be a date and time",
+		},
+		"no version": {
+			replace: map[string]any{"itemVersion": nil}, code: fault.Invalid, says: "itemVersion is required",
+		},
+		"version is text": {
+			replace: map[string]any{"itemVersion": "3"}, code: fault.Invalid, says: "itemVersion must be of type integer",
+		},
+		"version is broken": {
+			replace: map[string]any{"itemVersion": 3.5}, code: fault.Invalid, says: "itemVersion must be of type integer",
+		},
+		"version is negative": {
+			replace: map[string]any{"itemVersion": -1}, code: fault.Invalid, says: "itemVersion must be at least 0",
+		},
+		"version is huge": {
+			replace: map[string]any{"itemVersion": 1e30}, code: fault.Invalid, says: "itemVersion must be at most",
+		},
 		"limit without a lock": {
-			map[string]any{"lockId": nil, "settingsVersion": "7", "limit": map[string]any{"max": 3}}, fault.Invalid, "limits are allowed with lockId only",
+			replace: map[string]any{
+				"lockId": nil, "settingsVersion": "7", "limit": map[string]any{"max": 3},
+			}, code: fault.Invalid, says: "limits are allowed with lockId only",
 		},
 		"limits without a lock": {
-			map[string]any{"lockId": nil, "settingsVersion": "7", "limits": []any{map[string]any{"max": 0}}}, fault.Invalid, "limits are allowed with lockId only",
+			replace: map[string]any{
+				"lockId": nil, "settingsVersion": "7", "limits": []any{map[string]any{"max": 0}},
+			}, code: fault.Invalid, says: "limits are allowed with lockId only",
 		},
-		"limits are no list":        {map[string]any{"limits": map[string]any{"max": 3}}, fault.Invalid, "limits must be of type array"},
-		"a limit below zero":        {map[string]any{"limits": []any{map[string]any{"max": -1}}}, fault.Invalid, "limits[0].max must be at least 0"},
-		"a limit of half a minute":  {map[string]any{"limits": []any{map[string]any{"max": 1, "overdueMinutes": 0.5}}}, fault.Invalid, "limits[0].overdueMinutes must be of type integer"},
-		"limit is a number":         {map[string]any{"limit": 3}, fault.Invalid, "limit must be of type object"},
-		"limit without a number":    {map[string]any{"limit": map[string]any{"loanTypeId": itemID}}, fault.Invalid, "limit.max is required"},
-		"limit is none":             {map[string]any{"limit": map[string]any{"max": 0}}, fault.Invalid, "limit.max must be at least 1"},
-		"limit is huge":             {map[string]any{"limit": map[string]any{"max": 10000}}, fault.Invalid, "limit.max must be at most 9999"},
-		"type of the limit is none": {map[string]any{"limit": map[string]any{"max": 3, "materialTypeId": "book"}}, fault.Invalid, "limit.materialTypeId must be a UUID"},
-		"request id is none":        {map[string]any{"requestId": "first"}, fault.Invalid, "requestId must be a UUID"},
-		"title level is a number":   {map[string]any{"titleLevelRequests": 1}, fault.Invalid, "titleLevelRequests must be of type boolean"},
-		"session id is none":        {map[string]any{"sessionId": "s"}, fault.Invalid, "sessionId must be a UUID"},
-		"NUL in the loan":           {map[string]any{"loan.actionComment": "a\x00b"}, fault.Invalid, `\u0000`},
+		"limits are no list": {
+			replace: map[string]any{"limits": map[string]any{"max": 3}}, code: fault.Invalid,
+			says: "limits must be of type array",
+		},
+		"a limit below zero": {
+			replace: map[string]any{"limits": []any{map[string]any{"max": -1}}}, code: fault.Invalid,
+			says: "limits[0].max must be at least 0",
+		},
+		"a limit of half a minute": {
+			replace: map[string]any{"limits": []any{map[string]any{"max": 1, "overdueMinutes": 0.5}}}, code: fault.Invalid,
+			says: "limits[0].overdueMinutes must be of type integer",
+		},
+		"limit is a number": {
+			replace: map[string]any{"limit": 3}, code: fault.Invalid, says: "limit must be of type object",
+		},
+		"limit without a number": {
+			replace: map[string]any{"limit": map[string]any{"loanTypeId": itemID}}, code: fault.Invalid,
+			says: "limit.max is required",
+		},
+		"limit is none": {
+			replace: map[string]any{"limit": map[string]any{"max": 0}}, code: fault.Invalid,
+			says: "limit.max must be at least 1",
+		},
+		"limit is huge": {
+			replace: map[string]any{"limit": map[string]any{"max": 10000}}, code: fault.Invalid,
+			says: "limit.max must be at most 9999",
+		},
+		"type of the limit is none": {
+			replace: map[string]any{"limit": map[string]any{"max": 3, "materialTypeId": "book"}}, code: fault.Invalid,
+			says: "limit.materialTypeId must be a UUID",
+		},
+		"request id is none": {
+			replace: map[string]any{"requestId": "first"}, code: fault.Invalid, says: "requestId must be a UUID",
+		},
+		"title level is a number": {
+			replace: map[string]any{"titleLevelRequests": 1}, code: fault.Invalid,
+			says: "titleLevelRequests must be of type boolean",
+		},
+		"session id is none": {
+			replace: map[string]any{"sessionId": "s"}, code: fault.Invalid, says: "sessionId must be a UUID",
+		},
+		"NUL in the loan": {replace: map[string]any{"loan.actionComment": "a\x00b"}, code: fault.Invalid, says: `\u0000`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +223,8 @@ func TestParseCheckOut_Refusals(t *testing.T) {
 // check must not be written.
 func TestParseCheckOut_ComparesNamesWithCase(t *testing.T) {
 	t.Parallel()
-	doc := strings.Replace(string(body(t, nil)), `"itemVersion":3`, `"itemVersion":3,"ItemVersion":4,"LOAN":{"id":"x"},"SettingsVersion":"1"`, 1)
+	doc := strings.Replace(string(body(t, nil)), `"itemVersion":3`,
+		`"itemVersion":3,"ItemVersion":4,"LOAN":{"id":"x"},"SettingsVersion":"1"`, 1)
 	c, err := commit.ParseCheckOut([]byte(doc))
 	if err != nil || c.ItemVersion != 3 || c.LoanID != loanID {
 		t.Errorf("got %+v, %v, want version 3 of the loan %s", c, err, loanID)
@@ -154,12 +234,14 @@ func TestParseCheckOut_ComparesNamesWithCase(t *testing.T) {
 func TestParseCheckOut_Accepts(t *testing.T) {
 	t.Parallel()
 	for name, replace := range map[string]map[string]any{
-		"with a lock":        nil,
-		"with settings":      {"lockId": nil, "settingsVersion": "7"},
-		"with both":          {"settingsVersion": "7"},
-		"nulls are absent":   {"settingsVersion": json.RawMessage("null"), "loan.returnDate": json.RawMessage("null")},
-		"no status":          {"loan.status": nil},
-		"ids in upper case":  {"loan.id": strings.ToUpper(loanID.String()), "loan.userId": strings.ToUpper(patronID.String())},
+		"with a lock":      nil,
+		"with settings":    {"lockId": nil, "settingsVersion": "7"},
+		"with both":        {"settingsVersion": "7"},
+		"nulls are absent": {"settingsVersion": json.RawMessage("null"), "loan.returnDate": json.RawMessage("null")},
+		"no status":        {"loan.status": nil},
+		"ids in upper case": {
+			"loan.id": strings.ToUpper(loanID.String()), "loan.userId": strings.ToUpper(patronID.String()),
+		},
 		"version like 3.0":   {"itemVersion": json.RawMessage("3.0")},
 		"unknown properties": {"future": true},
 	} {
@@ -189,59 +271,155 @@ func TestCheckOut_Decide(t *testing.T) {
 		code    fault.Code
 		says    string
 	}{
-		"lock held":              {nil, func(*commit.Seen) {}, "", ""},
-		"lock gone":              {nil, func(s *commit.Seen) { s.LockUser = uuid.Nil }, fault.LockLost, ""},
-		"lock of another patron": {nil, func(s *commit.Seen) { s.LockUser = otherID }, fault.LockLost, ""},
-		"no patron, no lock":     {nilPatron, func(s *commit.Seen) { s.LockUser = uuid.Nil }, fault.LockLost, ""},
-		"settings as judged":     {withoutLock, func(s *commit.Seen) { s.LockUser = uuid.Nil }, "", ""},
-		"settings changed":       {withoutLock, func(s *commit.Seen) { s.SettingsVersion = "8" }, fault.SettingsChanged, "version 8, not 7"},
+		"lock held": {replace: nil, change: func(*commit.Seen) {}, code: "", says: ""},
+		"lock gone": {
+			replace: nil, change: func(s *commit.Seen) { s.LockUser = uuid.Nil }, code: fault.LockLost, says: "",
+		},
+		"lock of another patron": {
+			replace: nil, change: func(s *commit.Seen) { s.LockUser = otherID }, code: fault.LockLost, says: "",
+		},
+		"no patron, no lock": {
+			replace: nilPatron, change: func(s *commit.Seen) { s.LockUser = uuid.Nil }, code: fault.LockLost, says: "",
+		},
+		"settings as judged": {
+			replace: withoutLock, change: func(s *commit.Seen) { s.LockUser = uuid.Nil }, code: "", says: "",
+		},
+		"settings changed": {
+			replace: withoutLock, change: func(s *commit.Seen) { s.SettingsVersion = "8" }, code: fault.SettingsChanged,
+			says: "version 8, not 7",
+		},
 
-		"lock held, settings as judged":   {withBoth, func(*commit.Seen) {}, "", ""},
-		"lock held, settings changed":     {withBoth, func(s *commit.Seen) { s.SettingsVersion = "8" }, fault.SettingsChanged, "version 8, not 7"},
-		"lock gone, settings as judged":   {withBoth, func(s *commit.Seen) { s.LockUser = uuid.Nil }, fault.LockLost, ""},
-		"no lock, an environment says on": {withoutLock, environmentOn, fault.SettingsChanged, "acquire the lock"},
-		"a lock, an environment says on":  {withBoth, environmentOn, "", ""},
-		"repeat, an environment says on":  {withoutLock, func(s *commit.Seen) { s.EnvironmentOn, s.Loan = true, storedLoan(t, patronID, itemID) }, "", ""},
-		"key lease held":                  {lease, func(s *commit.Seen) { s.LeasedLoan = loanID }, "", ""},
-		"key lease gone":                  {lease, func(*commit.Seen) {}, fault.KeyLeaseLost, "another caller finishes"},
-		"key lease of another loan":       {lease, func(s *commit.Seen) { s.LeasedLoan = otherID }, fault.KeyLeaseLost, ""},
-		"key lease gone, repeat":          {lease, func(s *commit.Seen) { s.Loan = storedLoan(t, patronID, itemID) }, "", ""},
+		"lock held, settings as judged": {replace: withBoth, change: func(*commit.Seen) {}, code: "", says: ""},
+		"lock held, settings changed": {
+			replace: withBoth, change: func(s *commit.Seen) { s.SettingsVersion = "8" }, code: fault.SettingsChanged,
+			says: "version 8, not 7",
+		},
+		"lock gone, settings as judged": {
+			replace: withBoth, change: func(s *commit.Seen) { s.LockUser = uuid.Nil }, code: fault.LockLost, says: "",
+		},
+		"no lock, an environment says on": {
+			replace: withoutLock, change: environmentOn, code: fault.SettingsChanged, says: "acquire the lock",
+		},
+		"a lock, an environment says on": {replace: withBoth, change: environmentOn, code: "", says: ""},
+		"repeat, an environment says on": {
+			replace: withoutLock,
+			change:  func(s *commit.Seen) { s.EnvironmentOn, s.Loan = true, storedLoan(t, patronID, itemID) }, code: "",
+			says: "",
+		},
+		"key lease held": {
+			replace: lease, change: func(s *commit.Seen) { s.LeasedLoan = loanID }, code: "", says: "",
+		},
+		"key lease gone": {
+			replace: lease, change: func(*commit.Seen) {}, code: fault.KeyLeaseLost, says: "another caller finishes",
+		},
+		"key lease of another loan": {
+			replace: lease, change: func(s *commit.Seen) { s.LeasedLoan = otherID }, code: fault.KeyLeaseLost, says: "",
+		},
+		"key lease gone, repeat": {
+			replace: lease, change: func(s *commit.Seen) { s.Loan = storedLoan(t, patronID, itemID) }, code: "", says: "",
+		},
 
-		"below the limit":               {limited, func(s *commit.Seen) { s.OpenLoans = []int{2} }, "", ""},
-		"at the limit":                  {limited, func(s *commit.Seen) { s.OpenLoans = []int{3} }, fault.LimitReached, "has 3 open loans, and the limit is 3"},
-		"beyond the limit":              {limited, func(s *commit.Seen) { s.OpenLoans = []int{4} }, fault.LimitReached, "has 4 open loans"},
-		"no limit":                      {nil, func(s *commit.Seen) { s.OpenLoans = []int{99} }, "", ""},
-		"at the limit, a repeat":        {limited, func(s *commit.Seen) { s.OpenLoans, s.Loan = []int{3}, storedLoan(t, patronID, itemID) }, "", ""},
-		"at the limit, lock gone":       {limited, func(s *commit.Seen) { s.OpenLoans, s.LockUser = []int{3}, uuid.Nil }, fault.LockLost, ""},
-		"at the limit, item lent since": {limited, func(s *commit.Seen) { s.OpenLoans, s.Item = []int{3}, storedItem(t, "Checked out") }, fault.ItemChanged, ""},
+		"below the limit": {
+			replace: limited, change: func(s *commit.Seen) { s.OpenLoans = []int{2} }, code: "", says: "",
+		},
+		"at the limit": {
+			replace: limited, change: func(s *commit.Seen) { s.OpenLoans = []int{3} }, code: fault.LimitReached,
+			says: "has 3 open loans, and the limit is 3",
+		},
+		"beyond the limit": {
+			replace: limited, change: func(s *commit.Seen) { s.OpenLoans = []int{4} }, code: fault.LimitReached,
+			says: "has 4 open loans",
+		},
+		"no limit": {
+			replace: nil, change: func(s *commit.Seen) { s.OpenLoans = []int{99} }, code: "", says: "",
+		},
+		"at the limit, a repeat": {
+			replace: limited, change: func(s *commit.Seen) { s.OpenLoans, s.Loan = []int{3}, storedLoan(t, patronID, itemID) },
+			code: "", says: "",
+		},
+		"at the limit, lock gone": {
+			replace: limited, change: func(s *commit.Seen) { s.OpenLoans, s.LockUser = []int{3}, uuid.Nil },
+			code: fault.LockLost, says: "",
+		},
+		"at the limit, item lent since": {
+			replace: limited, change: func(s *commit.Seen) { s.OpenLoans, s.Item = []int{3}, storedItem(t, "Checked out") },
+			code: fault.ItemChanged, says: "",
+		},
 
-		"below both limits":   {severally, func(s *commit.Seen) { s.OpenLoans = []int{2, 0} }, "", ""},
-		"at the second limit": {severally, func(s *commit.Seen) { s.OpenLoans = []int{2, 1} }, fault.LimitReached, "has 1 open loans, and the limit is 1"},
-		"at both limits":      {severally, func(s *commit.Seen) { s.OpenLoans = []int{3, 1} }, fault.LimitReached, "limit is 3; The patron has 1 open loans"},
+		"below both limits": {
+			replace: severally, change: func(s *commit.Seen) { s.OpenLoans = []int{2, 0} }, code: "", says: "",
+		},
+		"at the second limit": {
+			replace: severally, change: func(s *commit.Seen) { s.OpenLoans = []int{2, 1} }, code: fault.LimitReached,
+			says: "has 1 open loans, and the limit is 1",
+		},
+		"at both limits": {
+			replace: severally, change: func(s *commit.Seen) { s.OpenLoans = []int{3, 1} }, code: fault.LimitReached,
+			says: "limit is 3; The patron has 1 open loans",
+		},
 
-		"no such item":      {nil, func(s *commit.Seen) { s.Item = nil }, fault.Invalid, "no item with this id"},
-		"item changed":      {map[string]any{"itemVersion": 2}, func(*commit.Seen) {}, fault.ItemChanged, "3, not 2"},
-		"item on loan":      {nil, func(s *commit.Seen) { s.OnLoan = true }, fault.Invalid, openLoan},
-		"bad loan date":     {map[string]any{"loan.loanDate": "yesterday"}, func(*commit.Seen) {}, fault.Malformed, "loan date must be a date time"},
-		"fence before item": {nil, func(s *commit.Seen) { s.LockUser, s.Item = uuid.Nil, nil }, fault.LockLost, ""},
+		"no such item": {
+			replace: nil, change: func(s *commit.Seen) { s.Item = nil }, code: fault.Invalid, says: "no item with this id",
+		},
+		"item changed": {
+			replace: map[string]any{"itemVersion": 2}, change: func(*commit.Seen) {}, code: fault.ItemChanged, says: "3, not 2",
+		},
+		"item on loan": {
+			replace: nil, change: func(s *commit.Seen) { s.OnLoan = true }, code: fault.Invalid, says: openLoan,
+		},
+		"bad loan date": {
+			replace: map[string]any{"loan.loanDate": "yesterday"}, change: func(*commit.Seen) {}, code: fault.Malformed,
+			says: "loan date must be a date time",
+		},
+		"fence before item": {
+			replace: nil, change: func(s *commit.Seen) { s.LockUser, s.Item = uuid.Nil, nil }, code: fault.LockLost, says: "",
+		},
 
-		"item Checked out":       {nil, func(s *commit.Seen) { s.Item = storedItem(t, "Checked out") }, fault.ItemChanged, "Checked out"},
-		"item Declared lost":     {nil, func(s *commit.Seen) { s.Item = storedItem(t, "Declared lost") }, fault.ItemChanged, "Declared lost"},
-		"item Claimed returned":  {nil, func(s *commit.Seen) { s.Item = storedItem(t, "Claimed returned") }, fault.ItemChanged, "Claimed returned"},
-		"item Intellectual item": {nil, func(s *commit.Seen) { s.Item = storedItem(t, "Intellectual item") }, fault.ItemChanged, "Intellectual item"},
-		"item Aged to lost":      {nil, func(s *commit.Seen) { s.Item = storedItem(t, "Aged to lost") }, fault.ItemChanged, "Aged to lost"},
-		"item In transit":        {nil, func(s *commit.Seen) { s.Item = storedItem(t, "In transit") }, "", ""},
+		"item Checked out": {
+			replace: nil, change: func(s *commit.Seen) { s.Item = storedItem(t, "Checked out") }, code: fault.ItemChanged,
+			says: "Checked out",
+		},
+		"item Declared lost": {
+			replace: nil, change: func(s *commit.Seen) { s.Item = storedItem(t, "Declared lost") }, code: fault.ItemChanged,
+			says: "Declared lost",
+		},
+		"item Claimed returned": {
+			replace: nil, change: func(s *commit.Seen) { s.Item = storedItem(t, "Claimed returned") }, code: fault.ItemChanged,
+			says: "Claimed returned",
+		},
+		"item Intellectual item": {
+			replace: nil, change: func(s *commit.Seen) { s.Item = storedItem(t, "Intellectual item") }, code: fault.ItemChanged,
+			says: "Intellectual item",
+		},
+		"item Aged to lost": {
+			replace: nil, change: func(s *commit.Seen) { s.Item = storedItem(t, "Aged to lost") }, code: fault.ItemChanged,
+			says: "Aged to lost",
+		},
+		"item In transit": {
+			replace: nil, change: func(s *commit.Seen) { s.Item = storedItem(t, "In transit") }, code: "", says: "",
+		},
 
-		"repeat": {nil, func(s *commit.Seen) { s.Loan = storedLoan(t, patronID, itemID) }, "", ""},
-		"repeat after release, item changed since": {nil, func(s *commit.Seen) {
+		"repeat": {
+			replace: nil, change: func(s *commit.Seen) { s.Loan = storedLoan(t, patronID, itemID) }, code: "", says: "",
+		},
+		"repeat after release, item changed since": {replace: nil, change: func(s *commit.Seen) {
 			s.Loan, s.LockUser, s.OnLoan, s.Item = storedLoan(t, patronID, itemID), uuid.Nil, true, storedItem(t, "Checked out")
-		}, "", ""},
-		"repeat, settings changed since": {withoutLock, func(s *commit.Seen) {
+		}, code: "", says: ""},
+		"repeat, settings changed since": {replace: withoutLock, change: func(s *commit.Seen) {
 			s.Loan, s.SettingsVersion = storedLoan(t, patronID, itemID), "9"
-		}, "", ""},
-		"repeat, item deleted since": {nil, func(s *commit.Seen) { s.Loan, s.Item = storedLoan(t, patronID, itemID), nil }, "", ""},
-		"loan id of another patron":  {nil, func(s *commit.Seen) { s.Loan = storedLoan(t, otherID, itemID) }, fault.Invalid, "loan.id is already"},
-		"loan id of another item":    {nil, func(s *commit.Seen) { s.Loan = storedLoan(t, patronID, otherID) }, fault.Invalid, "loan.id is already"},
+		}, code: "", says: ""},
+		"repeat, item deleted since": {
+			replace: nil, change: func(s *commit.Seen) { s.Loan, s.Item = storedLoan(t, patronID, itemID), nil }, code: "",
+			says: "",
+		},
+		"loan id of another patron": {
+			replace: nil, change: func(s *commit.Seen) { s.Loan = storedLoan(t, otherID, itemID) }, code: fault.Invalid,
+			says: "loan.id is already",
+		},
+		"loan id of another item": {
+			replace: nil, change: func(s *commit.Seen) { s.Loan = storedLoan(t, patronID, otherID) }, code: fault.Invalid,
+			says: "loan.id is already",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -274,7 +452,9 @@ func TestCheckOut_Decide(t *testing.T) {
 
 func TestCheckOut_Writes(t *testing.T) {
 	t.Parallel()
-	c, err := commit.ParseCheckOut(body(t, map[string]any{"loan.status": nil, "loan.metadata": map[string]any{"createdDate": "forged"}}))
+	c, err := commit.ParseCheckOut(body(t, map[string]any{
+		"loan.status": nil, "loan.metadata": map[string]any{"createdDate": "forged"},
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,13 +463,18 @@ func TestCheckOut_Writes(t *testing.T) {
 		t.Fatal(err)
 	}
 	const at = "2026-03-04T05:06:07.089+00:00"
-	wantJSON(t, "loan", got.Loan, fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-04T05:06:00Z","dueDate":"2026-03-25T23:59:59Z",
+	wantJSON(t, "loan", got.Loan, fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-04T05:06:00Z",
+		"dueDate":"2026-03-25T23:59:59Z",
 		"action":"checkedout","itemStatus":"Checked out","status":{"name":"Open"},"vendorField":{"a":1.5},
-		"metadata":{"createdDate":%[4]q,"createdByUserId":%[5]q,"updatedDate":%[4]q,"updatedByUserId":%[5]q}}`, loanID, patronID, itemID, at, staffID))
-	wantJSON(t, "item", got.Item, fmt.Sprintf(`{"id":%q,"_version":4,"barcode":"1","status":{"name":"Checked out","date":%q},"effectiveLocationId":"e",
-		"holdingsRecordId":%[4]q,"metadata":{"createdDate":"2020","createdByUserId":"c","updatedDate":%[2]q,"updatedByUserId":%[3]q}}`, itemID, at, staffID, deskID))
+		"metadata":{"createdDate":%[4]q,"createdByUserId":%[5]q,"updatedDate":%[4]q,
+		"updatedByUserId":%[5]q}}`, loanID, patronID, itemID, at, staffID))
+	wantJSON(t, "item", got.Item, fmt.Sprintf(`{"id":%q,"_version":4,"barcode":"1","status":{"name":"Checked out",
+		"date":%q},"effectiveLocationId":"e",
+		"holdingsRecordId":%[4]q,"metadata":{"createdDate":"2020","createdByUserId":"c","updatedDate":%[2]q,
+		"updatedByUserId":%[3]q}}`, itemID, at, staffID, deskID))
 	wantJSON(t, "event", got.Event, fmt.Sprintf(`{"Type":"ITEM_CHECKED_OUT","Payload":{"loanId":%q,"userId":%q,"itemId":%q,
-		"loanDate":"2026-03-04T05:06:00Z","dueDate":"2026-03-25T23:59:59Z","requestId":"12/circulation"}}`, loanID, patronID, itemID))
+		"loanDate":"2026-03-04T05:06:00Z","dueDate":"2026-03-25T23:59:59Z",
+		"requestId":"12/circulation"}}`, loanID, patronID, itemID))
 }
 
 // wantJSON compares documents without regard to the order of properties.
@@ -343,13 +528,16 @@ func TestCheckOut_NamesReachedLimitsByTheirPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Decide(ctx(t), commit.Seen{LockUser: patronID, Item: storedItem(t, "Available"), Now: now, OpenLoans: []int{2, 2, 2}})
+	_, err = c.Decide(ctx(t), commit.Seen{
+		LockUser: patronID, Item: storedItem(t, "Available"), Now: now, OpenLoans: []int{2, 2, 2},
+	})
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Code != fault.LimitReached || len(f.Details) != 2 {
 		t.Fatalf("got %v, want two limits", err)
 	}
 	for i, want := range []string{"0", "2"} {
-		if p := f.Details[i].Parameters; p[0].Key != "openLoans" || *p[0].Value != "2" || p[1].Key != "limit" || *p[1].Value != want {
+		if p := f.Details[i].Parameters; p[0].Key != "openLoans" || *p[0].Value != "2" || p[1].Key != "limit" ||
+			*p[1].Value != want {
 			t.Errorf("got %+v, want the limit %s", p, want)
 		}
 	}

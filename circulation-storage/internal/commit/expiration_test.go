@@ -32,19 +32,47 @@ func TestExpiredQueue_Decide(t *testing.T) {
 		writes string
 		freed  bool
 	}{
-		"none has expired":      {items: []uuid.UUID{itemID}, queue: []queued{one("a", of, 1, future), one("b", of, 2, "")}, item: "Paged"},
-		"the first":             {items: []uuid.UUID{itemID}, queue: []queued{one("a", of, 1, past), one("b", of, 2, future)}, item: "Paged", closed: 1, writes: "a <nil> Closed - Unfilled, b 1 Open - Not yet filled"},
-		"the only page":         {items: []uuid.UUID{itemID}, queue: []queued{one("a", of, 1, past)}, item: "Paged", closed: 1, writes: "a <nil> Closed - Unfilled", freed: true},
-		"on its way":            {items: []uuid.UUID{itemID}, queue: []queued{one("a", of, 1, past+moving), one("b", of, 2, past+bringing)}, item: "In transit", closed: 2, writes: "a <nil> Closed - Unfilled, b <nil> Closed - Unfilled"},
-		"not fetched":           {items: []uuid.UUID{itemID}, queue: []queued{one("a", of, 1, ","+waiting+shelfPast), one("b", of, 2, "")}, item: "Awaiting pickup", closed: 1, writes: "a <nil> Closed - Pickup expired, b 1 Open - Not yet filled"},
-		"on the shelf for long": {items: []uuid.UUID{itemID}, queue: []queued{one("a", of, 1, ","+waiting+shelfHolds+past)}, item: "Awaiting pickup"},
-		"shelf without an end":  {items: []uuid.UUID{itemID}, queue: []queued{one("a", of, 1, ","+waiting+past)}, item: "Awaiting pickup"},
-		"of a title": {
-			titles: true, items: []uuid.UUID{itemID}, queue: []queued{one("a", otherCopy, 1, ""), one("b", of, 2, past), one("c", unassigned, 3, past+","+title), one("d", otherCopy, 4, "")},
-			item: "Paged", closed: 2, writes: "b <nil> Closed - Unfilled, c <nil> Closed - Unfilled, d 2 Open - Not yet filled", freed: true,
+		"none has expired": {
+			items: []uuid.UUID{itemID}, queue: []queued{one("a", of, 1, future), one("b", of, 2, "")}, item: "Paged",
 		},
-		"of a title, moved since":     {titles: true, items: []uuid.UUID{itemID}, queue: []queued{one("a", otherCopy, 1, past), one("b", of, 2, "")}, item: "Paged"},
-		"no item, items have a queue": {queue: []queued{one("a", of, 1, past), one("b", unassigned, 1, past+","+title), one("c", unassigned, 2, ","+title)}, closed: 1, writes: "b <nil> Closed - Unfilled, c 1 Open - Not yet filled"},
+		"the first": {
+			items: []uuid.UUID{itemID}, queue: []queued{one("a", of, 1, past), one("b", of, 2, future)}, item: "Paged",
+			closed: 1, writes: "a <nil> Closed - Unfilled, b 1 Open - Not yet filled",
+		},
+		"the only page": {
+			items: []uuid.UUID{itemID}, queue: []queued{one("a", of, 1, past)}, item: "Paged", closed: 1,
+			writes: "a <nil> Closed - Unfilled", freed: true,
+		},
+		"on its way": {
+			items: []uuid.UUID{itemID}, queue: []queued{one("a", of, 1, past+moving), one("b", of, 2, past+bringing)},
+			item: "In transit", closed: 2, writes: "a <nil> Closed - Unfilled, b <nil> Closed - Unfilled",
+		},
+		"not fetched": {
+			items: []uuid.UUID{itemID}, queue: []queued{one("a", of, 1, ","+waiting+shelfPast), one("b", of, 2, "")},
+			item: "Awaiting pickup", closed: 1, writes: "a <nil> Closed - Pickup expired, b 1 Open - Not yet filled",
+		},
+		"on the shelf for long": {
+			items: []uuid.UUID{itemID}, queue: []queued{one("a", of, 1, ","+waiting+shelfHolds+past)}, item: "Awaiting pickup",
+		},
+		"shelf without an end": {
+			items: []uuid.UUID{itemID}, queue: []queued{one("a", of, 1, ","+waiting+past)}, item: "Awaiting pickup",
+		},
+		"of a title": {
+			titles: true, items: []uuid.UUID{itemID}, queue: []queued{
+				one("a", otherCopy, 1, ""), one("b", of, 2, past), one("c", unassigned, 3, past+","+title),
+				one("d", otherCopy, 4, ""),
+			},
+			item: "Paged", closed: 2, writes: "b <nil> Closed - Unfilled, c <nil> Closed - Unfilled, d 2 Open - Not yet filled",
+			freed: true,
+		},
+		"of a title, moved since": {
+			titles: true, items: []uuid.UUID{itemID}, queue: []queued{one("a", otherCopy, 1, past), one("b", of, 2, "")},
+			item: "Paged",
+		},
+		"no item, items have a queue": {
+			queue:  []queued{one("a", of, 1, past), one("b", unassigned, 1, past+","+title), one("c", unassigned, 2, ","+title)},
+			closed: 1, writes: "b <nil> Closed - Unfilled, c 1 Open - Not yet filled",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,8 +20,9 @@ func placement(t *testing.T, replace map[string]any) []byte {
 	t.Helper()
 	request := map[string]any{
 		"id": wishID("new"), "requesterId": patronID, "instanceId": instanceID, "itemId": itemID, "holdingsRecordId": deskID,
-		"requestType": "Hold", "requestLevel": "Item", "requestDate": "2026-03-04T05:06:00Z", "fulfillmentPreference": "Hold Shelf",
-		"pickupServicePointId": deskID, "status": "Open - Awaiting pickup", "position": 99, "vendorField": []any{1.5},
+		"requestType": "Hold", "requestLevel": "Item", "requestDate": "2026-03-04T05:06:00Z",
+		"fulfillmentPreference": "Hold Shelf",
+		"pickupServicePointId":  deskID, "status": "Open - Awaiting pickup", "position": 99, "vendorField": []any{1.5},
 	}
 	doc := map[string]any{"request": request, "itemVersion": 3}
 	for path, value := range replace {
@@ -44,7 +45,8 @@ func placement(t *testing.T, replace map[string]any) []byte {
 // forTitle makes a placement one for any item of the title.
 func forTitle(more map[string]any) map[string]any {
 	replace := map[string]any{
-		"titleLevelRequests": true, "request.requestLevel": "Title", "request.itemId": nil, "request.holdingsRecordId": nil, "itemVersion": nil,
+		"titleLevelRequests": true, "request.requestLevel": "Title", "request.itemId": nil, "request.holdingsRecordId": nil,
+		"itemVersion": nil,
 	}
 	maps.Copy(replace, more)
 	return replace
@@ -89,20 +91,49 @@ func TestPlacement_Decide(t *testing.T) {
 		place   int    // position
 		item    string // status that is written, "" for none
 	}{
-		"first":                 {place: 1},
-		"behind all":            {queue: []queued{{"b", of, 7, ""}, {"a", of, 2, ""}, {"c", of, 0, ""}}, place: 8},
-		"page of a free item":   {replace: map[string]any{"request.requestType": "Page"}, place: 1, item: "Paged"},
-		"page of another":       {replace: map[string]any{"request.requestType": "Page"}, change: func(s *commit.SeenQueue) { s.Item = storedItem(t, "In transit") }, place: 1},
-		"for any copy":          {replace: forTitle(nil), change: func(s *commit.SeenQueue) { s.Item = nil }, place: 1},
-		"any copy, by oneself":  {replace: forTitle(nil), queue: []queued{{"a", of, 1, mine(ofInstance)}}, code: fault.Invalid, says: "one of the instance's items"},
-		"any copy, twice":       {replace: forTitle(nil), queue: []queued{{"a", unassigned, 1, mine("," + title + ofInstance)}}, code: fault.Invalid, says: "for this instance"},
-		"this copy, after any":  {replace: map[string]any{"titleLevelRequests": true}, queue: []queued{{"a", unassigned, 1, mine("," + title + ofInstance)}}, code: fault.Invalid, says: "for this item"},
-		"this item, twice":      {queue: []queued{{"a", of, 1, mine("")}}, code: fault.Invalid, says: "for this item"},
-		"this and another copy": {replace: map[string]any{"titleLevelRequests": true}, queue: []queued{{"a", otherCopy, 1, mine("")}}, place: 2},
-		"no instance":           {change: func(s *commit.SeenQueue) { s.Instance = false }, code: fault.Invalid, says: "no instance"},
-		"no item":               {change: func(s *commit.SeenQueue) { s.Item = nil }, code: fault.Invalid, says: "no item"},
-		"item changed":          {replace: map[string]any{"itemVersion": 2}, code: fault.ItemChanged, says: "3, not 2"},
-		"another's id":          {change: func(s *commit.SeenQueue) { s.Request = queue(t, queued{"new", of, 1, ""})[0] }, code: fault.Invalid, says: "that of another request"},
+		"first": {place: 1},
+		"behind all": {
+			queue: []queued{
+				{name: "b", of: of, position: 7, requires: ""},
+				{name: "a", of: of, position: 2, requires: ""},
+				{name: "c", of: of, position: 0, requires: ""},
+			},
+			place: 8,
+		},
+		"page of a free item": {replace: map[string]any{"request.requestType": "Page"}, place: 1, item: "Paged"},
+		"page of another": {
+			replace: map[string]any{"request.requestType": "Page"},
+			change:  func(s *commit.SeenQueue) { s.Item = storedItem(t, "In transit") }, place: 1,
+		},
+		"for any copy": {replace: forTitle(nil), change: func(s *commit.SeenQueue) { s.Item = nil }, place: 1},
+		"any copy, by oneself": {
+			replace: forTitle(nil), queue: []queued{{name: "a", of: of, position: 1, requires: mine(ofInstance)}},
+			code: fault.Invalid, says: "one of the instance's items",
+		},
+		"any copy, twice": {
+			replace: forTitle(nil),
+			queue:   []queued{{name: "a", of: unassigned, position: 1, requires: mine("," + title + ofInstance)}},
+			code:    fault.Invalid, says: "for this instance",
+		},
+		"this copy, after any": {
+			replace: map[string]any{"titleLevelRequests": true},
+			queue:   []queued{{name: "a", of: unassigned, position: 1, requires: mine("," + title + ofInstance)}},
+			code:    fault.Invalid, says: "for this item",
+		},
+		"this item, twice": {
+			queue: []queued{{name: "a", of: of, position: 1, requires: mine("")}}, code: fault.Invalid, says: "for this item",
+		},
+		"this and another copy": {
+			replace: map[string]any{"titleLevelRequests": true},
+			queue:   []queued{{name: "a", of: otherCopy, position: 1, requires: mine("")}}, place: 2,
+		},
+		"no instance":  {change: func(s *commit.SeenQueue) { s.Instance = false }, code: fault.Invalid, says: "no instance"},
+		"no item":      {change: func(s *commit.SeenQueue) { s.Item = nil }, code: fault.Invalid, says: "no item"},
+		"item changed": {replace: map[string]any{"itemVersion": 2}, code: fault.ItemChanged, says: "3, not 2"},
+		"another's id": {
+			change: func(s *commit.SeenQueue) { s.Request = queue(t, queued{"new", of, 1, ""})[0] }, code: fault.Invalid,
+			says: "that of another request",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +142,9 @@ func TestPlacement_Decide(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen := commit.SeenQueue{TitlesOn: p.TitleLevel, Instance: true, Item: storedItem(t, "Available"), Queue: queue(t, tt.queue...), Now: now}
+			seen := commit.SeenQueue{
+				TitlesOn: p.TitleLevel, Instance: true, Item: storedItem(t, "Available"), Queue: queue(t, tt.queue...), Now: now,
+			}
 			if tt.change != nil {
 				tt.change(&seen)
 			}
@@ -144,8 +177,10 @@ func TestPlacement_Writes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantJSON(t, "request", got.Request, fmt.Sprintf(`{"id":%q,"requesterId":%q,"instanceId":%q,"itemId":%q,"holdingsRecordId":%[5]q,"requestType":"Hold",
-		"requestLevel":"Item","requestDate":"2026-03-04T05:06:00Z","fulfillmentPreference":"Hold Shelf","pickupServicePointId":%[5]q,
+	wantJSON(t, "request", got.Request, fmt.Sprintf(`{"id":%q,"requesterId":%q,"instanceId":%q,"itemId":%q,
+		"holdingsRecordId":%[5]q,"requestType":"Hold",
+		"requestLevel":"Item","requestDate":"2026-03-04T05:06:00Z","fulfillmentPreference":"Hold Shelf",
+		"pickupServicePointId":%[5]q,
 		"status":"Open - Not yet filled","position":1,"vendorField":[1.5],
 		"metadata":{"createdDate":%[6]q,"createdByUserId":%[7]q,"updatedDate":%[6]q,"updatedByUserId":%[7]q}}`,
 		wishID("new"), patronID, instanceID, itemID, deskID, at, staffID))

@@ -130,15 +130,23 @@ func TestCheckOut_JudgesWhetherARecallWaits(t *testing.T) {
 		{name: "one, as seen", sent: true, queue: []queued{own, recall}, lent: true},
 		{name: "came since", sent: false, queue: []queued{own, recall}},
 		{name: "gone since", sent: true, queue: []queued{own}},
-		{name: "of another copy", sent: false, queue: []queued{own, {"b", otherCopy, 2, `{"requestType":"Recall"}`}}, lent: true},
-		{name: "a hold", sent: false, queue: []queued{own, {"b", of, 2, `{"requestType":"Hold"}`}}, lent: true},
+		{
+			name: "of another copy", sent: false,
+			queue: []queued{own, {name: "b", of: otherCopy, position: 2, requires: `{"requestType":"Recall"}`}}, lent: true,
+		},
+		{
+			name: "a hold", sent: false,
+			queue: []queued{own, {name: "b", of: of, position: 2, requires: `{"requestType":"Hold"}`}}, lent: true,
+		},
 		{name: "not judged", queue: []queued{own, recall}, lent: true},
 	} {
 		c, err := commit.ParseCheckOut(body(t, map[string]any{"requestId": wishID("a"), "recalled": tt.sent}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.Decide(ctx(t), commit.Seen{LockUser: patronID, Item: storedItem(t, "Available"), Queue: queue(t, tt.queue...), Now: now})
+		_, err = c.Decide(ctx(t), commit.Seen{
+			LockUser: patronID, Item: storedItem(t, "Available"), Queue: queue(t, tt.queue...), Now: now,
+		})
 		if tt.lent && err != nil || !tt.lent && !fault.Is(err, fault.RequestChanged) {
 			t.Errorf("%s: got %v, want it lent: %t", tt.name, err, tt.lent)
 		}
@@ -156,26 +164,95 @@ func TestCheckOut_FillsTheFirstRequest(t *testing.T) {
 		says   string // of the refusal; "" is lent
 		writes string
 	}{
-		"empty queue":            {queue: nil},
-		"own request":            {sent: "a", queue: []queued{{"a", of, 1, mine("")}}, writes: filled},
-		"those behind it move":   {sent: "a", queue: []queued{{"c", of, 3, ""}, {"a", of, 1, mine("")}, {"b", of, 2, ""}}, writes: filled + ", b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
-		"gaps close":             {sent: "a", queue: []queued{{"a", of, 4, mine("")}, {"b", of, 9, ""}, {"c", of, 0, ""}}, writes: filled + ", b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
-		"requested since":        {queue: []queued{{"a", of, 1, ""}}, says: "read the queue again"},
-		"requested by oneself":   {queue: []queued{{"a", of, 1, mine("")}}, says: "read the queue again"},
-		"closed since":           {sent: "a", queue: nil, says: "no longer"},
-		"no longer first":        {sent: "a", queue: []queued{{"b", of, 1, ""}, {"a", of, 2, mine("")}}, says: "no longer"},
-		"another patron's":       {sent: "a", queue: []queued{{"a", of, 1, ""}}, says: "another patron's"},
-		"behind without a place": {sent: "a", queue: []queued{{"b", of, 0, ""}, {"a", of, 7, mine("")}}, writes: filled + ", b 1 Open - Not yet filled"},
+		"empty queue": {queue: nil},
+		"own request": {
+			sent: "a", queue: []queued{{name: "a", of: of, position: 1, requires: mine("")}}, writes: filled,
+		},
+		"those behind it move": {
+			sent: "a",
+			queue: []queued{
+				{name: "c", of: of, position: 3, requires: ""},
+				{name: "a", of: of, position: 1, requires: mine("")},
+				{name: "b", of: of, position: 2, requires: ""},
+			},
+			writes: filled + ", b 1 Open - Not yet filled, c 2 Open - Not yet filled",
+		},
+		"gaps close": {
+			sent: "a",
+			queue: []queued{
+				{name: "a", of: of, position: 4, requires: mine("")},
+				{name: "b", of: of, position: 9, requires: ""},
+				{name: "c", of: of, position: 0, requires: ""},
+			},
+			writes: filled + ", b 1 Open - Not yet filled, c 2 Open - Not yet filled",
+		},
+		"requested since": {
+			queue: []queued{{name: "a", of: of, position: 1, requires: ""}}, says: "read the queue again",
+		},
+		"requested by oneself": {
+			queue: []queued{{name: "a", of: of, position: 1, requires: mine("")}}, says: "read the queue again",
+		},
+		"closed since": {sent: "a", queue: nil, says: "no longer"},
+		"no longer first": {
+			sent: "a",
+			queue: []queued{
+				{name: "b", of: of, position: 1, requires: ""}, {name: "a", of: of, position: 2, requires: mine("")},
+			},
+			says: "no longer",
+		},
+		"another patron's": {
+			sent: "a", queue: []queued{{name: "a", of: of, position: 1, requires: ""}}, says: "another patron's",
+		},
+		"behind without a place": {
+			sent: "a",
+			queue: []queued{
+				{name: "b", of: of, position: 0, requires: ""}, {name: "a", of: of, position: 7, requires: mine("")},
+			},
+			writes: filled + ", b 1 Open - Not yet filled",
+		},
 
-		"of the title, title level off":           {queue: []queued{{"a", of, 1, "{" + title + "}"}}},
-		"of the title":                            {titles: true, queue: []queued{{"a", unassigned, 1, "{" + title + "}"}}, says: "read the queue again"},
-		"own one of the title":                    {sent: "a", titles: true, queue: []queued{{"a", unassigned, 1, mine("," + title)}}, writes: filled},
-		"another copy is set aside":               {titles: true, queue: []queued{{"a", otherCopy, 1, "{" + title + "}"}}},
-		"another copy was called back":            {titles: true, queue: []queued{{"a", otherCopy, 1, `{"requestType":"Recall",` + title + "}"}}},
-		"another copy is asked for":               {titles: true, queue: []queued{{"a", otherCopy, 1, ""}}},
-		"this copy is paged for the title":        {titles: true, queue: []queued{{"a", of, 1, "{" + title + "}"}}, says: "read the queue again"},
-		"behind one that takes another copy":      {sent: "a", titles: true, queue: []queued{{"b", otherCopy, 1, ""}, {"a", unassigned, 2, mine("," + title)}, {"c", otherCopy, 3, ""}}, writes: filled + ", c 2 Open - Not yet filled"},
-		"first is of the title, another patron's": {sent: "b", titles: true, queue: []queued{{"a", unassigned, 1, "{" + title + "}"}, {"b", of, 2, mine("")}}, says: "no longer"},
+		"of the title, title level off": {
+			queue: []queued{{name: "a", of: of, position: 1, requires: "{" + title + "}"}},
+		},
+		"of the title": {
+			titles: true, queue: []queued{{name: "a", of: unassigned, position: 1, requires: "{" + title + "}"}},
+			says: "read the queue again",
+		},
+		"own one of the title": {
+			sent: "a", titles: true, queue: []queued{{name: "a", of: unassigned, position: 1, requires: mine("," + title)}},
+			writes: filled,
+		},
+		"another copy is set aside": {
+			titles: true, queue: []queued{{name: "a", of: otherCopy, position: 1, requires: "{" + title + "}"}},
+		},
+		"another copy was called back": {
+			titles: true,
+			queue:  []queued{{name: "a", of: otherCopy, position: 1, requires: `{"requestType":"Recall",` + title + "}"}},
+		},
+		"another copy is asked for": {
+			titles: true, queue: []queued{{name: "a", of: otherCopy, position: 1, requires: ""}},
+		},
+		"this copy is paged for the title": {
+			titles: true, queue: []queued{{name: "a", of: of, position: 1, requires: "{" + title + "}"}},
+			says: "read the queue again",
+		},
+		"behind one that takes another copy": {
+			sent: "a", titles: true,
+			queue: []queued{
+				{name: "b", of: otherCopy, position: 1, requires: ""},
+				{name: "a", of: unassigned, position: 2, requires: mine("," + title)},
+				{name: "c", of: otherCopy, position: 3, requires: ""},
+			},
+			writes: filled + ", c 2 Open - Not yet filled",
+		},
+		"first is of the title, another patron's": {
+			sent: "b", titles: true,
+			queue: []queued{
+				{name: "a", of: unassigned, position: 1, requires: "{" + title + "}"},
+				{name: "b", of: of, position: 2, requires: mine("")},
+			},
+			says: "no longer",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -217,22 +294,49 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 		says   string
 		writes string
 	}{
-		"first request":       {sent: "a", queue: []queued{{"a", of, 1, ""}, {"b", of, 2, ""}}, writes: "a 1 Open - Awaiting pickup"},
-		"set aside already":   {sent: "a", queue: []queued{{"a", of, 1, "{" + waiting + "}"}}, writes: ""},
-		"requested since":     {queue: []queued{{"a", of, 1, ""}}, says: "read the queue again"},
-		"cancelled since":     {sent: "a", says: "no longer"},
-		"no longer first":     {sent: "b", queue: []queued{{"a", of, 1, ""}, {"b", of, 2, ""}}, says: "no longer"},
-		"title level off":     {queue: []queued{{"a", unassigned, 1, "{" + title + "}"}}},
-		"of the title":        {sent: "a", titles: true, queue: []queued{{"a", unassigned, 1, "{" + title + "}"}}, writes: "a 1 Open - Awaiting pickup"},
-		"called back another": {sent: "a", titles: true, queue: []queued{{"a", otherCopy, 1, `{"requestType":"Recall",` + title + "}"}}, writes: "a 1 Open - Awaiting pickup"},
+		"first request": {
+			sent:   "a",
+			queue:  []queued{{name: "a", of: of, position: 1, requires: ""}, {name: "b", of: of, position: 2, requires: ""}},
+			writes: "a 1 Open - Awaiting pickup",
+		},
+		"set aside already": {
+			sent: "a", queue: []queued{{name: "a", of: of, position: 1, requires: "{" + waiting + "}"}}, writes: "",
+		},
+		"requested since": {
+			queue: []queued{{name: "a", of: of, position: 1, requires: ""}}, says: "read the queue again",
+		},
+		"cancelled since": {sent: "a", says: "no longer"},
+		"no longer first": {
+			sent:  "b",
+			queue: []queued{{name: "a", of: of, position: 1, requires: ""}, {name: "b", of: of, position: 2, requires: ""}},
+			says:  "no longer",
+		},
+		"title level off": {queue: []queued{{name: "a", of: unassigned, position: 1, requires: "{" + title + "}"}}},
+		"of the title": {
+			sent: "a", titles: true, queue: []queued{{name: "a", of: unassigned, position: 1, requires: "{" + title + "}"}},
+			writes: "a 1 Open - Awaiting pickup",
+		},
+		"called back another": {
+			sent: "a", titles: true,
+			queue:  []queued{{name: "a", of: otherCopy, position: 1, requires: `{"requestType":"Recall",` + title + "}"}},
+			writes: "a 1 Open - Awaiting pickup",
+		},
 		"goes before those not yet": {
 			sent: "c", titles: true,
-			queue:  []queued{{"a", otherCopy, 1, "{" + waiting + "}"}, {"b", otherCopy, 2, ""}, {"c", unassigned, 3, "{" + title + "}"}, {"d", unassigned, 4, "{" + title + "}"}},
+			queue: []queued{
+				{name: "a", of: otherCopy, position: 1, requires: "{" + waiting + "}"},
+				{name: "b", of: otherCopy, position: 2, requires: ""},
+				{name: "c", of: unassigned, position: 3, requires: "{" + title + "}"},
+				{name: "d", of: unassigned, position: 4, requires: "{" + title + "}"},
+			},
 			writes: "b 3 Open - Not yet filled, c 2 Open - Awaiting pickup",
 		},
 		"stays behind what is set aside": {
 			sent: "b", titles: true,
-			queue:  []queued{{"a", otherCopy, 1, "{" + waiting + "}"}, {"b", unassigned, 2, "{" + title + "}"}},
+			queue: []queued{
+				{name: "a", of: otherCopy, position: 1, requires: "{" + waiting + "}"},
+				{name: "b", of: unassigned, position: 2, requires: "{" + title + "}"},
+			},
 			writes: "b 2 Open - Awaiting pickup",
 		},
 	}
@@ -241,7 +345,8 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 			t.Parallel()
 			replace := map[string]any{"titleLevelRequests": tt.titles}
 			if tt.sent != "" {
-				replace["requestId"], replace["requestStatus"], replace["itemStatus"] = wishID(tt.sent), "Open - Awaiting pickup", "Awaiting pickup"
+				replace["requestId"], replace["requestStatus"] = wishID(tt.sent), "Open - Awaiting pickup"
+				replace["itemStatus"] = "Awaiting pickup"
 			}
 			c, err := commit.ParseCheckIn(checkInBody(t, replace))
 			if err != nil {
@@ -271,7 +376,10 @@ func TestDecide_SortsByTheCallNumber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lent, err := out.Decide(ctx(t), commit.Seen{LockUser: patronID, Item: item, Queue: queue(t, queued{"a", unassigned, 1, mine(`,"requestLevel":"Title"`)}), Now: now})
+	lent, err := out.Decide(ctx(t), commit.Seen{
+		LockUser: patronID, Item: item, Queue: queue(t, queued{"a", unassigned, 1, mine(`,"requestLevel":"Title"`)}),
+		Now: now,
+	})
 	if err != nil || len(lent.Requests) != 1 || lent.Requests[0].Text("searchIndex.shelvingOrder") != "QA 1" {
 		t.Errorf("got %v, %v", lent.Requests, err)
 	}
@@ -281,16 +389,25 @@ func TestDecide_SortsByTheCallNumber(t *testing.T) {
 func TestDecide_WritesChangedRequests(t *testing.T) {
 	t.Parallel()
 	const at = "2026-03-04T05:06:07.089+00:00"
-	metadata := fmt.Sprintf(`"metadata":{"createdDate":%[1]q,"createdByUserId":%[2]q,"updatedDate":%[1]q,"updatedByUserId":%[2]q}`, at, staffID)
+	metadata := fmt.Sprintf(`"metadata":{"createdDate":%[1]q,"createdByUserId":%[2]q,"updatedDate":%[1]q,`+
+		`"updatedByUserId":%[2]q}`, at, staffID)
 	item := storedItem(t, "Available")
-	item["permanentLoanTypeId"], item["effectiveShelvingOrder"], item["effectiveCallNumberComponents"] = "t", "QA 11", map[string]any{"callNumber": "QA 1"}
-	own := queued{"a", unassigned, 1, mine(`,"item":{"barcode":"old"},"searchIndex":{"shelvingOrder":"old","pickupServicePointName":"Desk"},"requestLevel":"Title","holdShelfExpirationDate":"2020-01-01T00:00:00Z","vendor":[1.50]`)}
-	base := fmt.Sprintf(`"id":%q,"requesterId":%q,"requestLevel":"Title","name":"a","vendor":[1.5],"itemId":%q,"holdingsRecordId":%q,%s,
+	item["permanentLoanTypeId"], item["effectiveShelvingOrder"] = "t", "QA 11"
+	item["effectiveCallNumberComponents"] = map[string]any{"callNumber": "QA 1"}
+	own := queued{
+		"a", unassigned, 1,
+		mine(`,"item":{"barcode":"old"},"searchIndex":{"shelvingOrder":"old","pickupServicePointName":"Desk"},` +
+			`"requestLevel":"Title","holdShelfExpirationDate":"2020-01-01T00:00:00Z","vendor":[1.50]`),
+	}
+	base := fmt.Sprintf(`"id":%q,"requesterId":%q,"requestLevel":"Title","name":"a","vendor":[1.5],"itemId":%q,
+		"holdingsRecordId":%q,%s,
 		"item":{"barcode":"1","itemEffectiveLocationId":"e","loanTypeId":"t"},
 		"searchIndex":{"callNumberComponents":{"callNumber":"QA 1"},"shelvingOrder":"QA 11","pickupServicePointName":"Desk"}`,
 		wishID("a"), patronID, itemID, deskID, metadata)
 
-	out, err := commit.ParseCheckOut(body(t, map[string]any{"requestId": wishID("a"), "titleLevelRequests": true, "sessionId": deskID}))
+	out, err := commit.ParseCheckOut(body(t, map[string]any{
+		"requestId": wishID("a"), "titleLevelRequests": true, "sessionId": deskID,
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,32 +415,41 @@ func TestDecide_WritesChangedRequests(t *testing.T) {
 	if err != nil || len(lent.Requests) != 1 {
 		t.Fatalf("got %v, %v, want one request", lent.Requests, err)
 	}
-	wantJSON(t, "filled", lent.Requests[0], `{`+base+`,"status":"Closed - Filled","holdShelfExpirationDate":"2020-01-01T00:00:00Z"}`)
+	wantJSON(t, "filled", lent.Requests[0], `{`+base+
+		`,"status":"Closed - Filled","holdShelfExpirationDate":"2020-01-01T00:00:00Z"}`)
 	session := lent.Session
 	if uuid.Validate(session.ID()) != nil {
 		t.Errorf("the session's id is %q", session.ID())
 	}
 	delete(session, "id")
-	wantJSON(t, "session", session, fmt.Sprintf(`{"patronId":%q,"loanId":%q,"actionType":"Check-out","sessionId":%q,%s}`, patronID, loanID, deskID, metadata))
+	wantJSON(t, "session", session,
+		fmt.Sprintf(`{"patronId":%q,"loanId":%q,"actionType":"Check-out","sessionId":%q,%s}`, patronID, loanID, deskID,
+			metadata))
 
 	for name, tt := range map[string]struct {
 		replace map[string]any
 		want    string
 	}{
-		"on the hold shelf": {map[string]any{"requestStatus": "Open - Awaiting pickup", "holdShelfExpirationDate": "2026-04-01T00:00:00Z"}, `"status":"Open - Awaiting pickup","holdShelfExpirationDate":"2026-04-01T00:00:00Z"`},
-		"sent on":           {map[string]any{"requestStatus": "Open - In transit"}, `"status":"Open - In transit"`},
+		"on the hold shelf": {
+			map[string]any{"requestStatus": "Open - Awaiting pickup", "holdShelfExpirationDate": "2026-04-01T00:00:00Z"},
+			`"status":"Open - Awaiting pickup","holdShelfExpirationDate":"2026-04-01T00:00:00Z"`,
+		},
+		"sent on": {map[string]any{"requestStatus": "Open - In transit"}, `"status":"Open - In transit"`},
 	} {
 		tt.replace["requestId"], tt.replace["titleLevelRequests"] = wishID("a"), true
 		in, err := commit.ParseCheckIn(checkInBody(t, tt.replace))
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := in.Decide(ctx(t), commit.SeenReturn{Item: item, Loan: storedLoan(t, patronID, itemID), Queue: queue(t, own), Now: now})
+		back, err := in.Decide(ctx(t), commit.SeenReturn{
+			Item: item, Loan: storedLoan(t, patronID, itemID), Queue: queue(t, own), Now: now,
+		})
 		if err != nil || len(back.Requests) != 1 {
 			t.Fatalf("%s: got %v, %v, want one request", name, back.Requests, err)
 		}
 		wantJSON(t, name, back.Requests[0], `{`+base+`,"position":1,`+tt.want+`}`)
-		if got := back.Session; got.Text("actionType") != "Check-in" || got.Text("patronId") != patronID.String() || got.Text("loanId") != loanID.String() {
+		if got := back.Session; got.Text("actionType") != "Check-in" || got.Text("patronId") != patronID.String() ||
+			got.Text("loanId") != loanID.String() {
 			t.Errorf("%s: got the session %v", name, got)
 		}
 	}

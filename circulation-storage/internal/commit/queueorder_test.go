@@ -56,27 +56,69 @@ func TestQueueOrder_Decide(t *testing.T) {
 		says   string
 		writes string
 	}{
-		"turned":                       {of: item, places: []string{"a 3", "b 2", "c 1"}, queue: three, writes: "a 3 Open - Not yet filled, c 1 Open - Not yet filled"},
-		"one moves up":                 {of: title, places: []string{"a 2 1", "b 3 2", "c 1 3"}, queue: three, writes: "a 2 Open - Not yet filled, b 3 Open - Not yet filled, c 1 Open - Not yet filled"},
-		"as it is":                     {of: item, places: []string{"a 1", "b 2", "c 3"}, queue: three},
-		"as it is, seen in another":    {of: item, places: []string{"a 1 2", "b 2 1", "c 3 3"}, queue: three},
-		"ordered by others before":     {of: item, places: []string{"a 3 2", "b 2 1", "c 1 3"}, queue: three, code: fault.RequestChanged, says: "read it again"},
-		"of an empty queue":            {of: item, places: []string{"a 1"}, code: fault.NotFound, says: fmt.Sprintf(`Item record with ID "%s" cannot be found`, itemID)},
-		"of an unknown title":          {of: title, code: fault.NotFound, says: "Instance record with ID"},
-		"a position twice":             {of: item, places: []string{"a 1", "b 1", "c 2"}, queue: three, code: fault.Invalid, says: sequence},
-		"a position left out":          {of: item, places: []string{"a 1", "b 2", "c 4"}, queue: three, code: fault.Invalid, says: sequence},
-		"from 0":                       {of: item, places: []string{"a 0", "b 1", "c 2"}, queue: three, code: fault.Invalid, says: sequence},
-		"one too few":                  {of: item, places: []string{"a 1", "b 2"}, queue: three, code: fault.Invalid, says: schemas.QueueOutdated},
-		"one too many":                 {of: item, places: []string{"a 1", "b 2", "c 3", "d 4"}, queue: three, code: fault.Invalid, says: schemas.QueueOutdated},
-		"another one":                  {of: item, places: []string{"a 1", "b 2", "d 3"}, queue: three, code: fault.Invalid, says: schemas.QueueOutdated},
-		"one twice":                    {of: item, places: []string{"a 1", "b 2", "b 3"}, queue: three, code: fault.Invalid, says: schemas.QueueOutdated},
-		"none":                         {of: item, queue: three, code: fault.Invalid, says: schemas.QueueOutdated},
-		"before one that waits":        {of: item, places: []string{"a 2", "b 1", "c 3"}, queue: begun, code: fault.Invalid, says: first},
-		"before one that waits, title": {of: title, places: []string{"a 2", "b 1", "c 3"}, queue: begun, code: fault.Invalid, says: top},
-		"behind one that waits":        {of: title, places: []string{"a 1", "b 3", "c 2"}, queue: begun, writes: "b 3 Open - Not yet filled, c 2 Open - Not yet filled"},
-		"two that wait change places":  {of: title, places: []string{"a 2", "b 1", "c 3"}, queue: []queued{begun[0], one("b", 2, ","+waiting), begun[2]}, writes: "a 2 Open - Awaiting pickup, b 1 Open - Awaiting pickup"},
-		"before a page":                {of: item, places: []string{"a 2", "b 1", "c 3"}, queue: paging, code: fault.Invalid, says: pages},
-		"before a page of a title":     {of: title, places: []string{"a 2", "b 1", "c 3"}, queue: paging, writes: "a 2 Open - Not yet filled, b 1 Open - Not yet filled"},
+		"turned": {
+			of: item, places: []string{"a 3", "b 2", "c 1"}, queue: three,
+			writes: "a 3 Open - Not yet filled, c 1 Open - Not yet filled",
+		},
+		"one moves up": {
+			of: title, places: []string{"a 2 1", "b 3 2", "c 1 3"}, queue: three,
+			writes: "a 2 Open - Not yet filled, b 3 Open - Not yet filled, c 1 Open - Not yet filled",
+		},
+		"as it is":                  {of: item, places: []string{"a 1", "b 2", "c 3"}, queue: three},
+		"as it is, seen in another": {of: item, places: []string{"a 1 2", "b 2 1", "c 3 3"}, queue: three},
+		"ordered by others before": {
+			of: item, places: []string{"a 3 2", "b 2 1", "c 1 3"}, queue: three, code: fault.RequestChanged,
+			says: "read it again",
+		},
+		"of an empty queue": {
+			of: item, places: []string{"a 1"}, code: fault.NotFound,
+			says: fmt.Sprintf(`Item record with ID "%s" cannot be found`, itemID),
+		},
+		"of an unknown title": {of: title, code: fault.NotFound, says: "Instance record with ID"},
+		"a position twice": {
+			of: item, places: []string{"a 1", "b 1", "c 2"}, queue: three, code: fault.Invalid, says: sequence,
+		},
+		"a position left out": {
+			of: item, places: []string{"a 1", "b 2", "c 4"}, queue: three, code: fault.Invalid, says: sequence,
+		},
+		"from 0": {
+			of: item, places: []string{"a 0", "b 1", "c 2"}, queue: three, code: fault.Invalid, says: sequence,
+		},
+		"one too few": {
+			of: item, places: []string{"a 1", "b 2"}, queue: three, code: fault.Invalid, says: schemas.QueueOutdated,
+		},
+		"one too many": {
+			of: item, places: []string{"a 1", "b 2", "c 3", "d 4"}, queue: three, code: fault.Invalid,
+			says: schemas.QueueOutdated,
+		},
+		"another one": {
+			of: item, places: []string{"a 1", "b 2", "d 3"}, queue: three, code: fault.Invalid, says: schemas.QueueOutdated,
+		},
+		"one twice": {
+			of: item, places: []string{"a 1", "b 2", "b 3"}, queue: three, code: fault.Invalid, says: schemas.QueueOutdated,
+		},
+		"none": {of: item, queue: three, code: fault.Invalid, says: schemas.QueueOutdated},
+		"before one that waits": {
+			of: item, places: []string{"a 2", "b 1", "c 3"}, queue: begun, code: fault.Invalid, says: first,
+		},
+		"before one that waits, title": {
+			of: title, places: []string{"a 2", "b 1", "c 3"}, queue: begun, code: fault.Invalid, says: top,
+		},
+		"behind one that waits": {
+			of: title, places: []string{"a 1", "b 3", "c 2"}, queue: begun,
+			writes: "b 3 Open - Not yet filled, c 2 Open - Not yet filled",
+		},
+		"two that wait change places": {
+			of: title, places: []string{"a 2", "b 1", "c 3"}, queue: []queued{begun[0], one("b", 2, ","+waiting), begun[2]},
+			writes: "a 2 Open - Awaiting pickup, b 1 Open - Awaiting pickup",
+		},
+		"before a page": {
+			of: item, places: []string{"a 2", "b 1", "c 3"}, queue: paging, code: fault.Invalid, says: pages,
+		},
+		"before a page of a title": {
+			of: title, places: []string{"a 2", "b 1", "c 3"}, queue: paging,
+			writes: "a 2 Open - Not yet filled, b 1 Open - Not yet filled",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -43,21 +43,58 @@ func TestRequestMove_Decide(t *testing.T) {
 		items     string // that change
 		unchanged bool   // a repeat
 	}{
-		"to the end of another queue":   {queue: both, to: "Checked out", writes: "b 2 Open - Not yet filled, new 3 Open - Not yet filled"},
-		"to the end of its title":       {replace: titles, queue: []queued{by("a", of, 1, ""), wanted, by("b", otherCopy, 3, "")}, to: "Checked out", writes: "b 2 Open - Not yet filled, new 3 Open - Not yet filled"},
-		"to an item on the shelf":       {replace: pages, queue: []queued{wanted}, to: "Available", writes: "new 1 Open - Not yet filled", items: "Paged"},
-		"from a page":                   {replace: pages, queue: []queued{{"new", otherCopy, 1, inTitle(isPage)}}, from: "Paged", to: "Available", writes: "new 1 Open - Not yet filled", items: "Available Paged"},
-		"from a page that others want":  {replace: pages, queue: []queued{by("a", otherCopy, 1, ""), wanted}, from: "Paged", to: "Available", writes: "new 1 Open - Not yet filled", items: "Paged"},
-		"to a patron's other request":   {queue: []queued{wanted, {"c", of, 1, inTitle("")}}, to: "Checked out", code: fault.Invalid, says: "already has an open request for this item"},
-		"the same again":                {queue: []queued{{"new", of, 1, inTitle(isHold)}}, to: "Checked out", unchanged: true},
-		"to its own item, another type": {replace: map[string]any{"fromItemId": of}, queue: []queued{{"new", of, 1, inTitle(isPage)}}, to: "Checked out", code: fault.Invalid, says: "already has an open request for this item"},
-		"moved by others":               {queue: []queued{{"new", deskID.String(), 1, inTitle(isHold)}}, to: "Checked out", code: fault.RequestChanged, says: "another item"},
-		"of another title":              {queue: []queued{{"new", otherCopy, 1, fmt.Sprintf(`{"instanceId":%q}`, otherCopy)}}, to: "Checked out", code: fault.RequestChanged, says: "another item"},
-		"closed":                        {queue: []queued{{"new", otherCopy, 0, `{"status":"Closed - Filled"}`}}, to: "Checked out", code: fault.Invalid, says: "The Request has already been closed"},
-		"waits for pickup":              {queue: []queued{{"new", otherCopy, 1, inTitle("," + waiting)}}, to: "Checked out", code: fault.Invalid, says: "not yet filled"},
-		"gone":                          {to: "Checked out", code: fault.NotFound, says: "There is no request"},
-		"to an item that is gone":       {queue: []queued{wanted}, code: fault.Invalid, says: "there is no item with this id"},
-		"the item changed":              {replace: map[string]any{"itemVersion": 2}, queue: []queued{wanted}, to: "Checked out", code: fault.ItemChanged, says: "3, not 2"},
+		"to the end of another queue": {
+			queue: both, to: "Checked out", writes: "b 2 Open - Not yet filled, new 3 Open - Not yet filled",
+		},
+		"to the end of its title": {
+			replace: titles, queue: []queued{by("a", of, 1, ""), wanted, by("b", otherCopy, 3, "")}, to: "Checked out",
+			writes: "b 2 Open - Not yet filled, new 3 Open - Not yet filled",
+		},
+		"to an item on the shelf": {
+			replace: pages, queue: []queued{wanted}, to: "Available", writes: "new 1 Open - Not yet filled", items: "Paged",
+		},
+		"from a page": {
+			replace: pages, queue: []queued{{name: "new", of: otherCopy, position: 1, requires: inTitle(isPage)}}, from: "Paged",
+			to: "Available", writes: "new 1 Open - Not yet filled", items: "Available Paged",
+		},
+		"from a page that others want": {
+			replace: pages, queue: []queued{by("a", otherCopy, 1, ""), wanted}, from: "Paged", to: "Available",
+			writes: "new 1 Open - Not yet filled", items: "Paged",
+		},
+		"to a patron's other request": {
+			queue: []queued{wanted, {name: "c", of: of, position: 1, requires: inTitle("")}}, to: "Checked out",
+			code: fault.Invalid, says: "already has an open request for this item",
+		},
+		"the same again": {
+			queue: []queued{{name: "new", of: of, position: 1, requires: inTitle(isHold)}}, to: "Checked out", unchanged: true,
+		},
+		"to its own item, another type": {
+			replace: map[string]any{"fromItemId": of},
+			queue:   []queued{{name: "new", of: of, position: 1, requires: inTitle(isPage)}}, to: "Checked out",
+			code: fault.Invalid, says: "already has an open request for this item",
+		},
+		"moved by others": {
+			queue: []queued{{name: "new", of: deskID.String(), position: 1, requires: inTitle(isHold)}}, to: "Checked out",
+			code: fault.RequestChanged, says: "another item",
+		},
+		"of another title": {
+			queue: []queued{{name: "new", of: otherCopy, position: 1, requires: fmt.Sprintf(`{"instanceId":%q}`, otherCopy)}},
+			to:    "Checked out", code: fault.RequestChanged, says: "another item",
+		},
+		"closed": {
+			queue: []queued{{name: "new", of: otherCopy, position: 0, requires: `{"status":"Closed - Filled"}`}},
+			to:    "Checked out", code: fault.Invalid, says: "The Request has already been closed",
+		},
+		"waits for pickup": {
+			queue: []queued{{name: "new", of: otherCopy, position: 1, requires: inTitle("," + waiting)}}, to: "Checked out",
+			code: fault.Invalid, says: "not yet filled",
+		},
+		"gone":                    {to: "Checked out", code: fault.NotFound, says: "There is no request"},
+		"to an item that is gone": {queue: []queued{wanted}, code: fault.Invalid, says: "there is no item with this id"},
+		"the item changed": {
+			replace: map[string]any{"itemVersion": 2}, queue: []queued{wanted}, to: "Checked out", code: fault.ItemChanged,
+			says: "3, not 2",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,12 +124,21 @@ func TestRequestMove_CopiesTheNewItem(t *testing.T) {
 		replace map[string]any
 		want    string
 	}{
-		"as sent":     {map[string]any{"request.item": map[string]any{"barcode": "1", "itemEffectiveLocationName": "Main"}, "request.searchIndex": map[string]any{"shelvingOrder": "QA"}}, "1 Main QA"},
+		"as sent": {
+			map[string]any{
+				"request.item":        map[string]any{"barcode": "1", "itemEffectiveLocationName": "Main"},
+				"request.searchIndex": map[string]any{"shelvingOrder": "QA"},
+			},
+			"1 Main QA",
+		},
 		"by the item": {nil, "1  "},
 	} {
-		got, err := move(t, tt.replace).Decide(ctx(t), commit.SeenQueue{Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Now: now})
+		got, err := move(t, tt.replace).Decide(ctx(t), commit.SeenQueue{
+			Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Now: now,
+		})
 		r := got.Request
-		if copies := r.Text("item.barcode") + " " + r.Text("item.itemEffectiveLocationName") + " " + r.Text("searchIndex.shelvingOrder"); err != nil || copies != tt.want {
+		if copies := r.Text("item.barcode") + " " + r.Text("item.itemEffectiveLocationName") + " " +
+			r.Text("searchIndex.shelvingOrder"); err != nil || copies != tt.want {
 			t.Errorf("%s: got %q, %v, want %q", name, copies, err, tt.want)
 		}
 	}
@@ -102,12 +148,19 @@ func TestRequestMove_CopiesTheNewItem(t *testing.T) {
 func TestRequestMove_RecallsTheLoan(t *testing.T) {
 	t.Parallel()
 	const due = "2026-03-10T00:00:00Z"
-	loan := decode(t, `{"id":%q,"itemId":%q,"userId":%q,"loanDate":"2026-03-01T00:00:00Z","dueDate":"2026-04-01T00:00:00Z","action":"checkedout","status":{"name":"Open"}}`,
+	loan := decode(t, `{"id":%q,"itemId":%q,"userId":%q,"loanDate":"2026-03-01T00:00:00Z",`+
+		`"dueDate":"2026-04-01T00:00:00Z","action":"checkedout","status":{"name":"Open"}}`,
 		deskID, itemID, otherID)
-	m := move(t, map[string]any{"request.requestType": "Recall", "recall": map[string]any{"loanId": deskID, "judgedDueDate": loan["dueDate"], "dueDate": due}})
+	m := move(t, map[string]any{
+		"request.requestType": "Recall",
+		"recall":              map[string]any{"loanId": deskID, "judgedDueDate": loan["dueDate"], "dueDate": due},
+	})
 	q := queue(t, queued{"new", otherCopy, 1, inTitle("")})
-	got, err := m.Decide(ctx(t), commit.SeenQueue{Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Loan: loan, Now: now})
-	if err != nil || got.Loan.Text("dueDate") != due || got.Loan["dueDateChangedByRecall"] != true || got.Event.Type != commit.LoanDueDateChanged {
+	got, err := m.Decide(ctx(t), commit.SeenQueue{
+		Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Loan: loan, Now: now,
+	})
+	if err != nil || got.Loan.Text("dueDate") != due || got.Loan["dueDateChangedByRecall"] != true ||
+		got.Event.Type != commit.LoanDueDateChanged {
 		t.Errorf("got %+v, %v, want the loan recalled", got, err)
 	}
 }

@@ -17,9 +17,11 @@ func TestCheck_NamesEachFaultWithItsPlace(t *testing.T) {
 	minusOne := -1
 	good := schemas.PastCheckOut{ID: uuid.NewString(), Outcome: "lent"}
 	bad := schemas.PastCheckOut{
-		ID: "1", Outcome: "Lent", AgoMs: -1, TookMs: -1, WaitMs: &minusOne, Repeats: -1, UserID: "1", LoanID: "1", ServicePointID: "1",
-		Code: strings.Repeat("é", 256), UserBarcode: strings.Repeat("é", 256), ItemBarcode: strings.Repeat("é", 256),
-		RequestID: strings.Repeat("é", 256), Reason: strings.Repeat("é", 1001),
+		ID: "1", Outcome: "Lent", AgoMs: -1, TookMs: -1, WaitMs: &minusOne, Repeats: -1, UserID: "1", LoanID: "1",
+		ServicePointID: "1",
+		Code:           strings.Repeat("é", 256), UserBarcode: strings.Repeat("é", 256),
+		ItemBarcode: strings.Repeat("é", 256),
+		RequestID:   strings.Repeat("é", 256), Reason: strings.Repeat("é", 1001),
 	}
 	if err := history.Report.Check(&schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{good, good}}); err != nil {
 		t.Errorf("a good report: %v", err)
@@ -36,7 +38,8 @@ func TestCheck_NamesEachFaultWithItsPlace(t *testing.T) {
 			t.Errorf("%s: %q, value of %d bytes", d.Parameters[0].Key, d.Message, len(value))
 		}
 	}
-	const want = "waiting id agoMs outcome code reason userBarcode itemBarcode userId loanId servicePointId waitMs tookMs repeats requestId"
+	const want = "waiting id agoMs outcome code reason userBarcode itemBarcode userId loanId servicePointId waitMs " +
+		"tookMs repeats requestId"
 	if got := strings.Join(keys, " "); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}

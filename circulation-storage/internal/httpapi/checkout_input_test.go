@@ -20,27 +20,40 @@ func TestCommitRoutes_RefuseBadBodies(t *testing.T) {
 	const sql = `'; DROP TABLE item; --`
 	bodies := map[string][]string{
 		"POST /loan-storage/check-outs": {
-			strings.Replace(lend, `"itemVersion":1`, `"itemVersion":"1"`, 1), strings.Replace(lend, `"itemVersion":1`, `"itemVersion":-1`, 1),
-			strings.Replace(lend, `"itemVersion":1`, `"itemVersion":1e99`, 1), strings.Replace(lend, `"itemVersion":1`, `"itemVersion":99999999999999999999`, 1),
-			strings.Replace(lend, item.String(), sql, 1), strings.Replace(lend, `checkedout`, `\u0000`, 1), strings.Replace(lend, `checkedout`, `\ud800`, 1),
-			strings.Replace(lend, `"2026-03-04T05:06:00Z"`, `"`+sql+`"`, 1), strings.Replace(lend, `"settingsVersion"`, `"lockId"`, 1),
+			strings.Replace(lend, `"itemVersion":1`, `"itemVersion":"1"`, 1),
+			strings.Replace(lend, `"itemVersion":1`, `"itemVersion":-1`, 1),
+			strings.Replace(lend, `"itemVersion":1`, `"itemVersion":1e99`, 1),
+			strings.Replace(lend, `"itemVersion":1`, `"itemVersion":99999999999999999999`, 1),
+			strings.Replace(lend, item.String(), sql, 1), strings.Replace(lend, `checkedout`, `\u0000`, 1),
+			strings.Replace(lend, `checkedout`, `\ud800`, 1),
+			strings.Replace(lend, `"2026-03-04T05:06:00Z"`, `"`+sql+`"`, 1),
+			strings.Replace(lend, `"settingsVersion"`, `"lockId"`, 1),
 			strings.Replace(lend, `"action"`, `"status":{"name":"Closed"},"action"`, 1),
 		},
 		"POST /loan-storage/check-ins": {
-			`{"itemId":"1"}`, fmt.Sprintf(`{"itemId":%q,"servicePointId":"%s","checkInDate":"now","itemVersion":1,"itemStatus":"Lent"}`, item, sql),
-			fmt.Sprintf(`{"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-05T00:00:00Z","itemVersion":1,"itemStatus":"Checked out"}`, item, item),
-			fmt.Sprintf(`{"itemId":%q,"servicePointId":%q,"checkInDate":"2026-13-05T00:00:00Z","itemVersion":1,"itemStatus":"Available"}`, item, item),
-			fmt.Sprintf(`{"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-05T00:00:00Z","itemVersion":1,"itemStatus":"Available"}`, uuid.New(), item),
+			`{"itemId":"1"}`, fmt.Sprintf(`{"itemId":%q,"servicePointId":"%s","checkInDate":"now","itemVersion":1,`+
+				`"itemStatus":"Lent"}`, item, sql),
+			fmt.Sprintf(`{"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-05T00:00:00Z","itemVersion":1,`+
+				`"itemStatus":"Checked out"}`, item, item),
+			fmt.Sprintf(`{"itemId":%q,"servicePointId":%q,"checkInDate":"2026-13-05T00:00:00Z","itemVersion":1,`+
+				`"itemStatus":"Available"}`, item, item),
+			fmt.Sprintf(`{"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-05T00:00:00Z","itemVersion":1,`+
+				`"itemStatus":"Available"}`, uuid.New(), item),
 		},
 		"PUT /check-out-lock-settings-storage": {
-			`{"value":7}`, `{"value":null}`, `{"value":"{"}`, `{"value":{"lockTtl":1}}`, `{"value":{"lockTtl":"300"}}`, `{"value":{"lockTTL_":300}}`,
-			`{"value":{"retryInterval":-1}}`, `{"value":{"lockTtl":300},"version":7}`, `{"value":{"lockTtl":300},"version":"'; DROP TABLE item"}`, `{"value":"\u0000"}`,
+			`{"value":7}`, `{"value":null}`, `{"value":"{"}`, `{"value":{"lockTtl":1}}`, `{"value":{"lockTtl":"300"}}`,
+			`{"value":{"lockTTL_":300}}`,
+			`{"value":{"retryInterval":-1}}`, `{"value":{"lockTtl":300},"version":7}`,
+			`{"value":{"lockTtl":300},"version":"'; DROP TABLE item"}`, `{"value":"\u0000"}`,
 			`{"value":{"lockTtl":300},"note":"\u0000"}`,
 		},
-		"PUT /circulation-rules-storage": {`{"rulesAsText":7}`, `{"rulesAsText":"a\u0000b"}`, `{"rulesAsText":null}`, `{"id":"1","rulesAsText":"x"}`},
+		"PUT /circulation-rules-storage": {
+			`{"rulesAsText":7}`, `{"rulesAsText":"a\u0000b"}`, `{"rulesAsText":null}`, `{"id":"1","rulesAsText":"x"}`,
+		},
 	}
 	everywhere := []string{
-		"", "{", "{}", "[]", "null", "7", `"text"`, "{} {}", "\xff", `{"a":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "}",
+		"", "{", "{}", "[]", "null", "7", `"text"`, "{} {}", "\xff", `{"a":` + strings.Repeat("[", 20000) +
+			strings.Repeat("]", 20000) + "}",
 		`{"a":` + strings.Repeat("9", 5000) + "}",
 	}
 	for route, own := range bodies {
@@ -66,9 +79,11 @@ func TestCommitRoutes_RequireAKnownTenant(t *testing.T) {
 	t.Parallel()
 	a := newCommitAPI(t)
 	lend := checkOutBody(uuid.New(), uuid.New(), uuid.New(), `"settingsVersion":"1"`)
-	checkIn := fmt.Sprintf(`{"itemId":%[1]q,"servicePointId":%[1]q,"checkInDate":"2026-03-05T00:00:00Z","itemVersion":1,"itemStatus":"Available"}`, uuid.New())
+	checkIn := fmt.Sprintf(`{"itemId":%[1]q,"servicePointId":%[1]q,"checkInDate":"2026-03-05T00:00:00Z","itemVersion":1,`+
+		`"itemStatus":"Available"}`, uuid.New())
 	for name, status := range map[string]int{
-		"": http.StatusBadRequest, "unknown": http.StatusNotFound, "No Name": http.StatusBadRequest, "x'; DROP SCHEMA public": http.StatusBadRequest,
+		"": http.StatusBadRequest, "unknown": http.StatusNotFound, "No Name": http.StatusBadRequest,
+		"x'; DROP SCHEMA public": http.StatusBadRequest,
 	} {
 		for _, r := range [][3]string{
 			{http.MethodPost, "/loan-storage/check-outs", lend},

@@ -50,7 +50,8 @@ func (a commitAPI) do(method, target, body string) *httptest.ResponseRecorder {
 // add stores a row by SQL, in which S is the tenant's schema.
 func (a commitAPI) add(statement string, args ...any) {
 	a.t.Helper()
-	if _, err := a.db.Pool().Exec(a.t.Context(), strings.ReplaceAll(statement, "S.", postgres.SchemaName(a.id)+"."), args...); err != nil {
+	if _, err := a.db.Pool().Exec(a.t.Context(), strings.ReplaceAll(statement, "S.", postgres.SchemaName(a.id)+"."),
+		args...); err != nil {
 		a.t.Fatal(err)
 	}
 }
@@ -58,7 +59,8 @@ func (a commitAPI) add(statement string, args ...any) {
 func (a commitAPI) addItem() uuid.UUID {
 	a.t.Helper()
 	id := uuid.New()
-	a.add(`INSERT INTO S.item (id, jsonb) VALUES ($1, $2)`, id, fmt.Sprintf(`{"id":%q,"_version":1,"status":{"name":"Available"}}`, id))
+	a.add(`INSERT INTO S.item (id, jsonb) VALUES ($1, $2)`, id,
+		fmt.Sprintf(`{"id":%q,"_version":1,"status":{"name":"Available"}}`, id))
 	return id
 }
 
@@ -66,7 +68,8 @@ func (a commitAPI) addItem() uuid.UUID {
 func (a commitAPI) wantNothingWritten() {
 	a.t.Helper()
 	var n int
-	err := a.db.Pool().QueryRow(a.t.Context(), strings.ReplaceAll(`SELECT (SELECT count(*) FROM S.loan) + (SELECT count(*) FROM S.outbox)
+	err := a.db.Pool().QueryRow(a.t.Context(), strings.ReplaceAll(`SELECT (SELECT count(*)
+		FROM S.loan) + (SELECT count(*) FROM S.outbox)
 		+ (SELECT count(*) FROM S.settings_entry) + (SELECT count(*) FROM S.circulation_rules WHERE rules <> '')
 		+ (SELECT count(*) FROM S.item WHERE jsonb->>'_version' <> '1')`, "S.", postgres.SchemaName(a.id)+".")).Scan(&n)
 	if err != nil || n != 0 {
@@ -80,7 +83,8 @@ func (a commitAPI) settingsVersion() string {
 }
 
 func checkOutBody(loan, user, item uuid.UUID, fence string) string {
-	return fmt.Sprintf(`{"loan":{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-04T05:06:00Z","action":"checkedout"},"itemVersion":1,%s}`,
+	return fmt.Sprintf(`{"loan":{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-04T05:06:00Z",`+
+		`"action":"checkedout"},"itemVersion":1,%s}`,
 		loan, user, item, fence)
 }
 
@@ -103,18 +107,22 @@ func TestCommitRoutes_CheckOutAndCheckIn(t *testing.T) {
 	}
 	more := checkOutBody(uuid.New(), user, a.addItem(), fmt.Sprintf(`"lockId":%q,"limit":{"max":1}`, lockID))
 	over := a.do(http.MethodPost, "/loan-storage/check-outs", more)
-	if over.Code != http.StatusConflict || over.Header().Get(fault.Header) != "LIMIT_REACHED" || !strings.Contains(over.Body.String(), `{"key":"openLoans","value":"1"}`) {
+	if over.Code != http.StatusConflict || over.Header().Get(fault.Header) != "LIMIT_REACHED" ||
+		!strings.Contains(over.Body.String(), `{"key":"openLoans","value":"1"}`) {
 		t.Errorf("beyond the limit: got %d %v %s, want 409 with the number of loans", over.Code, over.Header(), over.Body)
 	}
 
-	checkIn := fmt.Sprintf(`{"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-05T00:00:00Z","itemVersion":2,"itemStatus":"Available"}`, item, uuid.New())
+	checkIn := fmt.Sprintf(`{"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-05T00:00:00Z","itemVersion":2,`+
+		`"itemStatus":"Available"}`, item, uuid.New())
 	w := a.do(http.MethodPost, "/loan-storage/check-ins", checkIn)
 	wantStatus(t, "check-in", w, http.StatusOK)
 	if got := w.Body.String(); !strings.Contains(got, `"Closed"`) || !strings.Contains(got, `"Available"`) {
 		t.Errorf("check-in: got %s, want the closed loan and the item", got)
 	}
-	wantStatus(t, "check-in of an old version", a.do(http.MethodPost, "/loan-storage/check-ins", checkIn), http.StatusConflict)
-	wantStatus(t, "check-out after the check-in", a.do(http.MethodPost, "/loan-storage/check-outs", more), http.StatusCreated)
+	wantStatus(t, "check-in of an old version", a.do(http.MethodPost, "/loan-storage/check-ins", checkIn),
+		http.StatusConflict)
+	wantStatus(t, "check-out after the check-in", a.do(http.MethodPost, "/loan-storage/check-outs", more),
+		http.StatusCreated)
 }
 
 func TestCommitRoutes_NameTheCauseOfARefusal(t *testing.T) {
@@ -126,13 +134,22 @@ func TestCommitRoutes_NameTheCauseOfARefusal(t *testing.T) {
 		status int
 		code   fault.Code
 	}{
-		"lock lost":        {checkOutBody(uuid.New(), uuid.New(), item, fmt.Sprintf(`"lockId":%q`, uuid.New())), 409, fault.LockLost},
-		"settings changed": {checkOutBody(uuid.New(), uuid.New(), item, `"settingsVersion":"0"`), 409, fault.SettingsChanged},
-		"item changed": {
-			strings.Replace(checkOutBody(uuid.New(), uuid.New(), item, fmt.Sprintf(`"settingsVersion":%q`, version)), `"itemVersion":1`, `"itemVersion":9`, 1),
-			409, fault.ItemChanged,
+		"lock lost": {
+			body: checkOutBody(uuid.New(), uuid.New(), item, fmt.Sprintf(`"lockId":%q`, uuid.New())), status: 409,
+			code: fault.LockLost,
 		},
-		"unknown item": {checkOutBody(uuid.New(), uuid.New(), uuid.New(), fmt.Sprintf(`"settingsVersion":%q`, version)), 422, fault.Invalid},
+		"settings changed": {
+			body: checkOutBody(uuid.New(), uuid.New(), item, `"settingsVersion":"0"`), status: 409, code: fault.SettingsChanged,
+		},
+		"item changed": {
+			body: strings.Replace(checkOutBody(uuid.New(), uuid.New(), item, fmt.Sprintf(`"settingsVersion":%q`, version)),
+				`"itemVersion":1`, `"itemVersion":9`, 1),
+			status: 409, code: fault.ItemChanged,
+		},
+		"unknown item": {
+			body: checkOutBody(uuid.New(), uuid.New(), uuid.New(), fmt.Sprintf(`"settingsVersion":%q`, version)), status: 422,
+			code: fault.Invalid,
+		},
 	}
 	for name, tt := range tests {
 		w := a.do(http.MethodPost, "/loan-storage/check-outs", tt.body)
@@ -160,7 +177,8 @@ func TestLockSettingsRoutes(t *testing.T) {
 		t.Errorf("put on an old version: got %s, want %s", got, fault.Conflict)
 	}
 	wantStatus(t, "delete", a.do(http.MethodDelete, path, ""), http.StatusNoContent)
-	if got := decode[schemas.LockSettingsState](t, a.do(http.MethodGet, path, "")); got.Entry != nil || got.Version == made.Version {
+	if got := decode[schemas.LockSettingsState](t, a.do(http.MethodGet, path, "")); got.Entry != nil ||
+		got.Version == made.Version {
 		t.Errorf("after delete: got %+v, want a new version and no entry", got)
 	}
 }
@@ -200,7 +218,9 @@ func TestRulesRoutes_HaveMetadata(t *testing.T) {
 	var created string
 	for i, user := range []string{userID, "", groupID} {
 		body := `{"rulesAsText":"","metadata":{"createdByUserId":"` + loanID + `","updatedDate":"2001-01-01"}}`
-		w := a.call(http.MethodPut, path, body, map[string]string{okapi.TenantHeader: a.id.String(), okapi.UserIDHeader: user})
+		w := a.call(http.MethodPut, path, body, map[string]string{
+			okapi.TenantHeader: a.id.String(), okapi.UserIDHeader: user,
+		})
 		wantStatus(t, "put", w, http.StatusNoContent)
 		m := read()
 		if i == 0 {
@@ -236,7 +256,8 @@ func TestCommitRoutes_NameTheirPermissions(t *testing.T) {
 	for _, r := range commitRoutes(newCommitAPI(t).db) {
 		route := r.Method + " " + r.Path
 		if r.Permission != want[route] || r.NoTenant {
-			t.Errorf("%s: got permission %q, tenant needed %t, want %q and a tenant", route, r.Permission, !r.NoTenant, want[route])
+			t.Errorf("%s: got permission %q, tenant needed %t, want %q and a tenant", route, r.Permission, !r.NoTenant,
+				want[route])
 		}
 		delete(want, route)
 	}
@@ -255,16 +276,34 @@ func TestTenantRoutes_InstallAndPurge(t *testing.T) {
 		what, method, path, body string
 		status                   int
 	}{
-		{"install again", http.MethodPost, "/_/tenant", `{"module_to":"mod-circulation-storage-1.0.0"}`, 204},
-		{"write", http.MethodPut, "/circulation-rules-storage", `{"rulesAsText":"kept"}`, 204},
-		{"upgrade", http.MethodPost, "/_/tenant", `{"module_from":"mod-circulation-storage-1.0.0","module_to":"mod-circulation-storage-1.1.0"}`, 204},
-		{"disable", http.MethodPost, "/_/tenant", `{"module_from":"mod-circulation-storage-1.1.0"}`, 204},
-		{"read", http.MethodGet, "/circulation-rules-storage", "", 200},
-		{"purge", http.MethodPost, "/_/tenant", `{"module_from":"mod-circulation-storage-1.1.0","purge":true}`, 204},
-		{"purge again", http.MethodPost, "/_/tenant", `{"purge":true}`, 204},
-		{"read after the purge", http.MethodGet, "/circulation-rules-storage", "", 404},
-		{"install after the purge", http.MethodPost, "/_/tenant", `{"module_to":"mod-circulation-storage-1.1.0"}`, 204},
-		{"read what is new", http.MethodGet, "/circulation-rules-storage", "", 200},
+		{
+			what: "install again", method: http.MethodPost, path: "/_/tenant",
+			body: `{"module_to":"mod-circulation-storage-1.0.0"}`, status: 204,
+		},
+		{
+			what: "write", method: http.MethodPut, path: "/circulation-rules-storage", body: `{"rulesAsText":"kept"}`,
+			status: 204,
+		},
+		{
+			what: "upgrade", method: http.MethodPost, path: "/_/tenant",
+			body: `{"module_from":"mod-circulation-storage-1.0.0","module_to":"mod-circulation-storage-1.1.0"}`, status: 204,
+		},
+		{
+			what: "disable", method: http.MethodPost, path: "/_/tenant", body: `{"module_from":"mod-circulation-storage-1.1.0"}`,
+			status: 204,
+		},
+		{what: "read", method: http.MethodGet, path: "/circulation-rules-storage", body: "", status: 200},
+		{
+			what: "purge", method: http.MethodPost, path: "/_/tenant",
+			body: `{"module_from":"mod-circulation-storage-1.1.0","purge":true}`, status: 204,
+		},
+		{what: "purge again", method: http.MethodPost, path: "/_/tenant", body: `{"purge":true}`, status: 204},
+		{what: "read after the purge", method: http.MethodGet, path: "/circulation-rules-storage", body: "", status: 404},
+		{
+			what: "install after the purge", method: http.MethodPost, path: "/_/tenant",
+			body: `{"module_to":"mod-circulation-storage-1.1.0"}`, status: 204,
+		},
+		{what: "read what is new", method: http.MethodGet, path: "/circulation-rules-storage", body: "", status: 200},
 	} {
 		w := a.call(step.method, step.path, step.body, of)
 		wantStatus(t, step.what, w, step.status)

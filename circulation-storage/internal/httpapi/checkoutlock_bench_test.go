@@ -54,8 +54,13 @@ func BenchmarkCheckoutLockRoutes(b *testing.B) {
 		method, target, body string
 		status               int
 	}{
-		"acquire": {http.MethodPost, locksPath, `{"userId":"` + uuid.NewString() + `","ttlMs":3000}`, http.StatusCreated},
-		"release": {http.MethodDelete, locksPath + "/" + uuid.NewString(), "", http.StatusNoContent},
+		"acquire": {
+			method: http.MethodPost, target: locksPath, body: `{"userId":"` + uuid.NewString() + `","ttlMs":3000}`,
+			status: http.StatusCreated,
+		},
+		"release": {
+			method: http.MethodDelete, target: locksPath + "/" + uuid.NewString(), body: "", status: http.StatusNoContent,
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			body := strings.NewReader(tt.body)

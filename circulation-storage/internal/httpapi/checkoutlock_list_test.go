@@ -47,7 +47,8 @@ func TestCheckoutLockRoutes_ListByHolderAndOutdated(t *testing.T) {
 	a := newLockAPI(t)
 	add := func(holder, ttlMs string) string {
 		body := fmt.Sprintf(`{"userId":%q,"ttlMs":%s}`, uuid.New(), ttlMs)
-		return decode[schemas.CheckoutLock](t, a.do(http.MethodPost, "", body, map[string]string{schemas.HolderHeader: holder})).ID
+		return decode[schemas.CheckoutLock](t,
+			a.do(http.MethodPost, "", body, map[string]string{schemas.HolderHeader: holder})).ID
 	}
 	live, dead := add("desk 1'", "60000"), add("desk 1'", "0")
 	other := add("desk 2", "60000")

@@ -122,7 +122,8 @@ func TestCheckoutLockRoutes_GetAsFolio(t *testing.T) {
 	a := newLockAPI(t)
 	created := a.mustPost(t, uuid.New(), `,"ttlMs":60000`)
 	w := a.do(http.MethodGet, "/"+created.ID, "")
-	if got := decode[schemas.CheckoutLock](t, w); w.Code != 200 || ageless(got) != ageless(created) || got.AgeMs < created.AgeMs {
+	if got := decode[schemas.CheckoutLock](t, w); w.Code != 200 || ageless(got) != ageless(created) ||
+		got.AgeMs < created.AgeMs {
 		t.Errorf("GET answers %d %s, POST answered %+v", w.Code, w.Body, created)
 	}
 	wantText(t, "GET of no id", a.do(http.MethodGet, "/abcd", ""), 400, "Invalid lock id")
@@ -136,7 +137,8 @@ func TestCheckoutLockRoutes_ListAsFolio(t *testing.T) {
 	a.mustPost(t, uuid.New(), `,"ttlMs":60000`)
 	w := a.do(http.MethodGet, "?userId="+ann.String()+"&offset=0&limit=10", "")
 	got := decode[schemas.CheckoutLocks](t, w)
-	if w.Code != 200 || got.TotalRecords != 1 || len(got.CheckoutLocks) != 1 || ageless(got.CheckoutLocks[0]) != ageless(want) {
+	if w.Code != 200 || got.TotalRecords != 1 || len(got.CheckoutLocks) != 1 ||
+		ageless(got.CheckoutLocks[0]) != ageless(want) {
 		t.Errorf("got %d %+v, want %+v alone", w.Code, got, want)
 	}
 }
@@ -157,8 +159,11 @@ func TestCheckoutLockRoutes_AnswerALock(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	ann, request := uuid.New(), uuid.New()
-	body := fmt.Sprintf(`{"userId":%q,"ttlMs":60000,"requestId":%q,"ttl":3000,"extra":{"a":[1]}}`, strings.ToUpper(ann.String()), request)
-	w := a.do(http.MethodPost, "", body, map[string]string{schemas.HolderHeader: "circulation-1 (Zürich)", okapi.RequestIDHeader: "17/check-out"})
+	body := fmt.Sprintf(`{"userId":%q,"ttlMs":60000,"requestId":%q,"ttl":3000,"extra":{"a":[1]}}`,
+		strings.ToUpper(ann.String()), request)
+	w := a.do(http.MethodPost, "", body, map[string]string{
+		schemas.HolderHeader: "circulation-1 (Zürich)", okapi.RequestIDHeader: "17/check-out",
+	})
 	got := decode[schemas.CheckoutLock](t, w)
 	created, err := time.Parse(schemas.FolioTime, got.CreationDate)
 	if err != nil || !strings.HasSuffix(got.CreationDate, "+00:00") || time.Since(created).Abs() > time.Minute {
@@ -169,7 +174,8 @@ func TestCheckoutLockRoutes_AnswerALock(t *testing.T) {
 		ExpirationDate: created.Add(time.Minute).Format(schemas.FolioTime), AcquisitionID: request.String(),
 		OkapiRequestID: "17/check-out", Holder: "circulation-1 (Zürich)",
 	}
-	if w.Code != 201 || ageless(got) != want || got.AgeMs < 0 || got.AgeMs > 60_000 || !strings.Contains(w.Body.String(), `"ageMs":`) {
+	if w.Code != 201 || ageless(got) != want || got.AgeMs < 0 || got.AgeMs > 60_000 ||
+		!strings.Contains(w.Body.String(), `"ageMs":`) {
 		t.Errorf("got %d %s, want %+v, just made", w.Code, w.Body, want)
 	}
 	if w.Header().Get("Location") != "" {
@@ -209,17 +215,21 @@ func TestCheckoutLockRoutes_AnswerMissingAndOutdatedLocks(t *testing.T) {
 	if got := decode[schemas.CheckoutLock](t, w); w.Code != 200 || !got.Outdated {
 		t.Errorf("GET of an outdated lock: %d %+v, want it shown as outdated", w.Code, got)
 	}
-	if got := decode[schemas.CheckoutLocks](t, a.do(http.MethodGet, "", "")); got.TotalRecords != 1 || !got.CheckoutLocks[0].Outdated {
+	if got := decode[schemas.CheckoutLocks](t, a.do(http.MethodGet, "", "")); got.TotalRecords != 1 ||
+		!got.CheckoutLocks[0].Outdated {
 		t.Errorf("listed %+v, want the outdated lock", got)
 	}
-	wantText(t, "DELETE of an outdated lock", a.do(http.MethodDelete, "/"+l.ID, ""), 404, "Lock not found: it was outdated")
+	wantText(t, "DELETE of an outdated lock", a.do(http.MethodDelete, "/"+l.ID, ""), 404,
+		"Lock not found: it was outdated")
 	wantText(t, "the lock is gone", a.do(http.MethodGet, "/"+l.ID, ""), 404, "Lock not found")
 }
 
 func TestCheckoutLockRoutes_AnswerAnOutage(t *testing.T) {
 	t.Parallel()
 	_, id := pgtest.New(t)
-	away, err := postgres.Open(t.Context(), postgres.Config{URL: "postgres://someone:secret@127.0.0.1:1/none"}, slog.New(slog.DiscardHandler))
+	away, err := postgres.Open(t.Context(), postgres.Config{
+		URL: "postgres://someone:secret@127.0.0.1:1/none",
+	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,8 +243,10 @@ func TestCheckoutLockRoutes_AnswerAnOutage(t *testing.T) {
 		"list":             a.do(http.MethodGet, "", ""),
 		"DELETE":           a.do(http.MethodDelete, path, ""),
 	} {
-		if w.Code != 503 || w.Header().Get(fault.Header) != "UNAVAILABLE" || w.Header().Get("Retry-After") != "1" || strings.Contains(w.Body.String(), "secret") {
-			t.Errorf("%s: %d %s %q, want 503 UNAVAILABLE with Retry-After and without a secret", what, w.Code, w.Header().Get(fault.Header), w.Body)
+		if w.Code != 503 || w.Header().Get(fault.Header) != "UNAVAILABLE" || w.Header().Get("Retry-After") != "1" ||
+			strings.Contains(w.Body.String(), "secret") {
+			t.Errorf("%s: %d %s %q, want 503 UNAVAILABLE with Retry-After and without a secret", what, w.Code,
+				w.Header().Get(fault.Header), w.Body)
 		}
 	}
 }

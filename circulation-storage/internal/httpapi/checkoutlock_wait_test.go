@@ -122,7 +122,8 @@ func (s served) send(ctx context.Context, user uuid.UUID, more string) <-chan re
 	got := make(chan result, 1)
 	start := time.Now()
 	go func() {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.server.URL+locksPath, strings.NewReader(fmt.Sprintf(`{"userId":%q%s}`, user, more)))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.server.URL+locksPath,
+			strings.NewReader(fmt.Sprintf(`{"userId":%q%s}`, user, more)))
 		if err != nil {
 			got <- result{err: err}
 			return
@@ -164,7 +165,8 @@ func TestCheckoutLockRoutes_AWaiterGetsALockFreedElsewhere(t *testing.T) {
 		l := one.mustPost(t, ann, `,"ttlMs":60000`)
 		waiter := two.send(t.Context(), ann, `,"ttlMs":60000,"waitMs":10000`)
 		two.line.untilWaiting(t, 1)
-		<-time.After(50*time.Millisecond + time.Duration(i)*7*time.Millisecond) // the holder works, while the waiter looks in vain
+		// the holder works, while the waiter looks in vain
+		<-time.After(50*time.Millisecond + time.Duration(i)*7*time.Millisecond)
 		wantStatus(t, "release", one.do(http.MethodDelete, "/"+l.ID, ""), 204)
 		freed := time.Now()
 		(<-waiter).lock(t)
@@ -174,7 +176,8 @@ func TestCheckoutLockRoutes_AWaiterGetsALockFreedElsewhere(t *testing.T) {
 	// A machine that stands still spoils one round. How quick a hand-over is otherwise,
 	// is for a benchmark to tell.
 	if median := took[rounds/2]; median > 2*time.Second {
-		t.Errorf("waiters got the lock %s after it was free (all: %s), want no wait for the end of their patience", median, took)
+		t.Errorf("waiters got the lock %s after it was free (all: %s), want no wait for the end of their patience", median,
+			took)
 	}
 }
 
@@ -224,7 +227,8 @@ func TestCheckoutLockRoutes_RefuseTheTwentyFirstWaiter(t *testing.T) {
 	}
 	a.line.untilWaiting(t, lock.MaxWaiting)
 	next := <-a.send(t.Context(), ann, `,"ttlMs":60000,"waitMs":10000`)
-	if next.status != http.StatusTooManyRequests || next.header.Get(fault.Header) != string(fault.LockQueueFull) || next.header.Get("Retry-After") == "" {
+	if next.status != http.StatusTooManyRequests || next.header.Get(fault.Header) != string(fault.LockQueueFull) ||
+		next.header.Get("Retry-After") == "" {
 		t.Errorf("got %d %s %v, want 429 LOCK_QUEUE_FULL with Retry-After", next.status, next.body, next.header)
 	}
 	if w := a.post(uuid.New(), `,"waitMs":10000`); w.Code != http.StatusCreated {
@@ -243,7 +247,8 @@ func TestCheckoutLockRoutes_RefuseTheTwentyFirstWaiter(t *testing.T) {
 	a.locks.Stop() // as on shutdown
 	for i, waiter := range waiters {
 		got := <-waiter
-		if got.status != http.StatusServiceUnavailable || got.header.Get(fault.Header) != string(fault.LockHeld) || got.took >= patience {
+		if got.status != http.StatusServiceUnavailable || got.header.Get(fault.Header) != string(fault.LockHeld) ||
+			got.took >= patience {
 			t.Errorf("waiter %d got %d %s after %s, want 503 at once", i, got.status, got.body, got.took)
 		}
 	}

@@ -106,7 +106,8 @@ func TestRecordRoutes_CutOffABrokenCollection(t *testing.T) {
 	t.Run("has the status of the failure when nothing was sent", func(t *testing.T) {
 		t.Parallel()
 		status, answer := pageStore{n: 3, after: fails}.list(t, "/users")
-		if body, err := io.ReadAll(answer); status != http.StatusServiceUnavailable || string(body) != "PostgreSQL was lost" || err != nil {
+		if body, err := io.ReadAll(answer); status != http.StatusServiceUnavailable ||
+			string(body) != "PostgreSQL was lost" || err != nil {
 			t.Errorf("got %d %.200s, %v, want 503", status, body, err)
 		}
 	})

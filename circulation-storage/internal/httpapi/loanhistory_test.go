@@ -14,7 +14,8 @@ func TestRecordRoutes_ListTheHistoryOfALoan(t *testing.T) {
 	a := newRecordAPI(t)
 	id, user := uuid.NewString(), uuid.NewString()
 	loan := func(action string) string {
-		return `{"id":"` + id + `","userId":"` + user + `","itemId":"` + uuid.NewString() + `","loanDate":"2026-03-01T00:00:00Z","action":"` + action + `"}`
+		return `{"id":"` + id + `","userId":"` + user + `","itemId":"` + uuid.NewString() +
+			`","loanDate":"2026-03-01T00:00:00Z","action":"` + action + `"}`
 	}
 	const path = "/loan-storage/loans"
 	for _, step := range []struct {
@@ -28,7 +29,8 @@ func TestRecordRoutes_ListTheHistoryOfALoan(t *testing.T) {
 	} {
 		a.must(t, step.method, step.path, step.body, step.status)
 	}
-	body := a.must(t, "GET", "/loan-storage/loan-history?query=(loan.id=="+id+")%20sortby%20createdDate", "", http.StatusOK).Body.Bytes()
+	body := a.must(t, "GET", "/loan-storage/loan-history?query=(loan.id=="+id+")%20sortby%20createdDate", "",
+		http.StatusOK).Body.Bytes()
 	var page struct {
 		LoansHistory []struct {
 			ID, CreatedDate, Operation string
@@ -58,7 +60,8 @@ func TestRecordRoutes_DeleteTheHistoryOfLoans(t *testing.T) {
 	a := newRecordAPI(t)
 	const loans, history = "/loan-storage/loans", "/loan-storage/loan-history"
 	for _, user := range []string{userID, userID, groupID} {
-		a.must(t, "POST", loans, `{"userId":"`+user+`","itemId":"`+uuid.NewString()+`","loanDate":"2026-03-01T00:00:00Z","action":"checkedout"}`, http.StatusCreated)
+		a.must(t, "POST", loans, `{"userId":"`+user+`","itemId":"`+uuid.NewString()+
+			`","loanDate":"2026-03-01T00:00:00Z","action":"checkedout"}`, http.StatusCreated)
 	}
 	for _, step := range []struct {
 		query  string
@@ -77,7 +80,8 @@ func TestRecordRoutes_DeleteTheHistoryOfLoans(t *testing.T) {
 			t.Errorf("after DELETE %s %s entries are left, want %s", step.query, got, step.left)
 		}
 	}
-	if got := parseJSON(t, a.must(t, "GET", loans, "", http.StatusOK).Body.String())["totalRecords"]; fmt.Sprint(got) != "3" {
+	if got := parseJSON(t, a.must(t, "GET", loans, "",
+		http.StatusOK).Body.String())["totalRecords"]; fmt.Sprint(got) != "3" {
 		t.Errorf("%v loans are left, want all", got)
 	}
 }

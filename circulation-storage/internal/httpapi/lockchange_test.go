@@ -75,7 +75,8 @@ func TestForcedRelease_FreesTheLockForAWaiter(t *testing.T) {
 	a.line.untilWaiting(t, 1)
 
 	staff := uuid.NewString()
-	w := a.do(http.MethodPost, "/"+held.ID+"/forced-release", `{"reason":" the machine\r\nis off ","byName":"Ann Äh","more":1}`,
+	w := a.do(http.MethodPost, "/"+held.ID+"/forced-release",
+		`{"reason":" the machine\r\nis off ","byName":"Ann Äh","more":1}`,
 		map[string]string{okapi.UserIDHeader: staff, okapi.RequestIDHeader: "1/release"})
 	answered := time.Now()
 	got := decode[schemas.CheckoutLock](t, w)
@@ -101,8 +102,10 @@ func TestForcedRelease_FreesTheLockForAWaiter(t *testing.T) {
 	if err != nil || uuid.Validate(c.ID) != nil || date.Sub(answered).Abs() > time.Minute {
 		t.Errorf("noted as %s on %s, want now", c.ID, c.Date)
 	}
-	if c.Kind != "release" || c.By != (schemas.ChangedBy{UserID: staff, Name: "Ann Äh"}) || c.Reason != "the machine\nis off" ||
-		c.RequestID != "1/release" || c.Before != nil || c.After != nil || c.Lock == nil || ageless(*c.Lock) != ageless(held) {
+	if c.Kind != "release" || c.By != (schemas.ChangedBy{UserID: staff, Name: "Ann Äh"}) ||
+		c.Reason != "the machine\nis off" ||
+		c.RequestID != "1/release" || c.Before != nil || c.After != nil || c.Lock == nil ||
+		ageless(*c.Lock) != ageless(held) {
 		t.Errorf("noted %+v with %+v, want who, why and %+v", c, c.Lock, held)
 	}
 }
@@ -116,23 +119,41 @@ func TestForcedRelease_RefusesBadRequests(t *testing.T) {
 		status   int
 		want     []string
 	}{
-		"no body":              {held.ID, "", 400, []string{"empty"}},
-		"no JSON":              {held.ID, "reason=x", 400, []string{"not valid JSON"}},
-		"a list":               {held.ID, "[]", 400, []string{"of type object, not array"}},
-		"no reason":            {held.ID, `{}`, 422, []string{`"key":"reason"`, "reason is required"}},
-		"null":                 {held.ID, `null`, 422, []string{`"key":"reason"`}},
-		"null as reason":       {held.ID, `{"reason":null}`, 422, []string{`"key":"reason"`}},
-		"a blank reason":       {held.ID, `{"reason":" \t\r\n "}`, 422, []string{`"key":"reason"`, "reason is required"}},
-		"a number as reason":   {held.ID, `{"reason":7}`, 400, []string{"reason must be of type string, not number"}},
-		"too long a reason":    {held.ID, `{"reason":"` + strings.Repeat("ü", 501) + `"}`, 422, []string{`"key":"reason"`, "at most 500 characters, not 501"}},
-		"a reason with a NUL":  {held.ID, `{"reason":"a\u0000b"}`, 422, []string{`\\u0000`}},
-		"half a character":     {held.ID, `{"reason":"a\ud83d"}`, 422, []string{`\\ud83d`}},
-		"a reason with a bell": {held.ID, `{"reason":"a\u0007b"}`, 422, []string{`"key":"reason"`, "control characters"}},
-		"too long a name":      {held.ID, `{"reason":"x","byName":"` + strings.Repeat("ü", 101) + `"}`, 422, []string{`"key":"byName"`, "100"}},
-		"a name of two lines":  {held.ID, `{"reason":"x","byName":"a\nb"}`, 422, []string{`"key":"byName"`}},
-		"all of it":            {held.ID, `{"reason":"","byName":"a\nb"}`, 422, []string{`"key":"byName"`, `"key":"reason"`}},
-		"an id that is none":   {"abcd", `{"reason":"x"}`, 400, []string{"Invalid lock id"}},
-		"an id of no lock":     {uuid.NewString(), `{"reason":"x"}`, 404, []string{"Lock not found"}},
+		"no body": {id: held.ID, body: "", status: 400, want: []string{"empty"}},
+		"no JSON": {id: held.ID, body: "reason=x", status: 400, want: []string{"not valid JSON"}},
+		"a list":  {id: held.ID, body: "[]", status: 400, want: []string{"of type object, not array"}},
+		"no reason": {
+			id: held.ID, body: `{}`, status: 422, want: []string{`"key":"reason"`, "reason is required"},
+		},
+		"null":           {id: held.ID, body: `null`, status: 422, want: []string{`"key":"reason"`}},
+		"null as reason": {id: held.ID, body: `{"reason":null}`, status: 422, want: []string{`"key":"reason"`}},
+		"a blank reason": {
+			id: held.ID, body: `{"reason":" \t\r\n "}`, status: 422, want: []string{`"key":"reason"`, "reason is required"},
+		},
+		"a number as reason": {
+			id: held.ID, body: `{"reason":7}`, status: 400, want: []string{"reason must be of type string, not number"},
+		},
+		"too long a reason": {
+			id: held.ID, body: `{"reason":"` + strings.Repeat("ü", 501) + `"}`, status: 422,
+			want: []string{`"key":"reason"`, "at most 500 characters, not 501"},
+		},
+		"a reason with a NUL": {id: held.ID, body: `{"reason":"a\u0000b"}`, status: 422, want: []string{`\\u0000`}},
+		"half a character":    {id: held.ID, body: `{"reason":"a\ud83d"}`, status: 422, want: []string{`\\ud83d`}},
+		"a reason with a bell": {
+			id: held.ID, body: `{"reason":"a\u0007b"}`, status: 422, want: []string{`"key":"reason"`, "control characters"},
+		},
+		"too long a name": {
+			id: held.ID, body: `{"reason":"x","byName":"` + strings.Repeat("ü", 101) + `"}`, status: 422,
+			want: []string{`"key":"byName"`, "100"},
+		},
+		"a name of two lines": {
+			id: held.ID, body: `{"reason":"x","byName":"a\nb"}`, status: 422, want: []string{`"key":"byName"`},
+		},
+		"all of it": {
+			id: held.ID, body: `{"reason":"","byName":"a\nb"}`, status: 422, want: []string{`"key":"byName"`, `"key":"reason"`},
+		},
+		"an id that is none": {id: "abcd", body: `{"reason":"x"}`, status: 400, want: []string{"Invalid lock id"}},
+		"an id of no lock":   {id: uuid.NewString(), body: `{"reason":"x"}`, status: 404, want: []string{"Lock not found"}},
 	} {
 		w := a.do(http.MethodPost, "/"+tt.id+"/forced-release", tt.body)
 		wantStatus(t, name, w, tt.status)
@@ -146,7 +167,8 @@ func TestForcedRelease_RefusesBadRequests(t *testing.T) {
 		t.Errorf("bad requests noted %+v", got)
 	}
 	wantStatus(t, "the lock is still there", a.do(http.MethodGet, "/"+held.ID, ""), 200)
-	wantStatus(t, "no tenant", a.do(http.MethodPost, "/"+held.ID+"/forced-release", `{"reason":"x"}`, map[string]string{okapi.TenantHeader: ""}), 400)
+	wantStatus(t, "no tenant", a.do(http.MethodPost, "/"+held.ID+"/forced-release", `{"reason":"x"}`,
+		map[string]string{okapi.TenantHeader: ""}), 400)
 }
 
 func TestForcedRelease_ReleasesAnOutdatedLock(t *testing.T) {
@@ -173,7 +195,8 @@ func TestLockChangeRoutes_ListAChangeOfSettings(t *testing.T) {
 		"a name of two lines":    {`"byName":"a\nb"`, "byName"},
 		"a reason and a version": {`"reason":"\u0001","version":"77"`, "reason"},
 	} {
-		if status, body := put(`{"value":{"lockTtl":300},` + tt.more + `}`); status != 422 || !strings.Contains(body, tt.want) {
+		if status, body := put(`{"value":{"lockTtl":300},` + tt.more + `}`); status != 422 ||
+			!strings.Contains(body, tt.want) {
 			t.Errorf("%s: %d %s, want 422 with %q", name, status, body, tt.want)
 		}
 	}
@@ -194,13 +217,14 @@ func TestLockChangeRoutes_ListAChangeOfSettings(t *testing.T) {
 	}
 	slices.Reverse(page.Changes)
 	for i, want := range []struct{ before, after, reason, by string }{
-		{"", `{"lockTtl":300}`, "Monday", "Ann"},
-		{`{"lockTtl":300}`, `{"lockTtl":301}`, "", ""},
-		{`{"lockTtl":301}`, `{"lockTtl":302}`, "", ""},
-		{`{"lockTtl":302}`, "", "", ""},
+		{before: "", after: `{"lockTtl":300}`, reason: "Monday", by: "Ann"},
+		{before: `{"lockTtl":300}`, after: `{"lockTtl":301}`, reason: "", by: ""},
+		{before: `{"lockTtl":301}`, after: `{"lockTtl":302}`, reason: "", by: ""},
+		{before: `{"lockTtl":302}`, after: "", reason: "", by: ""},
 	} {
 		c := page.Changes[i]
-		if string(c.Before) != want.before || string(c.After) != want.after || c.Reason != want.reason || c.By.Name != want.by || c.Lock != nil {
+		if string(c.Before) != want.before || string(c.After) != want.after || c.Reason != want.reason ||
+			c.By.Name != want.by || c.Lock != nil {
 			t.Errorf("change %d is %+v from %s to %s, want %+v", i, c, c.Before, c.After, want)
 		}
 	}
@@ -209,22 +233,24 @@ func TestLockChangeRoutes_ListAChangeOfSettings(t *testing.T) {
 func TestLockChangeRoutes_ListPages(t *testing.T) {
 	t.Parallel()
 	a := newChangeAPI(t)
-	if status, body := a.at(http.MethodGet, changesPath, "", nil); status != 200 || strings.TrimSpace(body) != `{"changes":[],"totalRecords":0}` {
+	if status, body := a.at(http.MethodGet, changesPath, "", nil); status != 200 ||
+		strings.TrimSpace(body) != `{"changes":[],"totalRecords":0}` {
 		t.Errorf("without changes: %d %s", status, body)
 	}
 	for i := range 23 {
-		if status, body := a.at(http.MethodPut, settingsPath, fmt.Sprintf(`{"value":{"lockTtl":%d}}`, 300+i), nil); status != 200 {
+		if status, body := a.at(http.MethodPut, settingsPath, fmt.Sprintf(`{"value":{"lockTtl":%d}}`, 300+i),
+			nil); status != 200 {
 			t.Fatalf("PUT: %d %s", status, body)
 		}
 	}
 	for query, want := range map[string]struct{ first, count, total int }{
-		"":                       {322, 20, 23},
-		"?limit=200":             {322, 23, 23},
-		"?offset=20":             {302, 3, 23},
-		"?offset=1&limit=1":      {321, 1, 23},
-		"?offset=2147483647":     {0, 0, 23},
-		"?kind=release":          {0, 0, 0},
-		"?kind=settings&limit=2": {322, 2, 23},
+		"":                       {first: 322, count: 20, total: 23},
+		"?limit=200":             {first: 322, count: 23, total: 23},
+		"?offset=20":             {first: 302, count: 3, total: 23},
+		"?offset=1&limit=1":      {first: 321, count: 1, total: 23},
+		"?offset=2147483647":     {first: 0, count: 0, total: 23},
+		"?kind=release":          {first: 0, count: 0, total: 0},
+		"?kind=settings&limit=2": {first: 322, count: 2, total: 23},
 	} {
 		got := a.changes(t, query)
 		if len(got.Changes) != want.count || got.TotalRecords != want.total {
@@ -280,7 +306,8 @@ func TestLockChangeRoutes_NameTheirPermissions(t *testing.T) {
 	for _, r := range changeRoutes(nil, nil) {
 		route := r.Method + " " + r.Path
 		if r.Permission != want[route] || r.NoTenant {
-			t.Errorf("%s: got permission %q, tenant needed %t, want %q and a tenant", route, r.Permission, !r.NoTenant, want[route])
+			t.Errorf("%s: got permission %q, tenant needed %t, want %q and a tenant", route, r.Permission, !r.NoTenant,
+				want[route])
 		}
 		delete(want, route)
 	}

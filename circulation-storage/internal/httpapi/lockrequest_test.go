@@ -29,7 +29,8 @@ func TestCheckoutLockRoutes_ReleaseTheLockOfARequest(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if got := deleteRequest(a, strings.ToUpper(ann.String()), request); got != http.StatusNoContent || a.countLocks(t) != 0 {
+		if got := deleteRequest(a, strings.ToUpper(ann.String()), request); got != http.StatusNoContent ||
+			a.countLocks(t) != 0 {
 			t.Errorf("its request: %d and %d locks, want 204 and none", got, a.countLocks(t))
 		}
 	}
@@ -52,18 +53,37 @@ func TestCheckoutLockRoutes_ReleaseNothingWithoutBothIDs(t *testing.T) {
 		status int
 		want   string // part of the answer
 	}{
-		"no parameter":            {"", 400, "Parameter userId must be a UUID"},
-		"no userId":               {"?requestId=" + request, 400, "Parameter userId must be a UUID"},
-		"no requestId":            {"?userId=" + ann.String(), 400, "Parameter requestId must be a UUID"},
-		"an empty userId":         {"?userId=&requestId=" + request, 400, "Parameter userId must be a UUID"},
-		"an empty requestId":      {"?userId=" + ann.String() + "&requestId=", 400, "Parameter requestId must be a UUID"},
-		"a bad userId":            {"?userId=ann&requestId=" + request, 400, `Parameter userId must be a UUID, but it is "ann"`},
-		"a bad requestId":         {"?userId=" + ann.String() + "&requestId=%25", 400, `Parameter requestId must be a UUID, but it is "%"`},
-		"braces":                  {"?userId=" + ann.String() + "&requestId={" + request + "}", 400, "Parameter requestId must be a UUID"},
-		"the nil UUID":            {"?userId=" + ann.String() + "&requestId=" + nilID, 400, "Parameter requestId must not be the nil UUID"},
-		"two patrons":             {good + "&userId=" + uuid.NewString(), 422, "userId must be given once"},
-		"a parameter that is new": {good + "&holder=ann", 422, "holder"},
-		"names in lower case":     {"?userid=" + ann.String() + "&requestid=" + request, 422, "userid"},
+		"no parameter": {query: "", status: 400, want: "Parameter userId must be a UUID"},
+		"no userId":    {query: "?requestId=" + request, status: 400, want: "Parameter userId must be a UUID"},
+		"no requestId": {
+			query: "?userId=" + ann.String(), status: 400, want: "Parameter requestId must be a UUID",
+		},
+		"an empty userId": {
+			query: "?userId=&requestId=" + request, status: 400, want: "Parameter userId must be a UUID",
+		},
+		"an empty requestId": {
+			query: "?userId=" + ann.String() + "&requestId=", status: 400, want: "Parameter requestId must be a UUID",
+		},
+		"a bad userId": {
+			query: "?userId=ann&requestId=" + request, status: 400, want: `Parameter userId must be a UUID, but it is "ann"`,
+		},
+		"a bad requestId": {
+			query: "?userId=" + ann.String() + "&requestId=%25", status: 400,
+			want: `Parameter requestId must be a UUID, but it is "%"`,
+		},
+		"braces": {
+			query: "?userId=" + ann.String() + "&requestId={" + request + "}", status: 400,
+			want: "Parameter requestId must be a UUID",
+		},
+		"the nil UUID": {
+			query: "?userId=" + ann.String() + "&requestId=" + nilID, status: 400,
+			want: "Parameter requestId must not be the nil UUID",
+		},
+		"two patrons": {
+			query: good + "&userId=" + uuid.NewString(), status: 422, want: "userId must be given once",
+		},
+		"a parameter that is new": {query: good + "&holder=ann", status: 422, want: "holder"},
+		"names in lower case":     {query: "?userid=" + ann.String() + "&requestid=" + request, status: 422, want: "userid"},
 	}
 	for name, tt := range tests {
 		w := a.do(http.MethodDelete, tt.query, "")
@@ -89,7 +109,8 @@ func TestCheckoutLockRoutes_AReleaseEndsAWaitingCall(t *testing.T) {
 		t.Errorf("DELETE: %d, want 204", got)
 	}
 	got := <-waiter
-	if got.status != http.StatusServiceUnavailable || got.header.Get(fault.Header) != string(fault.LockHeld) || got.took >= patience {
+	if got.status != http.StatusServiceUnavailable || got.header.Get(fault.Header) != string(fault.LockHeld) ||
+		got.took >= patience {
 		t.Errorf("the waiting call got %d %s after %s, want 503 LOCK_HELD at once", got.status, got.body, got.took)
 	}
 	wantStatus(t, "release", a.do(http.MethodDelete, "/"+held.ID, ""), 204)

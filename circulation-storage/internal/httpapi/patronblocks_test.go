@@ -32,7 +32,8 @@ func TestPatronBlockRoutes_KeepBlocks(t *testing.T) {
 	a := newPatronBlockAPI(t)
 	a.wantNoBlocks(t, userID)
 	for _, doc := range []string{
-		`{"automatedPatronBlocks":[{"patronBlockConditionId":"` + groupID + `","blockBorrowing":true,"blockRenewals":false,"blockRequests":true,
+		`{"automatedPatronBlocks":[{"patronBlockConditionId":"` + groupID +
+			`","blockBorrowing":true,"blockRenewals":false,"blockRequests":true,
 			"message":"Maximum number of items charged out","ours":[1]},{"message":"Ärger","blockBorrowing":null}]}`,
 		`{"automatedPatronBlocks":[]}`,
 	} {
@@ -54,12 +55,20 @@ func TestPatronBlockRoutes_RefuseBadBlocks(t *testing.T) {
 		status       int
 		want         string
 	}{
-		"no list":        {blocksPath, `{}`, 422, "automatedPatronBlocks is required"},
-		"no message":     {blocksPath, `{"automatedPatronBlocks":[{"blockBorrowing":true}]}`, 422, "automatedPatronBlocks[0].message is required"},
-		"a text for yes": {blocksPath, `{"automatedPatronBlocks":[{"message":"m","blockBorrowing":"yes"}]}`, 422, "automatedPatronBlocks[0].blockBorrowing must be of type boolean"},
-		"a list alone":   {blocksPath, `[]`, 422, "must be of type object"},
-		"no JSON":        {blocksPath, `{`, 400, ""},
-		"no id":          {"/automated-patron-blocks/jane", `{"automatedPatronBlocks":[]}`, 400, "is no UUID"},
+		"no list": {target: blocksPath, body: `{}`, status: 422, want: "automatedPatronBlocks is required"},
+		"no message": {
+			target: blocksPath, body: `{"automatedPatronBlocks":[{"blockBorrowing":true}]}`, status: 422,
+			want: "automatedPatronBlocks[0].message is required",
+		},
+		"a text for yes": {
+			target: blocksPath, body: `{"automatedPatronBlocks":[{"message":"m","blockBorrowing":"yes"}]}`, status: 422,
+			want: "automatedPatronBlocks[0].blockBorrowing must be of type boolean",
+		},
+		"a list alone": {target: blocksPath, body: `[]`, status: 422, want: "must be of type object"},
+		"no JSON":      {target: blocksPath, body: `{`, status: 400, want: ""},
+		"no id": {
+			target: "/automated-patron-blocks/jane", body: `{"automatedPatronBlocks":[]}`, status: 400, want: "is no UUID",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,7 +16,8 @@ func twoLoans(t *testing.T) recordAPI {
 	t.Helper()
 	a := newRecordAPI(t)
 	a.fill(t)
-	other := strings.NewReplacer(loanID, otherLoanID, itemID, groupID, userID, groupID).Replace(samples()["/loan-storage/loans"])
+	other := strings.NewReplacer(loanID, otherLoanID, itemID, groupID, userID,
+		groupID).Replace(samples()["/loan-storage/loans"])
 	a.must(t, http.MethodPost, "/loan-storage/loans", other, http.StatusCreated)
 	return a
 }
@@ -68,8 +69,10 @@ func TestRecordRoutes_DeleteByQueryOfEachType(t *testing.T) {
 	types := records.Types()
 	slices.Reverse(types)
 	kept := map[string]bool{
-		"usergroup": true, "addresstype": true, "patron_notice_policy": true, "circulation_settings": true, "settings_entry": true,
-		"user_request_preference": true, "proxyfor": true, "manualblocks": true, "patron_block_conditions": true, "patron_block_limits": true,
+		"usergroup": true, "addresstype": true, "patron_notice_policy": true, "circulation_settings": true,
+		"settings_entry":          true,
+		"user_request_preference": true, "proxyfor": true, "manualblocks": true, "patron_block_conditions": true,
+		"patron_block_limits":   true,
 		"patron_action_session": true,
 	}
 	for _, typ := range types {
@@ -92,30 +95,43 @@ func TestRecordRoutes_DeskRecords(t *testing.T) {
 	a := newRecordAPI(t)
 	a.fill(t)
 	for path, key := range map[string]string{
-		"/staff-slips-storage/staff-slips?limit=100&query=cql.allRecords%3D1%20sortby%20name":                                                        "staffSlips",
-		"/staff-slips-storage/staff-slips?query=(name==%22hold%22)":                                                                                  "staffSlips",
-		"/cancellation-reason-storage/cancellation-reasons?query=cql.allRecords%3D1%20sortby%20name&limit=1000":                                      "cancellationReasons",
-		"/request-preference-storage/request-preference?query=(userId==" + userID + ")":                                                              "requestPreferences",
-		"/addresstypes?limit=2000&query=cql.allRecords%3D1%20sortby%20addressType":                                                                   "addressTypes",
-		"/request-storage/requests?query=" + escaped(`cancellationReasonId=="`+reasonID+`"`):                                                         "requests",
-		"/request-storage/requests?query=" + escaped(`requesterId=="x" or itemIsbn="9780142437247*"`):                                                "requests",
-		"/request-storage/requests?query=" + escaped(`fullCallNumberIndex=="Big PS 2384 c*"`):                                                        "requests",
-		"/request-storage/requests?query=" + escaped(`searchIndex.callNumberComponents.callNumber=="PS*" sortby searchIndex.pickupServicePointName`): "requests",
-		"/loan-storage/loans?query=" + escaped(`status="Open"`):                                                                                      "loans",
+		"/staff-slips-storage/staff-slips?limit=100&query=cql.allRecords%3D1%20sortby%20name": "staffSlips",
+		"/staff-slips-storage/staff-slips?query=(name==%22hold%22)":                           "staffSlips",
+		"/cancellation-reason-storage/cancellation-reasons?query=cql.allRecords%3D1%20sortby%20name" +
+			"&limit=1000": "cancellationReasons",
+		"/request-preference-storage/request-preference?query=(userId==" + userID +
+			")": "requestPreferences",
+		"/addresstypes?limit=2000&query=cql.allRecords%3D1%20sortby%20addressType": "addressTypes",
+		"/request-storage/requests?query=" +
+			escaped(`cancellationReasonId=="`+reasonID+`"`): "requests",
+		"/request-storage/requests?query=" +
+			escaped(`requesterId=="x" or itemIsbn="9780142437247*"`): "requests",
+		"/request-storage/requests?query=" +
+			escaped(`fullCallNumberIndex=="Big PS 2384 c*"`): "requests",
+		"/request-storage/requests?query=" +
+			escaped(`searchIndex.callNumberComponents.callNumber=="PS*" sortby searchIndex.pickupServicePointName`): "requests",
+		"/loan-storage/loans?query=" + escaped(`status="Open"`): "loans",
 	} {
-		if list, _ := parseJSON(t, a.must(t, http.MethodGet, path, "", http.StatusOK).Body.String())[key].([]any); len(list) != 1 {
+		if list, _ := parseJSON(t, a.must(t, http.MethodGet, path, "",
+			http.StatusOK).Body.String())[key].([]any); len(list) != 1 {
 			t.Errorf("%s: got %v, want one record", path, list)
 		}
 	}
 	second := strings.Replace(samples()["/request-preference-storage/request-preference"], preferenceID, otherLoanID, 1)
-	wantRefusal(t, a.do(http.MethodPost, "/request-preference-storage/request-preference", second), http.StatusUnprocessableEntity,
+	wantRefusal(t, a.do(http.MethodPost, "/request-preference-storage/request-preference", second),
+		http.StatusUnprocessableEntity,
 		"userId value already exists in table user_request_preference: "+userID)
 	named := "The request " + requestID + " names it in cancellationReasonId."
-	wantRefusal(t, a.do(http.MethodDelete, "/cancellation-reason-storage/cancellation-reasons/"+reasonID, ""), http.StatusUnprocessableEntity, named)
-	wantRefusal(t, a.do(http.MethodDelete, "/cancellation-reason-storage/cancellation-reasons?query=cql.allRecords=1", ""), http.StatusUnprocessableEntity, named)
+	wantRefusal(t, a.do(http.MethodDelete, "/cancellation-reason-storage/cancellation-reasons/"+reasonID, ""),
+		http.StatusUnprocessableEntity, named)
+	wantRefusal(t, a.do(http.MethodDelete, "/cancellation-reason-storage/cancellation-reasons?query=cql.allRecords=1", ""),
+		http.StatusUnprocessableEntity, named)
 	for _, step := range []struct{ by, remove string }{
 		{by: "The user " + userID + " names it in personal.addresses.", remove: "/users/" + userID},
-		{by: "The request " + requestID + " names it in deliveryAddressTypeId.", remove: "/request-storage/requests/" + requestID},
+		{
+			by:     "The request " + requestID + " names it in deliveryAddressTypeId.",
+			remove: "/request-storage/requests/" + requestID,
+		},
 	} {
 		wantRefusal(t, a.do(http.MethodDelete, "/addresstypes/"+addressTypeID, ""), http.StatusUnprocessableEntity, step.by)
 		a.must(t, http.MethodDelete, step.remove, "", http.StatusNoContent)

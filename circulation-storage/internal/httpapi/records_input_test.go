@@ -43,42 +43,131 @@ func TestRecordRoutes_RefuseABadRecord(t *testing.T) {
 		status     int
 		want       string
 	}{
-		"no body":                       {items, ``, 400, "The body is empty"},
-		"no JSON":                       {items, `{"barcode":`, 400, "not valid JSON"},
-		"two values":                    {items, `{} {}`, 400, "not valid JSON"},
-		"no object":                     {items, `[]`, 422, "must be a JSON object"},
-		"null":                          {items, `null`, 422, "must be a JSON object"},
-		"no UTF-8":                      {items, "{\"barcode\":\"\xff\"}", 400, "UTF-8"},
-		"nothing of what is required":   {items, `{}`, 422, "materialTypeId is required"},
-		"null for what is required":     {items, fresh(itemWith(`"status":null`)), 422, "status is required"},
-		"NUL":                           {items, fresh(itemWith(`"volume":"\u0000"`)), 422, "cannot be stored"},
-		"NUL in a name":                 {items, fresh(itemWith(`"a\u0000":1`)), 422, "cannot be stored"},
-		"half a character":              {items, fresh(itemWith(`"volume":"\ud800"`)), 422, "cannot be stored"},
-		"a wrong type":                  {items, fresh(itemWith(`"volume":1`)), 422, "volume must be of type string, not number"},
-		"an unknown status":             {items, fresh(strings.Replace(samples()[items], "Available", "Gone", 1)), 422, "status.name must be one of: "},
-		"an id that is none":            {items, fresh(itemWith(`"temporaryLocationId":"here"`)), 422, "temporaryLocationId must be a UUID"},
-		"a location that is not there":  {items, fresh(itemWith(`"temporaryLocationId":"` + missing + `"`)), 422, "does not exist in location.id"},
-		"holdings that are not there":   {items, strings.Replace(fresh(samples()[items]), holdingsID, missing, 1), 422, "does not exist in holdings_record.id"},
-		"a barcode that is taken":       {items, strings.Replace(samples()[items], itemID, missing, 1), 422, `barcode value already exists in table item: b\\\"1`},
-		"an id that is taken":           {items, strings.Replace(samples()[items], `b\\\"1`, "other", 1), 422, "id value already exists in table item: " + itemID},
-		"a barcode too long to index":   {items, strings.Replace(fresh(samples()[items]), "other", strings.Repeat("x", 9000), 1), 422, "barcode must have at most 600 characters, not 9000"},
-		"a number too large":            {items, fresh(itemWith(`"ours":1e999999999`)), 422, "too long a number"},
-		"nested too deeply":             {items, fresh(itemWith(`"ours":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000))), 422, "nested too deeply"},
-		"too large":                     {items, `"` + strings.Repeat("x", bodyLimit) + `"`, 413, "too large"},
-		"a second open loan":            {"/loan-storage/loans", strings.Replace(samples()["/loan-storage/loans"], loanID, missing, 1), 422, `{"errors":[{"message":"Cannot have more than one open loan for the same item","type":"1","code":"-1","parameters":[{"key":"itemId","value":"` + itemID + `"}]}]}`},
-		"an open loan without a user":   {"/loan-storage/loans", `{"itemId":"` + missing + `","loanDate":"2026-01-01T00:00:00Z","action":"checkedout"}`, 422, "Open loan must have a user ID"},
-		"a loan of no date":             {"/loan-storage/loans", `{"itemId":"` + missing + `","loanDate":"soon","action":"checkedout","userId":"` + userID + `"}`, 400, "loan date must be a date time (in RFC3339 format)"},
-		"a return on no date":           {"/loan-storage/loans", `{"itemId":"` + missing + `","loanDate":"2026-01-01T00:00:00Z","returnDate":"soon","action":"checkedin","status":{"name":"Closed"}}`, 400, "return date must be a date time (in RFC3339 format)"},
-		"a setting that exists":         {"/settings/entries", `{"id":"` + missing + `","scope":"ui","key":"colours","value":1}`, 403, "already"},
-		"a setting's id that exists":    {"/settings/entries", `{"id":"` + entryID + `","scope":"ui","key":"new","value":1}`, 403, "already"},
-		"lock settings with a typo":     {"/settings/entries", `{"id":"` + missing + `","scope":"mod-circulation","key":"checkoutLockFeature","value":{"enabled":true}}`, 422, "no valid setting of the check-out lock"},
-		"a user name taken, other case": {"/users", `{"username":"JANE"}`, 422, "username value already exists in table users: JANE"},
-		"a proxy for the second time":   {"/proxiesfor", `{"userId":"` + userID + `","proxyUserId":"` + groupID + `"}`, 422, `{"errors":[{"message":"Proxy relationship already exists","type":"1","code":"-1","parameters":[{"key":"userId","value":"` + userID + `"},{"key":"proxyUserId","value":"` + groupID + `"}]}]}`},
-		"a campus of no institution":    {"/location-units/campuses", `{"name":"n","institutionId":"` + missing + `"}`, 422, "does not exist in locinstitution.id"},
-		"a library of no campus":        {"/location-units/libraries", `{"name":"n","campusId":"` + missing + `"}`, 422, "does not exist in loccampus.id"},
-		"a setting that is no object":   {"/circulation-settings-storage/circulation-settings", `{"name":"n","value":"{}"}`, 422, "value must be of type object, not string"},
-		"a schedule upside down":        {"/fixed-due-date-schedule-storage/fixed-due-date-schedules", `{"name":"n","schedules":[{"from":"2026-02-01","to":"2026-01-01","due":"2026-03-01"}]}`, 422, "Date range not valid from date after to date"},
-		"a schedule of no dates":        {"/fixed-due-date-schedule-storage/fixed-due-date-schedules", `{"name":"n","schedules":[{"from":"soon","to":"2026-01-01","due":"2026-03-01"}]}`, 422, "schedules[0].from must be a date"},
+		"no body":                     {path: items, body: ``, status: 400, want: "The body is empty"},
+		"no JSON":                     {path: items, body: `{"barcode":`, status: 400, want: "not valid JSON"},
+		"two values":                  {path: items, body: `{} {}`, status: 400, want: "not valid JSON"},
+		"no object":                   {path: items, body: `[]`, status: 422, want: "must be a JSON object"},
+		"null":                        {path: items, body: `null`, status: 422, want: "must be a JSON object"},
+		"no UTF-8":                    {path: items, body: "{\"barcode\":\"\xff\"}", status: 400, want: "UTF-8"},
+		"nothing of what is required": {path: items, body: `{}`, status: 422, want: "materialTypeId is required"},
+		"null for what is required": {
+			path: items, body: fresh(itemWith(`"status":null`)), status: 422, want: "status is required",
+		},
+		"NUL": {
+			path: items, body: fresh(itemWith(`"volume":"\u0000"`)), status: 422, want: "cannot be stored",
+		},
+		"NUL in a name": {
+			path: items, body: fresh(itemWith(`"a\u0000":1`)), status: 422, want: "cannot be stored",
+		},
+		"half a character": {
+			path: items, body: fresh(itemWith(`"volume":"\ud800"`)), status: 422, want: "cannot be stored",
+		},
+		"a wrong type": {
+			path: items, body: fresh(itemWith(`"volume":1`)), status: 422, want: "volume must be of type string, not number",
+		},
+		"an unknown status": {
+			path: items, body: fresh(strings.Replace(samples()[items], "Available", "Gone", 1)), status: 422,
+			want: "status.name must be one of: ",
+		},
+		"an id that is none": {
+			path: items, body: fresh(itemWith(`"temporaryLocationId":"here"`)), status: 422,
+			want: "temporaryLocationId must be a UUID",
+		},
+		"a location that is not there": {
+			path: items, body: fresh(itemWith(`"temporaryLocationId":"` + missing + `"`)), status: 422,
+			want: "does not exist in location.id",
+		},
+		"holdings that are not there": {
+			path: items, body: strings.Replace(fresh(samples()[items]), holdingsID, missing, 1), status: 422,
+			want: "does not exist in holdings_record.id",
+		},
+		"a barcode that is taken": {
+			path: items, body: strings.Replace(samples()[items], itemID, missing, 1), status: 422,
+			want: `barcode value already exists in table item: b\\\"1`,
+		},
+		"an id that is taken": {
+			path: items, body: strings.Replace(samples()[items], `b\\\"1`, "other", 1), status: 422,
+			want: "id value already exists in table item: " + itemID,
+		},
+		"a barcode too long to index": {
+			path: items, body: strings.Replace(fresh(samples()[items]), "other", strings.Repeat("x", 9000), 1), status: 422,
+			want: "barcode must have at most 600 characters, not 9000",
+		},
+		"a number too large": {
+			path: items, body: fresh(itemWith(`"ours":1e999999999`)), status: 422, want: "too long a number",
+		},
+		"nested too deeply": {
+			path: items, body: fresh(itemWith(`"ours":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000))), status: 422,
+			want: "nested too deeply",
+		},
+		"too large": {
+			path: items, body: `"` + strings.Repeat("x", bodyLimit) + `"`, status: 413, want: "too large",
+		},
+		"a second open loan": {
+			path: "/loan-storage/loans", body: strings.Replace(samples()["/loan-storage/loans"], loanID, missing, 1),
+			status: 422,
+			want: `{"errors":[{"message":"Cannot have more than one open loan for the same item","type":"1","code":"-1",` +
+				`"parameters":[{"key":"itemId","value":"` + itemID + `"}]}]}`,
+		},
+		"an open loan without a user": {
+			path: "/loan-storage/loans",
+			body: `{"itemId":"` + missing + `","loanDate":"2026-01-01T00:00:00Z","action":"checkedout"}`, status: 422,
+			want: "Open loan must have a user ID",
+		},
+		"a loan of no date": {
+			path: "/loan-storage/loans",
+			body: `{"itemId":"` + missing + `","loanDate":"soon","action":"checkedout","userId":"` + userID + `"}`, status: 400,
+			want: "loan date must be a date time (in RFC3339 format)",
+		},
+		"a return on no date": {
+			path: "/loan-storage/loans",
+			body: `{"itemId":"` + missing +
+				`","loanDate":"2026-01-01T00:00:00Z","returnDate":"soon","action":"checkedin","status":{"name":"Closed"}}`,
+			status: 400, want: "return date must be a date time (in RFC3339 format)",
+		},
+		"a setting that exists": {
+			path: "/settings/entries", body: `{"id":"` + missing + `","scope":"ui","key":"colours","value":1}`, status: 403,
+			want: "already",
+		},
+		"a setting's id that exists": {
+			path: "/settings/entries", body: `{"id":"` + entryID + `","scope":"ui","key":"new","value":1}`, status: 403,
+			want: "already",
+		},
+		"lock settings with a typo": {
+			path:   "/settings/entries",
+			body:   `{"id":"` + missing + `","scope":"mod-circulation","key":"checkoutLockFeature","value":{"enabled":true}}`,
+			status: 422, want: "no valid setting of the check-out lock",
+		},
+		"a user name taken, other case": {
+			path: "/users", body: `{"username":"JANE"}`, status: 422, want: "username value already exists in table users: JANE",
+		},
+		"a proxy for the second time": {
+			path: "/proxiesfor", body: `{"userId":"` + userID + `","proxyUserId":"` + groupID + `"}`, status: 422,
+			want: `{"errors":[{"message":"Proxy relationship already exists","type":"1","code":"-1",` +
+				`"parameters":[{"key":"userId","value":"` + userID + `"},{"key":"proxyUserId","value":"` + groupID + `"}]}]}`,
+		},
+		"a campus of no institution": {
+			path: "/location-units/campuses", body: `{"name":"n","institutionId":"` + missing + `"}`, status: 422,
+			want: "does not exist in locinstitution.id",
+		},
+		"a library of no campus": {
+			path: "/location-units/libraries", body: `{"name":"n","campusId":"` + missing + `"}`, status: 422,
+			want: "does not exist in loccampus.id",
+		},
+		"a setting that is no object": {
+			path: "/circulation-settings-storage/circulation-settings", body: `{"name":"n","value":"{}"}`, status: 422,
+			want: "value must be of type object, not string",
+		},
+		"a schedule upside down": {
+			path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules",
+			body: `{"name":"n","schedules":[{"from":"2026-02-01","to":"2026-01-01","due":"2026-03-01"}]}`, status: 422,
+			want: "Date range not valid from date after to date",
+		},
+		"a schedule of no dates": {
+			path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules",
+			body: `{"name":"n","schedules":[{"from":"soon","to":"2026-01-01","due":"2026-03-01"}]}`, status: 422,
+			want: "schedules[0].from must be a date",
+		},
 		"a fixed policy that renews for a period": {
 			path: policies, body: fixed + `,"renewalsPolicy":{"differentPeriod":true,"alternateFixedDueDateScheduleId":"` +
 				scheduleID + `","period":{"duration":1,"intervalId":"Days"}}}`,
@@ -89,13 +178,35 @@ func TestRecordRoutes_RefuseABadRecord(t *testing.T) {
 				`"alternateRenewalLoanPeriod":{"duration":1,"intervalId":"Days"}}}}`,
 			status: 422, want: "Alternate Renewal Loan Period for Holds is not allowed for policies with Fixed profile",
 		},
-		"a policy of unknown requests": {"/request-policy-storage/request-policies", `{"name":"n","requestTypes":["Wish"]}`, 422, "requestTypes[0] must be one of: "},
-		"a session of neither kind":    {"/patron-action-session-storage/patron-action-sessions", `{"patronId":"` + userID + `","loanId":"` + loanID + `","actionType":"Renewal"}`, 422, "actionType must be one of: Check-out, Check-in"},
-		"a block of no patron":         {"/manualblocks", `{"desc":"d","borrowing":true}`, 422, "userId is required"},
-		"a limit of no condition":      {"/patron-block-limits", `{"patronGroupId":"` + groupID + `","conditionId":"` + missing + `","value":1}`, 422, "does not exist in patron_block_conditions.id"},
-		"a limit below zero":           {"/patron-block-limits", `{"patronGroupId":"` + groupID + `","conditionId":"` + conditionID + `","value":-1}`, 422, `{"errors":[{"message":"Must be blank or an integer from 0 to 999999","type":"1","code":"-1","parameters":[{"key":"value","value":"-1"}]}]}`},
-		"a block without a message":    {"/patron-block-conditions", `{"name":"n","blockRequests":true}`, 422, "Message to be displayed is a required field"},
-		"a group that is not there":    {"/users", `{"patronGroup":"` + missing + `"}`, 422, "does not exist in usergroup.id"},
+		"a policy of unknown requests": {
+			path: "/request-policy-storage/request-policies", body: `{"name":"n","requestTypes":["Wish"]}`, status: 422,
+			want: "requestTypes[0] must be one of: ",
+		},
+		"a session of neither kind": {
+			path: "/patron-action-session-storage/patron-action-sessions",
+			body: `{"patronId":"` + userID + `","loanId":"` + loanID + `","actionType":"Renewal"}`, status: 422,
+			want: "actionType must be one of: Check-out, Check-in",
+		},
+		"a block of no patron": {
+			path: "/manualblocks", body: `{"desc":"d","borrowing":true}`, status: 422, want: "userId is required",
+		},
+		"a limit of no condition": {
+			path: "/patron-block-limits", body: `{"patronGroupId":"` + groupID + `","conditionId":"` + missing + `","value":1}`,
+			status: 422, want: "does not exist in patron_block_conditions.id",
+		},
+		"a limit below zero": {
+			path: "/patron-block-limits",
+			body: `{"patronGroupId":"` + groupID + `","conditionId":"` + conditionID + `","value":-1}`, status: 422,
+			want: `{"errors":[{"message":"Must be blank or an integer from 0 to 999999","type":"1","code":"-1",` +
+				`"parameters":[{"key":"value","value":"-1"}]}]}`,
+		},
+		"a block without a message": {
+			path: "/patron-block-conditions", body: `{"name":"n","blockRequests":true}`, status: 422,
+			want: "Message to be displayed is a required field",
+		},
+		"a group that is not there": {
+			path: "/users", body: `{"patronGroup":"` + missing + `"}`, status: 422, want: "does not exist in usergroup.id",
+		},
 	}
 	before := a.everything(t)
 	for name, tt := range tests {
@@ -120,29 +231,67 @@ func TestRecordRoutes_RefuseABadUpdate(t *testing.T) {
 	t.Parallel()
 	a := newRecordAPI(t)
 	a.fill(t)
-	a.must(t, http.MethodPost, "/item-storage/items", strings.NewReplacer(itemID, groupID, `b\\\"1`, "other").Replace(samples()["/item-storage/items"]), http.StatusCreated)
+	a.must(t, http.MethodPost, "/item-storage/items",
+		strings.NewReplacer(itemID, groupID, `b\\\"1`, "other").Replace(samples()["/item-storage/items"]), http.StatusCreated)
 	const item = "/item-storage/items/" + itemID
 	tests := map[string]struct {
 		method, path, body string
 		status             int
 		want               string
 	}{
-		"no _version":                  {"PUT", item, samples()["/item-storage/items"], 409, "Stored _version is 1, _version of request is absent"},
-		"an old _version":              {"PUT", item, itemWith(`"_version":0`), 409, "Stored _version is 1, _version of request is 0"},
-		"_version as text":             {"PUT", item, itemWith(`"_version":"1"`), 422, "_version must be of type integer"},
-		"another id than the path's":   {"PUT", item, strings.Replace(itemWith(`"_version":1`), itemID, userID, 1), 422, "id in the body must be the id in the path"},
-		"a barcode that is taken":      {"PUT", item, strings.Replace(itemWith(`"_version":1`), `b\\\"1`, "OTHER", 1), 422, "barcode value already exists in table item: OTHER"},
-		"a record that is not there":   {"PUT", "/users/" + loanID, `{}`, 404, "Not found: there is no user with id " + loanID},
-		"no id in the path":            {"PUT", "/users/jane", `{}`, 400, `\"jane\" in the path is no UUID`},
-		"SQL in the path":              {"GET", "/users/1'%20or%20true--", ``, 400, "is no UUID"},
-		"NUL in the path":              {"GET", "/users/%00", ``, 400, "is no UUID"},
-		"a UUID in other clothes":      {"DELETE", "/users/%7B" + userID + "%7D", ``, 400, "is no UUID"},
-		"deleting a group with users":  {"DELETE", "/groups/" + groupID, ``, 422, "Cannot delete usergroup.id = " + groupID + " because id is still referenced from table users. The user " + userID + " names it in patronGroup."},
-		"deleting a campus in use":     {"DELETE", "/location-units/campuses/" + campusID, ``, 422, "still referenced from table loclibrary."},
-		"deleting holdings with items": {"DELETE", "/holdings-storage/holdings/" + holdingsID, ``, 422, "still referenced from table item."},
-		"a method that is not there":   {"PATCH", item, `{}`, 405, "does not take the method PATCH, allowed are "},
-		"deleting all users":           {"DELETE", "/users", ``, 400, "which users to delete"},
-		"deleting all groups":          {"DELETE", "/groups", ``, 405, "does not take the method DELETE, allowed are "},
+		"no _version": {
+			method: "PUT", path: item, body: samples()["/item-storage/items"], status: 409,
+			want: "Stored _version is 1, _version of request is absent",
+		},
+		"an old _version": {
+			method: "PUT", path: item, body: itemWith(`"_version":0`), status: 409,
+			want: "Stored _version is 1, _version of request is 0",
+		},
+		"_version as text": {
+			method: "PUT", path: item, body: itemWith(`"_version":"1"`), status: 422, want: "_version must be of type integer",
+		},
+		"another id than the path's": {
+			method: "PUT", path: item, body: strings.Replace(itemWith(`"_version":1`), itemID, userID, 1), status: 422,
+			want: "id in the body must be the id in the path",
+		},
+		"a barcode that is taken": {
+			method: "PUT", path: item, body: strings.Replace(itemWith(`"_version":1`), `b\\\"1`, "OTHER", 1), status: 422,
+			want: "barcode value already exists in table item: OTHER",
+		},
+		"a record that is not there": {
+			method: "PUT", path: "/users/" + loanID, body: `{}`, status: 404,
+			want: "Not found: there is no user with id " + loanID,
+		},
+		"no id in the path": {
+			method: "PUT", path: "/users/jane", body: `{}`, status: 400, want: `\"jane\" in the path is no UUID`,
+		},
+		"SQL in the path": {
+			method: "GET", path: "/users/1'%20or%20true--", body: ``, status: 400, want: "is no UUID",
+		},
+		"NUL in the path": {method: "GET", path: "/users/%00", body: ``, status: 400, want: "is no UUID"},
+		"a UUID in other clothes": {
+			method: "DELETE", path: "/users/%7B" + userID + "%7D", body: ``, status: 400, want: "is no UUID",
+		},
+		"deleting a group with users": {
+			method: "DELETE", path: "/groups/" + groupID, body: ``, status: 422,
+			want: "Cannot delete usergroup.id = " + groupID + " because id is still referenced from table users. The user " +
+				userID + " names it in patronGroup.",
+		},
+		"deleting a campus in use": {
+			method: "DELETE", path: "/location-units/campuses/" + campusID, body: ``, status: 422,
+			want: "still referenced from table loclibrary.",
+		},
+		"deleting holdings with items": {
+			method: "DELETE", path: "/holdings-storage/holdings/" + holdingsID, body: ``, status: 422,
+			want: "still referenced from table item.",
+		},
+		"a method that is not there": {
+			method: "PATCH", path: item, body: `{}`, status: 405, want: "does not take the method PATCH, allowed are ",
+		},
+		"deleting all users": {method: "DELETE", path: "/users", body: ``, status: 400, want: "which users to delete"},
+		"deleting all groups": {
+			method: "DELETE", path: "/groups", body: ``, status: 405, want: "does not take the method DELETE, allowed are ",
+		},
 	}
 	before := a.everything(t)
 	for name, tt := range tests {
@@ -193,7 +342,9 @@ func TestRecordRoutes_ReadSQLAsText(t *testing.T) {
 	a := newRecordAPI(t)
 	a.fill(t)
 	for _, typ := range records.Types() {
-		for _, query := range []string{`id=="' or '1'='1"`, `id=="${jndi}" or id=="$1::uuid"`, `metadata.createdByUserId=="x') or (true"`} {
+		for _, query := range []string{
+			`id=="' or '1'='1"`, `id=="${jndi}" or id=="$1::uuid"`, `metadata.createdByUserId=="x') or (true"`,
+		} {
 			page := parseJSON(t, a.must(t, http.MethodGet, typ.Path+"?query="+escaped(query), "", http.StatusOK).Body.String())
 			if got := page[typ.Collection].([]any); len(got) != 0 {
 				t.Errorf("%s?query=%s: got %v, want nothing", typ.Path, query, got)

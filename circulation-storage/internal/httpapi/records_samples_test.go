@@ -37,50 +37,82 @@ const (
 // ones, nulls, text and numbers that are easily spoilt.
 func samples() map[string]string {
 	return map[string]string{
-		"/groups": `{"id":"` + groupID + `","group":"Kinder & Jugend <\"x\">","desc":"","expirationOffsetInDays":365,"source":null,"ours":{"a":[1,null,{"b":null,"c":2}]}}`,
+		"/groups": `{"id":"` + groupID +
+			`","group":"Kinder & Jugend <\"x\">","desc":"","expirationOffsetInDays":365,"source":null,"ours":{"a":[1,null,` +
+			`{"b":null,"c":2}]}}`,
 		"/users": `{"id":"` + userID + `","username":"jane","barcode":"00123","active":true,"patronGroup":"` + groupID + `",
-			"personal":{"lastName":"Þórsdóttir 🐇","firstName":"line\nbreak\ttab","addresses":[{"countryId":"IS","primaryAddress":true,"addressTypeId":"` + addressTypeID + `"}]},
-			"expirationDate":"2027-01-31T00:00:00.000+0000","customFields":{"shoeSize":43.50,"huge":123456789012345678901234567890,"small":1.5e-7},"type":"patron"}`,
+			"personal":{"lastName":"Þórsdóttir 🐇","firstName":"line\nbreak\ttab",
+			"addresses":[{"countryId":"IS","primaryAddress":true,"addressTypeId":"` + addressTypeID + `"}]},
+			"expirationDate":"2027-01-31T00:00:00.000+0000","customFields":{"shoeSize":43.50,
+			"huge":123456789012345678901234567890,"small":1.5e-7},"type":"patron"}`,
 		"/material-types": `{"id":"` + mtypeID + `","name":"book","source":"folio"}`,
 		"/loan-types":     `{"id":"` + ltypeID + `","name":"can circulate"}`,
-		"/service-points": `{"id":"` + deskID + `","name":"Desk","code":"d1","discoveryDisplayName":"The desk","pickupLocation":true,"holdShelfExpiryPeriod":{"duration":3,"intervalId":"Weeks"}}`,
-		"/locations": `{"id":"` + shelfID + `","name":"Main","code":"m","isActive":true,"institutionId":"` + instID + `","campusId":"` + campusID + `",
+		"/service-points": `{"id":"` + deskID +
+			`","name":"Desk","code":"d1","discoveryDisplayName":"The desk","pickupLocation":true,` +
+			`"holdShelfExpiryPeriod":{"duration":3,"intervalId":"Weeks"}}`,
+		"/locations": `{"id":"` + shelfID + `","name":"Main","code":"m","isActive":true,"institutionId":"` + instID +
+			`","campusId":"` + campusID + `",
 			"libraryId":"` + libraryID + `","primaryServicePoint":"` + deskID + `","servicePointIds":["` + deskID + `"]}`,
-		"/instance-storage/instances": `{"id":"` + titleID + `","title":"Watership Down","source":"FOLIO","instanceTypeId":"` + deskID + `","hrid":"in1","contributors":[{"name":"Adams, Richard","primary":true}]}`,
-		"/holdings-storage/holdings":  `{"id":"` + holdingsID + `","instanceId":"` + titleID + `","permanentLocationId":"` + shelfID + `","sourceId":"` + deskID + `","callNumber":"PR6051"}`,
-		"/item-storage/items": `{"id":"` + itemID + `","holdingsRecordId":"` + holdingsID + `","materialTypeId":"` + mtypeID + `","permanentLoanTypeId":"` + ltypeID + `",
+		"/instance-storage/instances": `{"id":"` + titleID +
+			`","title":"Watership Down","source":"FOLIO","instanceTypeId":"` + deskID +
+			`","hrid":"in1","contributors":[{"name":"Adams, Richard","primary":true}]}`,
+		"/holdings-storage/holdings": `{"id":"` + holdingsID + `","instanceId":"` + titleID + `","permanentLocationId":"` +
+			shelfID + `","sourceId":"` + deskID + `","callNumber":"PR6051"}`,
+		"/item-storage/items": `{"id":"` + itemID + `","holdingsRecordId":"` + holdingsID + `","materialTypeId":"` + mtypeID +
+			`","permanentLoanTypeId":"` + ltypeID + `",
 			"barcode":"b\\\"1","status":{"name":"Available"},"volume":"1","notes":[{"note":"torn","staffOnly":false}]}`,
 		"/loan-policy-storage/loan-policies": `{"id":"` + policyID + `","name":"three","loanable":true,"renewable":false,
 			"loansPolicy":{"profileId":"Rolling","period":{"duration":14,"intervalId":"Days"},"itemLimit":3}}`,
-		"/loan-storage/loans":              `{"id":"` + loanID + `","itemId":"` + itemID + `","userId":"` + userID + `","loanDate":"2026-08-22T10:11:12.345+02:00","action":"checkedout","status":{"name":"Open"}}`,
-		"/settings/entries":                `{"id":"` + entryID + `","scope":"ui","key":"colours","value":["red",{"x":0}]}`,
-		"/staff-slips-storage/staff-slips": `{"id":"` + slipID + `","name":"Hold","active":true,"isRawHtml":false,"template":"<p>{{item.title}} &amp; \"more\"</p>"}`,
-		"/cancellation-reason-storage/cancellation-reasons": `{"id":"` + reasonID + `","name":"Lost","description":"It is gone","publicDescription":"Gone",
+		"/loan-storage/loans": `{"id":"` + loanID + `","itemId":"` + itemID + `","userId":"` + userID +
+			`","loanDate":"2026-08-22T10:11:12.345+02:00","action":"checkedout","status":{"name":"Open"}}`,
+		"/settings/entries": `{"id":"` + entryID + `","scope":"ui","key":"colours","value":["red",{"x":0}]}`,
+		"/staff-slips-storage/staff-slips": `{"id":"` + slipID +
+			`","name":"Hold","active":true,"isRawHtml":false,"template":"<p>{{item.title}} &amp; \"more\"</p>"}`,
+		"/cancellation-reason-storage/cancellation-reasons": `{"id":"` + reasonID +
+			`","name":"Lost","description":"It is gone","publicDescription":"Gone",
 			"requiresAdditionalInformation":true,"source":"User"}`,
-		"/request-preference-storage/request-preference": `{"id":"` + preferenceID + `","userId":"` + userID + `","holdShelf":true,"delivery":true,
-			"defaultServicePointId":"` + deskID + `","defaultDeliveryAddressTypeId":"` + addressTypeID + `","fulfillment":"Delivery"}`,
+		"/request-preference-storage/request-preference": `{"id":"` + preferenceID + `","userId":"` + userID +
+			`","holdShelf":true,"delivery":true,
+			"defaultServicePointId":"` + deskID + `","defaultDeliveryAddressTypeId":"` + addressTypeID +
+			`","fulfillment":"Delivery"}`,
 		"/addresstypes": `{"id":"` + addressTypeID + `","addressType":"Home","desc":"Where the patron lives"}`,
-		"/proxiesfor": `{"id":"` + proxyID + `","userId":"` + userID + `","proxyUserId":"` + groupID + `","status":"Active","requestForSponsor":"Yes",
+		"/proxiesfor": `{"id":"` + proxyID + `","userId":"` + userID + `","proxyUserId":"` + groupID +
+			`","status":"Active","requestForSponsor":"Yes",
 			"notificationsTo":"Sponsor","accrueTo":"Sponsor","expirationDate":"2039-01-31T00:00:00.000+0000"}`,
-		"/manualblocks": `{"id":"` + blockID + `","userId":"` + userID + `","type":"Manual","desc":"Owes a book","borrowing":true,"renewals":false,"requests":true}`,
-		"/patron-block-conditions": `{"id":"` + conditionID + `","name":"Maximum number of items charged out","valueType":"Integer",
+		"/manualblocks": `{"id":"` + blockID + `","userId":"` + userID +
+			`","type":"Manual","desc":"Owes a book","borrowing":true,"renewals":false,"requests":true}`,
+		"/patron-block-conditions": `{"id":"` + conditionID +
+			`","name":"Maximum number of items charged out","valueType":"Integer",
 			"blockBorrowing":true,"blockRenewals":false,"blockRequests":false,"message":"Too many"}`,
-		"/patron-block-limits":                               `{"id":"` + blockLimitID + `","patronGroupId":"` + groupID + `","conditionId":"` + conditionID + `","value":5}`,
-		"/circulation-settings-storage/circulation-settings": `{"id":"` + settingID + `","name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":false}}`,
-		"/location-units/institutions":                       `{"id":"` + instID + `","name":"Universität","code":"U"}`,
-		"/location-units/campuses":                           `{"id":"` + campusID + `","name":"City","code":"C","institutionId":"` + instID + `"}`,
-		"/location-units/libraries":                          `{"id":"` + libraryID + `","name":"Main","code":"M","campusId":"` + campusID + `"}`,
-		"/fixed-due-date-schedule-storage/fixed-due-date-schedules": `{"id":"` + scheduleID + `","name":"Terms","description":"of a year","schedules":[
-			{"from":"2026-07-01T00:00:00.000Z","to":"2026-12-31T23:59:59Z","due":"2027-01-15T00:00:00.000+0100"},{"from":"2026-01-01","to":"2026-06-30","due":"2026-06-30"}]}`,
-		"/request-policy-storage/request-policies": `{"id":"` + requestPolicyID + `","name":"Hold only","requestTypes":["Hold"],"allowedServicePoints":{"Hold":["` + deskID + `"]}}`,
-		"/patron-notice-policy-storage/patron-notice-policies": `{"id":"` + noticePolicyID + `","name":"Courtesy","active":true,"loanNotices":[
-			{"name":"due","templateId":"` + deskID + `","format":"Email","realTime":false,"sendOptions":{"sendHow":"Before","sendWhen":"Due date"}}]}`,
-		"/request-storage/requests": `{"id":"` + requestID + `","itemId":"` + itemID + `","instanceId":"` + titleID + `","holdingsRecordId":"` + holdingsID + `",
-			"requesterId":"` + userID + `","requestType":"Hold","requestLevel":"Item","requestDate":"2026-08-22T10:11:12.345+02:00","position":1,
-			"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `","status":"Open - Not yet filled","item":{"barcode":"b1"},
-			"instance":{"title":"Moby Dick","identifiers":[{"identifierTypeId":"` + addressTypeID + `","value":"9780142437247"}]},
-			"searchIndex":{"callNumberComponents":{"prefix":"Big","callNumber":"PS 2384","suffix":"c.2"},"pickupServicePointName":"Desk"},
+		"/patron-block-limits": `{"id":"` + blockLimitID + `","patronGroupId":"` + groupID +
+			`","conditionId":"` + conditionID + `","value":5}`,
+		"/circulation-settings-storage/circulation-settings": `{"id":"` + settingID +
+			`","name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":false}}`,
+		"/location-units/institutions": `{"id":"` + instID + `","name":"Universität","code":"U"}`,
+		"/location-units/campuses":     `{"id":"` + campusID + `","name":"City","code":"C","institutionId":"` + instID + `"}`,
+		"/location-units/libraries":    `{"id":"` + libraryID + `","name":"Main","code":"M","campusId":"` + campusID + `"}`,
+		"/fixed-due-date-schedule-storage/fixed-due-date-schedules": `{"id":"` + scheduleID +
+			`","name":"Terms","description":"of a year","schedules":[
+			{"from":"2026-07-01T00:00:00.000Z","to":"2026-12-31T23:59:59Z","due":"2027-01-15T00:00:00.000+0100"},
+			{"from":"2026-01-01","to":"2026-06-30","due":"2026-06-30"}]}`,
+		"/request-policy-storage/request-policies": `{"id":"` + requestPolicyID +
+			`","name":"Hold only","requestTypes":["Hold"],"allowedServicePoints":{"Hold":["` + deskID + `"]}}`,
+		"/patron-notice-policy-storage/patron-notice-policies": `{"id":"` + noticePolicyID +
+			`","name":"Courtesy","active":true,"loanNotices":[
+			{"name":"due","templateId":"` + deskID +
+			`","format":"Email","realTime":false,"sendOptions":{"sendHow":"Before","sendWhen":"Due date"}}]}`,
+		"/request-storage/requests": `{"id":"` + requestID + `","itemId":"` + itemID + `","instanceId":"` + titleID +
+			`","holdingsRecordId":"` + holdingsID + `",
+			"requesterId":"` + userID + `","requestType":"Hold","requestLevel":"Item",
+			"requestDate":"2026-08-22T10:11:12.345+02:00","position":1,
+			"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID +
+			`","status":"Open - Not yet filled","item":{"barcode":"b1"},
+			"instance":{"title":"Moby Dick","identifiers":[{"identifierTypeId":"` + addressTypeID +
+			`","value":"9780142437247"}]},
+			"searchIndex":{"callNumberComponents":{"prefix":"Big","callNumber":"PS 2384","suffix":"c.2"},
+			"pickupServicePointName":"Desk"},
 			"cancellationReasonId":"` + reasonID + `","deliveryAddressTypeId":"` + addressTypeID + `"}`,
-		"/patron-action-session-storage/patron-action-sessions": `{"id":"` + sessionID + `","patronId":"` + userID + `","loanId":"` + loanID + `","actionType":"Check-out"}`,
+		"/patron-action-session-storage/patron-action-sessions": `{"id":"` + sessionID + `","patronId":"` + userID +
+			`","loanId":"` + loanID + `","actionType":"Check-out"}`,
 	}
 }

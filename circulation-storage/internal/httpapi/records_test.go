@@ -173,7 +173,8 @@ func (a recordAPI) updateOne(t *testing.T, one, stored string) {
 func (a recordAPI) listOne(t *testing.T, typ records.Type, one string) {
 	t.Helper()
 	id := one[len(typ.Path)+1:]
-	page := parseJSON(t, a.must(t, http.MethodGet, typ.Path+"?query="+escaped(`id=="`+id+`"`), "", http.StatusOK).Body.String())
+	page := parseJSON(t, a.must(t, http.MethodGet, typ.Path+"?query="+escaped(`id=="`+id+`"`), "",
+		http.StatusOK).Body.String())
 	list, ok := page[typ.Collection].([]any)
 	if !ok || len(list) != 1 {
 		t.Fatalf("%s: got %v, want one record", typ.Path, page)
@@ -229,6 +230,7 @@ func TestRecordRoutes_CreateALoanByPut(t *testing.T) {
 func TestRecordRoutes_AcceptAnIDInUpperCase(t *testing.T) {
 	t.Parallel()
 	a := newRecordAPI(t)
-	a.must(t, http.MethodPost, "/loan-policy-storage/loan-policies", samples()["/loan-policy-storage/loan-policies"], http.StatusCreated)
+	a.must(t, http.MethodPost, "/loan-policy-storage/loan-policies", samples()["/loan-policy-storage/loan-policies"],
+		http.StatusCreated)
 	a.must(t, http.MethodGet, "/loan-policy-storage/loan-policies/"+strings.ToUpper(policyID), "", http.StatusOK)
 }

@@ -19,9 +19,11 @@ func TestCommitRoutes_Renew(t *testing.T) {
 	a := commitAPI{newAPI(t, commitRoutes(db)), t, db, id}
 	loan, item := uuid.New(), a.addItem()
 	a.add(`INSERT INTO S.loan (id, jsonb) VALUES ($1, $2)`, loan,
-		fmt.Sprintf(`{"id":%q,"itemId":%q,"userId":%q,"loanDate":"2026-03-01","dueDate":"2026-03-20T00:00:00Z","action":"checkedout","status":{"name":"Open"}}`,
+		fmt.Sprintf(`{"id":%q,"itemId":%q,"userId":%q,"loanDate":"2026-03-01","dueDate":"2026-03-20T00:00:00Z",`+
+			`"action":"checkedout","status":{"name":"Open"}}`,
 			loan, item, uuid.New()))
-	body := fmt.Sprintf(`{"loanId":%q,"itemId":%q,"itemVersion":1,"judgedDueDate":"2026-03-20","judgedRenewalCount":0,"dueDate":"2026-04-20","loanPolicyId":%q}`,
+	body := fmt.Sprintf(`{"loanId":%q,"itemId":%q,"itemVersion":1,"judgedDueDate":"2026-03-20","judgedRenewalCount":0,`+
+		`"dueDate":"2026-04-20","loanPolicyId":%q}`,
 		loan, item, uuid.New())
 
 	w := a.do(http.MethodPost, "/loan-storage/renewals", body)
@@ -45,5 +47,7 @@ func TestCommitRoutes_Renew(t *testing.T) {
 	} {
 		wantStatus(t, what, a.do(http.MethodPost, "/loan-storage/renewals", tt.body), tt.status)
 	}
-	wantStatus(t, "unknown tenant", a.call(http.MethodPost, "/loan-storage/renewals", body, map[string]string{okapi.TenantHeader: "unknown"}), http.StatusNotFound)
+	wantStatus(t, "unknown tenant", a.call(http.MethodPost, "/loan-storage/renewals", body, map[string]string{
+		okapi.TenantHeader: "unknown",
+	}), http.StatusNotFound)
 }

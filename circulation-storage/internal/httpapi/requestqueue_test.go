@@ -18,7 +18,8 @@ func newQueueAPI(t *testing.T) recordAPI {
 	db, id := pgtest.New(t)
 	store := postgres.NewRecordStore(db, func() {})
 	return recordAPI{newAPI(t, slices.Concat(
-		httpapi.RecordRoutes(store), httpapi.RequestBatchRoutes(store), httpapi.RequestQueueRoutes(postgres.NewCommitStore(db, pgtest.Uncounted{})))), id}
+		httpapi.RecordRoutes(store), httpapi.RequestBatchRoutes(store),
+		httpapi.RequestQueueRoutes(postgres.NewCommitStore(db, pgtest.Uncounted{})))), id}
 }
 
 func TestRequestQueueRoutes_ChangeARequest(t *testing.T) {
@@ -32,11 +33,11 @@ func TestRequestQueueRoutes_ChangeARequest(t *testing.T) {
 		status int
 		want   string
 	}{
-		{`{`, 400, ""},
-		{`{}`, 422, "request is required"},
-		{`{"request":{"id":"` + holdID(1) + `"}}`, 422, "request.instanceId is required"},
-		{change(hold(9, 1), ""), 404, "There is no request with the id " + holdID(9)},
-		{change(hold(2, 0), ""), 422, "request.position must be at least 1"},
+		{body: `{`, status: 400, want: ""},
+		{body: `{}`, status: 422, want: "request is required"},
+		{body: `{"request":{"id":"` + holdID(1) + `"}}`, status: 422, want: "request.instanceId is required"},
+		{body: change(hold(9, 1), ""), status: 404, want: "There is no request with the id " + holdID(9)},
+		{body: change(hold(2, 0), ""), status: 422, want: "request.position must be at least 1"},
 	} {
 		wantRefusal(t, a.do(http.MethodPost, path, tt.body), tt.status, tt.want)
 	}
@@ -51,7 +52,8 @@ func TestRequestQueueRoutes_ChangeARequest(t *testing.T) {
 	ids := fmt.Sprintf(`{"id":%q,"instanceId":%q,"itemId":%q}`, holdID(2), otherLoanID, itemID)
 	wantRefusal(t, a.do(http.MethodPost, path, change(ids, `,"delete":false`)), 422, "request.requesterId is required")
 	wantRefusal(t, a.do(http.MethodPost, path, change(ids, `,"delete":true`)), 409, "is for another item now")
-	a.must(t, http.MethodPost, path, change(strings.Replace(ids, otherLoanID, titleID, 1), `,"delete":true`), http.StatusNoContent)
+	a.must(t, http.MethodPost, path, change(strings.Replace(ids, otherLoanID, titleID, 1), `,"delete":true`),
+		http.StatusNoContent)
 	if got, want := a.queue(t), "3 at 1"; got != want {
 		t.Errorf("after a deletion by ids: got %s, want %s", got, want)
 	}
@@ -62,15 +64,18 @@ func TestRequestQueueRoutes_OrderAQueue(t *testing.T) {
 	a := newQueueAPI(t)
 	const path = "/request-storage/queue-orders"
 	order := func(first, second int) string {
-		return fmt.Sprintf(`{"itemId":%q,"reorderedQueue":[{"id":%q,"newPosition":1},{"id":%q,"newPosition":2}]}`, itemID, holdID(first), holdID(second))
+		return fmt.Sprintf(`{"itemId":%q,"reorderedQueue":[{"id":%q,"newPosition":1},{"id":%q,"newPosition":2}]}`, itemID,
+			holdID(first), holdID(second))
 	}
 	wantRefusal(t, a.do(http.MethodPost, path, order(2, 1)), 404, "Item record with ID")
 	a.must(t, http.MethodPost, batchPath, batch(hold(1, 1), hold(2, 2)), http.StatusCreated)
 	wantRefusal(t, a.do(http.MethodPost, path, `{`), 400, "")
 	wantRefusal(t, a.do(http.MethodPost, path, `{"reorderedQueue":[]}`), 422, "itemId or instanceId is required")
-	wantRefusal(t, a.do(http.MethodPost, path, order(1, 3)), 422, "There is inconsistency between provided reordered queue and item queue.")
+	wantRefusal(t, a.do(http.MethodPost, path, order(1, 3)), 422,
+		"There is inconsistency between provided reordered queue and item queue.")
 	w := a.must(t, http.MethodPost, path, order(2, 1), http.StatusOK)
-	if list, _ := parseJSON(t, w.Body.String())["requests"].([]any); len(list) != 2 || list[0].(map[string]any)["id"] != holdID(2) {
+	if list, _ := parseJSON(t, w.Body.String())["requests"].([]any); len(list) != 2 ||
+		list[0].(map[string]any)["id"] != holdID(2) {
 		t.Errorf("got %s, want the queue in its order", w.Body)
 	}
 	if got, want := a.queue(t), "2 at 1, 1 at 2"; got != want {

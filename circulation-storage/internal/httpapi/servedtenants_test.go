@@ -29,11 +29,20 @@ func TestForServedTenants(t *testing.T) {
 		fails    error
 		want     int
 	}{
-		"a tenant that is served":           {refuser{}, false, nil, http.StatusNoContent},
-		"a tenant that is not served":       {refuser{before: notReady}, false, nil, http.StatusServiceUnavailable},
-		"an endpoint of the platform":       {refuser{before: notReady}, true, nil, http.StatusNoContent},
-		"a failure that has an explanation": {refuser{after: notReady}, false, fault.New(fault.UnknownTenant, "none"), http.StatusServiceUnavailable},
-		"no failure needs no explanation":   {refuser{after: notReady}, false, nil, http.StatusNoContent},
+		"a tenant that is served": {refuser: refuser{}, noTenant: false, fails: nil, want: http.StatusNoContent},
+		"a tenant that is not served": {
+			refuser: refuser{before: notReady}, noTenant: false, fails: nil, want: http.StatusServiceUnavailable,
+		},
+		"an endpoint of the platform": {
+			refuser: refuser{before: notReady}, noTenant: true, fails: nil, want: http.StatusNoContent,
+		},
+		"a failure that has an explanation": {
+			refuser: refuser{after: notReady}, noTenant: false, fails: fault.New(fault.UnknownTenant, "none"),
+			want: http.StatusServiceUnavailable,
+		},
+		"no failure needs no explanation": {
+			refuser: refuser{after: notReady}, noTenant: false, fails: nil, want: http.StatusNoContent,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -21,10 +21,16 @@ func newSessions(t *testing.T) recordAPI {
 	store := postgres.NewRecordStore(db, func() {})
 	a := recordAPI{newAPI(t, slices.Concat(httpapi.RecordRoutes(store), httpapi.SessionRoutes(store))), id}
 	for i, s := range []struct{ patron, action, at string }{
-		{userID, "Check-out", "08:00"}, {userID, "Check-out", "10:00"}, {userID, "Check-in", "09:00"}, {groupID, "Check-out", "09:15"},
+		{
+			patron: userID, action: "Check-out", at: "08:00",
+		}, {
+			patron: userID, action: "Check-out", at: "10:00",
+		}, {patron: userID, action: "Check-in", at: "09:00"}, {patron: groupID, action: "Check-out", at: "09:15"},
 	} {
-		commitAPI{t: t, db: db, id: id}.add(`INSERT INTO S.patron_action_session (id, jsonb) VALUES (gen_random_uuid(), jsonb_build_object(
-			'patronId', $1::text, 'loanId', $2::text, 'actionType', $3::text, 'metadata', jsonb_build_object('createdDate', $4::text)))`,
+		commitAPI{t: t, db: db, id: id}.add(`INSERT INTO S.patron_action_session (id, jsonb) VALUES (gen_random_uuid(),
+			jsonb_build_object(
+			'patronId', $1::text, 'loanId', $2::text, 'actionType', $3::text, 'metadata', jsonb_build_object('createdDate',
+			$4::text)))`,
 			s.patron, holdID(i), s.action, "2026-03-01T"+s.at+":00.000+00:00")
 	}
 	return a
@@ -39,10 +45,22 @@ func TestSessionRoutes_FindExpiredSessions(t *testing.T) {
 		want        []string
 	}{
 		{name: "none yet", query: "session_inactivity_time_limit=2026-03-01T08:30:00.000Z", want: nil},
-		{name: "the last record counts", query: "action_type=&session_inactivity_time_limit=2026-03-01T09:30:00Z", want: []string{returned, other}},
-		{name: "all, the oldest first", query: "session_inactivity_time_limit=2026-03-01T10:30:00.123456789Z", want: []string{returned, other, borrowed}},
-		{name: "of one type", query: "action_type=Check-out&session_inactivity_time_limit=2026-03-01T10:30:00Z&limit=100", want: []string{other, borrowed}},
-		{name: "no more than asked for", query: "session_inactivity_time_limit=2026-03-01T10:30:00Z&limit=2", want: []string{returned, other}},
+		{
+			name: "the last record counts", query: "action_type=&session_inactivity_time_limit=2026-03-01T09:30:00Z",
+			want: []string{returned, other},
+		},
+		{
+			name: "all, the oldest first", query: "session_inactivity_time_limit=2026-03-01T10:30:00.123456789Z",
+			want: []string{returned, other, borrowed},
+		},
+		{
+			name: "of one type", query: "action_type=Check-out&session_inactivity_time_limit=2026-03-01T10:30:00Z&limit=100",
+			want: []string{other, borrowed},
+		},
+		{
+			name: "no more than asked for", query: "session_inactivity_time_limit=2026-03-01T10:30:00Z&limit=2",
+			want: []string{returned, other},
+		},
 		{name: "an offset", query: "session_inactivity_time_limit=2026-03-01T10:30:00%2B02:00", want: nil},
 	} {
 		body := parseJSON(t, a.must(t, http.MethodGet, sessionsPath+"?"+tt.query, "", http.StatusOK).Body.String())

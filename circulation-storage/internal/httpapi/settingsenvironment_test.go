@@ -21,7 +21,8 @@ func TestAnnouncedEnvironment(t *testing.T) {
 	w := a.do(http.MethodPost, environmentPath, fmt.Sprintf(`{"enabled":true,"version":%q}`, old))
 	wantStatus(t, "on", w, http.StatusOK)
 	on := decode[schemas.LockSettingsState](t, w)
-	if on.Version == old || on.EnvironmentOnMs == nil || *on.EnvironmentOnMs <= 0 || *on.EnvironmentOnMs > schemas.LockEnvironmentLeaseMs {
+	if on.Version == old || on.EnvironmentOnMs == nil || *on.EnvironmentOnMs <= 0 ||
+		*on.EnvironmentOnMs > schemas.LockEnvironmentLeaseMs {
 		t.Errorf("on: got %s, want a new version and for how long it is heard", w.Body)
 	}
 	for what, fence := range map[string]string{
@@ -58,16 +59,31 @@ func TestAnnouncedEnvironment_RefusesBadBodies(t *testing.T) {
 		status int
 		says   string
 	}{
-		"no JSON":                {body: `{`, status: http.StatusBadRequest, says: "not valid JSON"},
-		"a list":                 {body: `[]`, status: http.StatusBadRequest, says: "must be of type object"},
-		"nothing":                {body: `{}`, status: http.StatusUnprocessableEntity, says: "enabled must be true or false"},
-		"enabled null":           {body: `{"enabled":null}`, status: http.StatusUnprocessableEntity, says: "enabled must be true or false"},
-		"enabled as text":        {body: `{"enabled":"true"}`, status: http.StatusBadRequest, says: "enabled must be of type boolean"},
-		"on without a version":   {body: `{"enabled":true}`, status: http.StatusUnprocessableEntity, says: "version must be the version that was read"},
-		"version as number":      {body: `{"enabled":true,"version":1}`, status: http.StatusBadRequest, says: "version must be of type string"},
-		"version with a NUL":     {body: `{"enabled":true,"version":"\u0000"}`, status: http.StatusUnprocessableEntity, says: "cannot be stored"},
-		"a version never stored": {body: `{"enabled":true,"version":"x"}`, status: http.StatusConflict, says: "read them again"},
-		"a very long version":    {body: `{"enabled":true,"version":"` + strings.Repeat("9", 10_000) + `"}`, status: http.StatusConflict, says: "read them again"},
+		"no JSON": {body: `{`, status: http.StatusBadRequest, says: "not valid JSON"},
+		"a list":  {body: `[]`, status: http.StatusBadRequest, says: "must be of type object"},
+		"nothing": {body: `{}`, status: http.StatusUnprocessableEntity, says: "enabled must be true or false"},
+		"enabled null": {
+			body: `{"enabled":null}`, status: http.StatusUnprocessableEntity, says: "enabled must be true or false",
+		},
+		"enabled as text": {
+			body: `{"enabled":"true"}`, status: http.StatusBadRequest, says: "enabled must be of type boolean",
+		},
+		"on without a version": {
+			body: `{"enabled":true}`, status: http.StatusUnprocessableEntity, says: "version must be the version that was read",
+		},
+		"version as number": {
+			body: `{"enabled":true,"version":1}`, status: http.StatusBadRequest, says: "version must be of type string",
+		},
+		"version with a NUL": {
+			body: `{"enabled":true,"version":"\u0000"}`, status: http.StatusUnprocessableEntity, says: "cannot be stored",
+		},
+		"a version never stored": {
+			body: `{"enabled":true,"version":"x"}`, status: http.StatusConflict, says: "read them again",
+		},
+		"a very long version": {
+			body: `{"enabled":true,"version":"` + strings.Repeat("9", 10_000) + `"}`, status: http.StatusConflict,
+			says: "read them again",
+		},
 	}
 	before := a.settingsVersion()
 	for name, tt := range tests {

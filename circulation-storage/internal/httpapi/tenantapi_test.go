@@ -53,30 +53,51 @@ func TestTenantRoutes(t *testing.T) {
 		status int
 		done   []string
 	}{
-		"install": {`{"module_to":"mod-x-1.0.0"}`, "", 204, []string{"install diku"}},
-		"upgrade": {`{"module_to":"mod-x-1.1.0","module_from":"mod-x-1.0.0"}`, "", 204, []string{"install diku"}},
-		"with records": {
-			`{"module_to":"mod-x-1.0.0","parameters":[{"key":"loadSample","value":"true"},{"key":"loadReference","value":"true"}]}`, "",
-			204,
-			[]string{"install diku", "reference diku", "sample diku"},
+		"install": {body: `{"module_to":"mod-x-1.0.0"}`, failAt: "", status: 204, done: []string{"install diku"}},
+		"upgrade": {
+			body: `{"module_to":"mod-x-1.1.0","module_from":"mod-x-1.0.0"}`, failAt: "", status: 204,
+			done: []string{"install diku"},
 		},
-		"without records": {`{"module_to":"m","parameters":[{"key":"loadSample","value":"false"},{"key":"other","value":"true"}]}`, "", 204, []string{"install diku"}},
-		"disable":         {`{"module_from":"mod-x-1.0.0"}`, "", 204, nil},
-		"purge":           {`{"module_from":"mod-x-1.0.0","purge":true}`, "", 204, []string{"purge diku"}},
-		"purge alone":     {`{"purge":true}`, "", 204, []string{"purge diku"}},
+		"with records": {
+			body: `{"module_to":"mod-x-1.0.0","parameters":[{"key":"loadSample","value":"true"},{"key":"loadReference",` +
+				`"value":"true"}]}`, failAt: "",
+			status: 204,
+			done:   []string{"install diku", "reference diku", "sample diku"},
+		},
+		"without records": {
+			body:   `{"module_to":"m","parameters":[{"key":"loadSample","value":"false"},{"key":"other","value":"true"}]}`,
+			failAt: "", status: 204, done: []string{"install diku"},
+		},
+		"disable": {body: `{"module_from":"mod-x-1.0.0"}`, failAt: "", status: 204, done: nil},
+		"purge": {
+			body: `{"module_from":"mod-x-1.0.0","purge":true}`, failAt: "", status: 204, done: []string{"purge diku"},
+		},
+		"purge alone": {body: `{"purge":true}`, failAt: "", status: 204, done: []string{"purge diku"}},
 
-		"install and purge at once": {`{"module_to":"mod-x-1.0.0","purge":true}`, "", 422, nil},
-		"nothing asked for":         {`{}`, "", 422, nil},
-		"null":                      {`null`, "", 422, nil},
-		"purge is no boolean":       {`{"purge":"yes"}`, "", 400, nil},
-		"parameters are no list":    {`{"module_to":"m","parameters":{"loadSample":"true"}}`, "", 400, nil},
-		"no object":                 {`[]`, "", 400, nil},
-		"no JSON":                   {`{"module_to":`, "", 400, nil},
-		"no body":                   {``, "", 400, nil},
-		"install fails":             {`{"module_to":"m","parameters":[{"key":"loadSample","value":"true"}]}`, "install diku", 500, []string{"install diku"}},
-		"reference fails":           {`{"module_to":"m","parameters":[{"key":"loadReference","value":"true"},{"key":"loadSample","value":"true"}]}`, "reference diku", 500, []string{"install diku", "reference diku"}},
-		"sample fails":              {`{"module_to":"m","parameters":[{"key":"loadSample","value":"true"}]}`, "sample diku", 500, []string{"install diku", "sample diku"}},
-		"purge fails":               {`{"purge":true}`, "purge diku", 500, []string{"purge diku"}},
+		"install and purge at once": {body: `{"module_to":"mod-x-1.0.0","purge":true}`, failAt: "", status: 422, done: nil},
+		"nothing asked for":         {body: `{}`, failAt: "", status: 422, done: nil},
+		"null":                      {body: `null`, failAt: "", status: 422, done: nil},
+		"purge is no boolean":       {body: `{"purge":"yes"}`, failAt: "", status: 400, done: nil},
+		"parameters are no list": {
+			body: `{"module_to":"m","parameters":{"loadSample":"true"}}`, failAt: "", status: 400, done: nil,
+		},
+		"no object": {body: `[]`, failAt: "", status: 400, done: nil},
+		"no JSON":   {body: `{"module_to":`, failAt: "", status: 400, done: nil},
+		"no body":   {body: ``, failAt: "", status: 400, done: nil},
+		"install fails": {
+			body: `{"module_to":"m","parameters":[{"key":"loadSample","value":"true"}]}`, failAt: "install diku", status: 500,
+			done: []string{"install diku"},
+		},
+		"reference fails": {
+			body: `{"module_to":"m","parameters":[{"key":"loadReference","value":"true"},` +
+				`{"key":"loadSample","value":"true"}]}`,
+			failAt: "reference diku", status: 500, done: []string{"install diku", "reference diku"},
+		},
+		"sample fails": {
+			body: `{"module_to":"m","parameters":[{"key":"loadSample","value":"true"}]}`, failAt: "sample diku", status: 500,
+			done: []string{"install diku", "sample diku"},
+		},
+		"purge fails": {body: `{"purge":true}`, failAt: "purge diku", status: 500, done: []string{"purge diku"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +130,8 @@ func TestTenantRoutes_RequireATenant(t *testing.T) {
 // An installation on a slow machine outlasts REQUEST_TIMEOUT.
 func TestTenantRoutes_HaveATimeoutOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	if got := httpapi.TenantRoutes(&platform{}, &platform{}, time.Hour)[0]; got.Method != http.MethodPost || got.Timeout != time.Hour {
+	if got := httpapi.TenantRoutes(&platform{}, &platform{}, time.Hour)[0]; got.Method != http.MethodPost ||
+		got.Timeout != time.Hour {
 		t.Errorf("%s %s has the time-out %s, want that of installations", got.Method, got.Path, got.Timeout)
 	}
 }

@@ -45,12 +45,21 @@ func TestWaitFor_WaitsForTheHolder(t *testing.T) {
 		code  fault.Code // "" is leased
 		took  time.Duration
 	}{
-		"no other caller":           {busy{}, 0, 0, "", 0},
-		"another caller, no wait":   {busy{}, time.Second, 0, fault.RequestRunning, 0},
-		"another caller that ends":  {busy{}, 300 * time.Millisecond, time.Second, "", 480 * time.Millisecond},
-		"another caller that stays": {busy{}, time.Hour, time.Second, fault.RequestRunning, time.Second},
-		"others who are quicker":    {busy{taken: 3}, 0, time.Second, "", 200 * time.Millisecond},
-		"a database that goes away": {busy{broken: errors.New("down")}, time.Hour, time.Second, fault.Internal, 20 * time.Millisecond},
+		"no other caller":         {store: busy{}, work: 0, wait: 0, code: "", took: 0},
+		"another caller, no wait": {store: busy{}, work: time.Second, wait: 0, code: fault.RequestRunning, took: 0},
+		"another caller that ends": {
+			store: busy{}, work: 300 * time.Millisecond, wait: time.Second, code: "", took: 480 * time.Millisecond,
+		},
+		"another caller that stays": {
+			store: busy{}, work: time.Hour, wait: time.Second, code: fault.RequestRunning, took: time.Second,
+		},
+		"others who are quicker": {
+			store: busy{taken: 3}, work: 0, wait: time.Second, code: "", took: 200 * time.Millisecond,
+		},
+		"a database that goes away": {
+			store: busy{broken: errors.New("down")}, work: time.Hour, wait: time.Second, code: fault.Internal,
+			took: 20 * time.Millisecond,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +89,8 @@ func TestWaitFor_EndsWhenTheCallerLeaves(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, leave)
 		began := time.Now()
-		if _, err := keylease.WaitFor(ctx, store, keylease.Request{Wait: 2 * time.Second}); !errors.Is(err, context.Canceled) {
+		if _, err := keylease.WaitFor(ctx, store, keylease.Request{Wait: 2 * time.Second}); !errors.Is(err,
+			context.Canceled) {
 			t.Errorf("got %v, want %v", err, context.Canceled)
 		}
 		if took := time.Since(began); took != 100*time.Millisecond {

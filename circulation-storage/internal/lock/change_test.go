@@ -38,7 +38,9 @@ func TestService_ForceReleaseWakesTheWaiterAndKeepsTheReason(t *testing.T) {
 func TestService_ForceReleaseRequiresAGoodReason(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		holder := <-d.startAcquire(d.ctx, lock.Request{UserID: uuid.New()})
-		for _, note := range []lock.Note{{}, lock.NewNote(" \r\n\t ", "Ann"), {Reason: "a\x00b"}, {Reason: "why", By: "a\nb"}} {
+		for _, note := range []lock.Note{
+			{}, lock.NewNote(" \r\n\t ", "Ann"), {Reason: "a\x00b"}, {Reason: "why", By: "a\nb"},
+		} {
 			if _, err := d.ForceRelease(d.ctx, holder.l.ID, note); !fault.Is(err, fault.Invalid) {
 				t.Errorf("%+v: %v, want %q", note, err, fault.Invalid)
 			}
@@ -57,20 +59,36 @@ func TestNote_Check(t *testing.T) {
 		want       lock.Note
 		wrong      []string // keys of the details
 	}{
-		"nothing":                      {},
-		"white space around":           {"  stuck\r\n", "\tAnn ", lock.Note{Reason: "stuck", By: "Ann"}, nil},
-		"lines of a form":              {"one\r\ntwo\n\tthree", "", lock.Note{Reason: "one\ntwo\n\tthree"}, nil},
-		"letters of all kinds":         {"Gerät hängt, 図書館 📚", "Zoë Ångström", lock.Note{Reason: "Gerät hängt, 図書館 📚", By: "Zoë Ångström"}, nil},
-		"the longest":                  {strings.Repeat("ü", most), strings.Repeat("ü", schemas.MaxChangeName), lock.Note{Reason: strings.Repeat("ü", most), By: strings.Repeat("ü", schemas.MaxChangeName)}, nil},
-		"too long a reason":            {strings.Repeat("ü", most+1), "", lock.Note{}, []string{"reason"}},
-		"too long a name":              {"", strings.Repeat("ü", schemas.MaxChangeName+1), lock.Note{}, []string{"byName"}},
-		"NUL in the reason":            {"a\x00b", "", lock.Note{}, []string{"reason"}},
-		"an escape in the reason":      {"a\x1b[31mb", "", lock.Note{}, []string{"reason"}},
-		"a lone carriage return":       {"a\rb", "", lock.Note{}, []string{"reason"}},
-		"a control character above 7f": {"a\u0085b", "", lock.Note{}, []string{"reason"}},
-		"no UTF-8":                     {"a\xffb", "a\xffb", lock.Note{}, []string{"reason", "byName"}},
-		"a name of two lines":          {"", "a\nb", lock.Note{}, []string{"byName"}},
-		"a name that turns the text":   {"", "a\u202eb", lock.Note{}, []string{"byName"}},
+		"nothing": {},
+		"white space around": {
+			reason: "  stuck\r\n", by: "\tAnn ", want: lock.Note{Reason: "stuck", By: "Ann"}, wrong: nil,
+		},
+		"lines of a form": {
+			reason: "one\r\ntwo\n\tthree", by: "", want: lock.Note{Reason: "one\ntwo\n\tthree"}, wrong: nil,
+		},
+		"letters of all kinds": {
+			reason: "Gerät hängt, 図書館 📚", by: "Zoë Ångström", want: lock.Note{Reason: "Gerät hängt, 図書館 📚", By: "Zoë Ångström"},
+			wrong: nil,
+		},
+		"the longest": {
+			reason: strings.Repeat("ü", most), by: strings.Repeat("ü", schemas.MaxChangeName),
+			want: lock.Note{Reason: strings.Repeat("ü", most), By: strings.Repeat("ü", schemas.MaxChangeName)}, wrong: nil,
+		},
+		"too long a reason": {
+			reason: strings.Repeat("ü", most+1), by: "", want: lock.Note{}, wrong: []string{"reason"},
+		},
+		"too long a name": {
+			reason: "", by: strings.Repeat("ü", schemas.MaxChangeName+1), want: lock.Note{}, wrong: []string{"byName"},
+		},
+		"NUL in the reason":            {reason: "a\x00b", by: "", want: lock.Note{}, wrong: []string{"reason"}},
+		"an escape in the reason":      {reason: "a\x1b[31mb", by: "", want: lock.Note{}, wrong: []string{"reason"}},
+		"a lone carriage return":       {reason: "a\rb", by: "", want: lock.Note{}, wrong: []string{"reason"}},
+		"a control character above 7f": {reason: "a\u0085b", by: "", want: lock.Note{}, wrong: []string{"reason"}},
+		"no UTF-8": {
+			reason: "a\xffb", by: "a\xffb", want: lock.Note{}, wrong: []string{"reason", "byName"},
+		},
+		"a name of two lines":        {reason: "", by: "a\nb", want: lock.Note{}, wrong: []string{"byName"}},
+		"a name that turns the text": {reason: "", by: "a\u202eb", want: lock.Note{}, wrong: []string{"byName"}},
 	} {
 		note := lock.NewNote(tt.reason, tt.by)
 		err := note.Check()

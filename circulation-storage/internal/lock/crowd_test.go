@@ -49,7 +49,9 @@ func (d *desk) comeAndGo(ctx context.Context, t *testing.T, holding *sync.Mutex)
 	var copies sync.WaitGroup
 	defer copies.Wait()
 	req := lock.Request{UserID: d.patron, TTL: ttl, AcquisitionID: uuid.New()}
-	for _, wait := range []time.Duration{upTo(300 * time.Millisecond), upTo(300 * time.Millisecond), upTo(time.Second), 0} {
+	for _, wait := range []time.Duration{
+		upTo(300 * time.Millisecond), upTo(300 * time.Millisecond), upTo(time.Second), 0,
+	} {
 		req.Wait = wait
 		if rand.N(4) == 0 {
 			again := req

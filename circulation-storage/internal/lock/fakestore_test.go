@@ -313,7 +313,9 @@ func (f *fakeStore) Sweep(ctx context.Context, grace time.Duration, limit int) (
 
 // hold gives the lock to another process.
 func (f *fakeStore) hold(ctx context.Context, req lock.Request) {
-	f.put(ctx, lock.Lock{ID: uuid.New(), UserID: req.UserID, CreatedAt: time.Now(), TTL: ttl, AcquisitionID: req.AcquisitionID})
+	f.put(ctx, lock.Lock{
+		ID: uuid.New(), UserID: req.UserID, CreatedAt: time.Now(), TTL: ttl, AcquisitionID: req.AcquisitionID,
+	})
 }
 
 // put stores the lock as it is.

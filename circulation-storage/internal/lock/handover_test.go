@@ -32,7 +32,8 @@ func TestService_HandsOverInOneStatement(t *testing.T) {
 		}
 		three := <-third
 		if d.store.handOvers != 2 || d.store.asks != asks || d.store.peeks != peeks {
-			t.Errorf("%d hand-overs, %d acquires and %d reads, want 2 and nothing else", d.store.handOvers, d.store.asks-asks, d.store.peeks-peeks)
+			t.Errorf("%d hand-overs, %d acquires and %d reads, want 2 and nothing else", d.store.handOvers, d.store.asks-asks,
+				d.store.peeks-peeks)
 		}
 		if two.err != nil || three.err != nil || two.l.ID == first.l.ID || three.l.ID == two.l.ID {
 			t.Errorf("got %+v and %+v, want a new lock each", two, three)
@@ -68,7 +69,9 @@ func TestService_CommitThatReleasesSparesTheRead(t *testing.T) {
 
 // Callers of another process wait for the lock too, while this process has a full line.
 func TestService_LeavesTurnsToOtherProcesses(t *testing.T) {
-	for _, held := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond} {
+	for _, held := range []time.Duration{
+		time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond,
+	} {
 		for name, release := range map[string]func(d *desk, l lock.Lock) error{
 			"by id": func(d *desk, l lock.Lock) error { return d.Release(d.ctx, l.ID) },
 			"by a commit": func(d *desk, l lock.Lock) error {

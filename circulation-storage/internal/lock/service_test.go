@@ -177,7 +177,8 @@ func TestService_FullLineRefusesTheNext(t *testing.T) {
 		if got := <-d.startAcquire(d.ctx, lock.Request{UserID: uuid.New(), Wait: time.Second}); got.err != nil {
 			t.Errorf("another patron is refused: %v", got.err)
 		}
-		if got := <-d.startAcquire(okapi.WithTenant(d.ctx, mustTenant(t, "other")), lock.Request{Wait: time.Second}); got.err != nil {
+		if got := <-d.startAcquire(okapi.WithTenant(d.ctx, mustTenant(t, "other")),
+			lock.Request{Wait: time.Second}); got.err != nil {
 			t.Errorf("the patron of another tenant is refused: %v", got.err)
 		}
 		leave()
@@ -342,7 +343,8 @@ func TestService_PanicOfTheStoreLeavesNoCall(t *testing.T) {
 
 func TestService_RequiresATenant(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		if got := <-d.startAcquire(t.Context(), lock.Request{UserID: uuid.New()}); got.code != fault.Malformed || d.store.asks != 0 {
+		if got := <-d.startAcquire(t.Context(), lock.Request{UserID: uuid.New()}); got.code != fault.Malformed ||
+			d.store.asks != 0 {
 			t.Errorf("got %+v after %d acquires, want %q", got, d.store.asks, fault.Malformed)
 		}
 	})

@@ -70,8 +70,14 @@ func TestAddBlocks_JudgesEachConditionAsFOLIO(t *testing.T) {
 		want      string
 	}{
 		{name: "fewer than the limit", condition: records.ItemsChargedOut, value: 3, loans: loans(false, 0, 0)},
-		{name: "as many as the limit", condition: records.ItemsChargedOut, value: 3, loans: loans(false, 0, 5, -1), want: "M: borrowing"},
-		{name: "more than the limit", condition: records.ItemsChargedOut, value: 3, loans: loans(false, 0, 0, 0, 0), want: all},
+		{
+			name: "as many as the limit", condition: records.ItemsChargedOut, value: 3, loans: loans(false, 0, 5, -1),
+			want: "M: borrowing",
+		},
+		{
+			name: "more than the limit", condition: records.ItemsChargedOut, value: 3, loans: loans(false, 0, 0, 0, 0),
+			want: all,
+		},
 		{name: "no loan allowed", condition: records.ItemsChargedOut, value: 0, want: "M: borrowing"},
 		{name: "as many overdue", condition: records.OverdueItems, value: 2, loans: loans(false, 1, 1, 0)},
 		{name: "more overdue", condition: records.OverdueItems, value: 2, loans: loans(false, 1, 1, 1), want: all},
@@ -80,14 +86,18 @@ func TestAddBlocks_JudgesEachConditionAsFOLIO(t *testing.T) {
 		{name: "recalls, not overdue", condition: records.OverdueRecalls, value: 0, loans: loans(true, 0)},
 		{name: "recalls, more", condition: records.OverdueRecalls, value: 1, loans: loans(true, 1, 2), want: all},
 		{name: "two days, to the minute", condition: records.DaysOfOverdueRecall, value: 2, loans: loans(true, 2*day)},
-		{name: "the third day has begun", condition: records.DaysOfOverdueRecall, value: 2, loans: loans(true, 2*day+1), want: all},
+		{
+			name: "the third day has begun", condition: records.DaysOfOverdueRecall, value: 2, loans: loans(true, 2*day+1),
+			want: all,
+		},
 		{name: "the third day, not recalled", condition: records.DaysOfOverdueRecall, value: 2, loans: loans(false, 2*day+1)},
 		{name: "as many lost", condition: records.LostItems, value: 1, loans: loans(false, -1, 5)},
 		{name: "more lost", condition: records.LostItems, value: 1, loans: loans(false, -1, -1), want: all},
 		{name: "fees are not known", condition: records.OutstandingFeesFines, value: 0, loans: loans(true, 9*day, -1)},
 	} {
 		limit := patronblock.GroupLimit{
-			ConditionID: tt.condition, Value: tt.value, Message: "M", BlockBorrowing: true, BlockRenewals: true, BlockRequests: true,
+			ConditionID: tt.condition, Value: tt.value, Message: "M", BlockBorrowing: true, BlockRenewals: true,
+			BlockRequests: true,
 		}
 		doc, err := patronblock.AddBlocks(nil, []patronblock.GroupLimit{limit}, tt.loans)
 		if got := describeBlocks(t, doc); err != nil || got != tt.want {

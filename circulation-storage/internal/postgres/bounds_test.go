@@ -26,15 +26,18 @@ func TestInTx_HasTimeOutsOnTheServer(t *testing.T) {
 		}
 		var got [4]string
 		err := l.db.InTx(ctx, "looking", func(tx pgx.Tx) error {
-			return tx.QueryRow(ctx, `SELECT current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout'),
-				current_setting('statement_timeout'), current_setting('transaction_isolation')`).Scan(&got[0], &got[1], &got[2], &got[3])
+			return tx.QueryRow(ctx, `SELECT current_setting('idle_in_transaction_session_timeout'),
+				current_setting('lock_timeout'),
+				current_setting('statement_timeout'), current_setting('transaction_isolation')`).Scan(&got[0], &got[1], &got[2],
+				&got[3])
 		})
 		if want := [4]string{"3s", "5s", statement, "read committed"}; err != nil || got != want {
 			t.Errorf("deadline %s: got %v, %v, want %v", deadline, got, err, want)
 		}
 	}
 	var left string
-	if err := l.db.UrgentPool().QueryRow(l.ctx(), `SELECT current_setting('lock_timeout')`).Scan(&left); err != nil || left != "0" {
+	if err := l.db.UrgentPool().QueryRow(l.ctx(), `SELECT current_setting('lock_timeout')`).Scan(&left); err != nil ||
+		left != "0" {
 		t.Errorf("after the transaction lock_timeout is %s, %v, want 0", left, err)
 	}
 }
@@ -50,8 +53,10 @@ func TestCommits_PlanAStatementOnceAConnection(t *testing.T) {
 	recounts := 0
 	for _, conn := range l.db.UrgentPool().AcquireAllIdle(l.ctx()) {
 		var once, anew int
-		err := conn.QueryRow(l.ctx(), `SELECT coalesce(sum(generic_plans), 0), coalesce(sum(custom_plans), 0) FROM pg_prepared_statements
-			WHERE strpos(statement, $1) > 0 AND strpos(statement, 'WITH ORDINALITY') > 0`, postgres.SchemaName(l.id)).Scan(&once, &anew)
+		err := conn.QueryRow(l.ctx(), `SELECT coalesce(sum(generic_plans), 0), coalesce(sum(custom_plans), 0)
+			FROM pg_prepared_statements
+			WHERE strpos(statement, $1) > 0 AND strpos(statement, 'WITH ORDINALITY') > 0`, postgres.SchemaName(l.id)).Scan(&once,
+			&anew)
 		conn.Release()
 		if err != nil || anew > 0 {
 			t.Errorf("a connection planned %d of its recounts anew, %v, want none", anew, err)
@@ -92,7 +97,8 @@ func (l desk) untilGone(pid uint32) {
 	ctx, cancel := context.WithTimeout(l.ctx(), time.Minute)
 	defer cancel()
 	for there := true; there; {
-		if err := l.db.Pool().QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)`, pid).Scan(&there); err != nil {
+		if err := l.db.Pool().QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)`,
+			pid).Scan(&there); err != nil {
 			l.t.Fatalf("session %d goes on: %v", pid, err)
 		}
 	}

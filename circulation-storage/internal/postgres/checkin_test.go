@@ -33,7 +33,10 @@ func TestCheckIn_ClosesTheLoanAndFreesTheItem(t *testing.T) {
 		{what: "an unknown property", got: field(t, got.Loan, "future"), value: 1.10},
 		{what: "the item's status", got: field(t, got.Item, "status", "name"), value: "Available"},
 		{what: "its version", got: field(t, got.Item, "_version"), value: 3.0},
-		{what: "its place", got: field(t, got.Item, "lastCheckIn", "servicePointId"), value: field(t, got.Loan, "checkinServicePointId")},
+		{
+			what: "its place", got: field(t, got.Item, "lastCheckIn", "servicePointId"),
+			value: field(t, got.Loan, "checkinServicePointId"),
+		},
 	} {
 		if want.got != want.value {
 			t.Errorf("%s: got %v, want %v", want.what, want.got, want.value)
@@ -46,7 +49,8 @@ func TestCheckIn_ClosesTheLoanAndFreesTheItem(t *testing.T) {
 	if n := l.count(`SELECT count(*) FROM {schema}.loan WHERE NOT is_open`); n != 1 {
 		t.Errorf("got %d closed loans, want 1", n)
 	}
-	if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'ITEM_CHECKED_IN' AND payload->>'loanId' = $1::text`, c.loan); n != 1 {
+	if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'ITEM_CHECKED_IN' AND payload->>'loanId' = `+
+		`$1::text`, c.loan); n != 1 {
 		t.Errorf("got %d events, want 1", n)
 	}
 	if n := l.count(`SELECT count(*) FROM {schema}.check_out_lock WHERE id = $1`, c.lock); n != 1 {

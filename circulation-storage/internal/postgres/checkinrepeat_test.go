@@ -44,7 +44,8 @@ func TestCheckIn_RepeatGetsTheFirstAnswer(t *testing.T) {
 			if !json.Valid(again.Item) || field(t, again.Item, "status", "name") != "Available" {
 				t.Errorf("the repeat has the item %s, want it as it was", again.Item)
 			}
-			if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'ITEM_CHECKED_IN' AND payload->>'itemId' = $1::text`, item.String()); n != 1 {
+			if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'ITEM_CHECKED_IN' AND payload->>'itemId' `+
+				`= $1::text`, item.String()); n != 1 {
 				t.Errorf("got %d events of check-ins, want 1", n)
 			}
 			if n := l.count(`SELECT count(*) FROM {schema}.loan WHERE is_open AND item_id = $1`, item); n != 1 {
@@ -83,7 +84,8 @@ func TestCheckIn_SentManyTimesWithOneIDCountsOnce(t *testing.T) {
 	if outcomes[commit.Committed] != 1 || outcomes[commit.Repeated] != 9 || len(answers) != 1 {
 		t.Errorf("got %v and %d different answers, want one check-in, 9 repeats and one answer", outcomes, len(answers))
 	}
-	if n := l.count(`SELECT count(*) FROM {schema}.patron_action_session WHERE jsonb->>'actionType' = 'Check-in'`); n != 1 {
+	n := l.count(`SELECT count(*) FROM {schema}.patron_action_session WHERE jsonb->>'actionType' = 'Check-in'`)
+	if n != 1 {
 		t.Errorf("got %d session records, want 1", n)
 	}
 }
@@ -96,7 +98,8 @@ func TestCheckIn_WithTheIDOfAnotherItemIsRefused(t *testing.T) {
 	if _, _, err := l.takeBackAs(id, item, 1); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := l.takeBackAs(id, other, 1); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "check-in of another item") {
+	if _, _, err := l.takeBackAs(id, other, 1); !fault.Is(err, fault.Invalid) ||
+		!strings.Contains(err.Error(), "check-in of another item") {
 		t.Errorf("got %v, want %s", err, fault.Invalid)
 	}
 	l.wantUntouched(other)
@@ -122,7 +125,8 @@ func TestCheckIn_IsForgottenAfterADay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l.exec(`UPDATE {schema}.check_in SET created_date = created_date - interval '25 hours' WHERE id IN (SELECT id FROM {schema}.check_in LIMIT 2)`)
+	l.exec(`UPDATE {schema}.check_in SET created_date = created_date - interval '25 hours' WHERE id IN (SELECT id FROM ` +
+		`{schema}.check_in LIMIT 2)`)
 	l.exec(`UPDATE {schema}.check_in SET created_date = created_date + interval '25 hours'
 		WHERE id = (SELECT id FROM {schema}.check_in WHERE created_date > clock_timestamp() - interval '1 hour' LIMIT 1)`)
 	for _, want := range []int{2, 1, 0} {

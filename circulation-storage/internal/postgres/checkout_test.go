@@ -43,12 +43,14 @@ func TestCheckOut_WritesLoanItemAndEvent(t *testing.T) {
 	}
 	var loan, stored []byte
 	err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT l.jsonb::text, i.jsonb::text
-		FROM {schema}.loan l JOIN {schema}.item i ON i.id = l.item_id WHERE l.id = $1 AND l.is_open AND l.user_id = $2`), c.loan, c.user).Scan(&loan, &stored)
+		FROM {schema}.loan l JOIN {schema}.item i ON i.id = l.item_id WHERE l.id = $1 AND l.is_open
+		AND l.user_id = $2`), c.loan, c.user).Scan(&loan, &stored)
 	if err != nil || !bytes.Equal(loan, got.Loan) || !bytes.Equal(stored, got.Item) {
 		t.Errorf("answered %s and %s, stored %s and %s, %v", got.Loan, got.Item, loan, stored, err)
 	}
 	events := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'ITEM_CHECKED_OUT'
-		AND payload @> jsonb_build_object('loanId', $1::text, 'userId', $2::text, 'itemId', $3::text, 'dueDate', '2026-03-25T00:00:00Z')`, c.loan, c.user, item)
+		AND payload @> jsonb_build_object('loanId', $1::text, 'userId', $2::text, 'itemId', $3::text, 'dueDate',
+		'2026-03-25T00:00:00Z')`, c.loan, c.user, item)
 	if events != 1 {
 		t.Errorf("got %d events, want 1", events)
 	}
@@ -61,10 +63,12 @@ func TestCheckOut_Refusals(t *testing.T) {
 		change func(*lending)
 		code   fault.Code
 	}{
-		"no such lock":             {func(c *lending) { c.lock = uuid.New() }, fault.LockLost},
-		"lock of another patron":   {func(c *lending) { c.lock = l.lock(uuid.New()) }, fault.LockLost},
-		"lock released":            {func(c *lending) { _, _ = l.locks.Release(l.ctx(), c.lock) }, fault.LockLost},
-		"lock taken over":          {func(c *lending) { _, _, _ = l.locks.Acquire(l.ctx(), lock.Request{UserID: c.user, TTL: 0}) }, fault.LockLost},
+		"no such lock":           {func(c *lending) { c.lock = uuid.New() }, fault.LockLost},
+		"lock of another patron": {func(c *lending) { c.lock = l.lock(uuid.New()) }, fault.LockLost},
+		"lock released":          {func(c *lending) { _, _ = l.locks.Release(l.ctx(), c.lock) }, fault.LockLost},
+		"lock taken over": {
+			func(c *lending) { _, _, _ = l.locks.Acquire(l.ctx(), lock.Request{UserID: c.user, TTL: 0}) }, fault.LockLost,
+		},
 		"settings of another time": {func(c *lending) { c.settings = "4711" }, fault.SettingsChanged},
 		"malformed settings":       {func(c *lending) { c.settings = "1' OR '1'='1" }, fault.SettingsChanged},
 		"item of another version":  {func(c *lending) { c.version = 2 }, fault.ItemChanged},
@@ -96,7 +100,8 @@ func TestCheckOut_Refusals(t *testing.T) {
 		l.exec(`UPDATE {schema}.item SET jsonb = jsonb || '{"_version":1,"status":{"name":"Available"}}' WHERE id = $1`, item)
 		_, _, err := l.send(l.withLock(uuid.New(), item))
 		var f *fault.Error
-		if !errors.As(err, &f) || f.Code != fault.Invalid || f.Msg != "Cannot have more than one open loan for the same item" {
+		if !errors.As(err, &f) || f.Code != fault.Invalid ||
+			f.Msg != "Cannot have more than one open loan for the same item" {
 			t.Errorf("got %v, want FOLIO's message", err)
 		}
 	})

@@ -19,7 +19,8 @@ import (
 func (l desk) addUser(barcode string) uuid.UUID {
 	l.t.Helper()
 	id := uuid.New()
-	l.exec(`INSERT INTO {schema}.users (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::uuid, 'username', $2::text, 'barcode', $2::text))`, id, barcode)
+	l.exec(`INSERT INTO {schema}.users (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::uuid, 'username', `+
+		`$2::text, 'barcode', $2::text))`, id, barcode)
 	return id
 }
 
@@ -75,12 +76,17 @@ func TestCommitStore_ReadCheckOutFacts(t *testing.T) {
 	day := l.addNamed("loan_type")
 	patron, proxy, other := l.addUser("P-1"), l.addUser("p-2"), l.addUser("p-3")
 	v := l.addTitle(1)
-	item := l.addItem("Available", fmt.Sprintf(`,"barcode":"B-1","holdingsRecordId":%q,"materialTypeId":%q,"permanentLoanTypeId":%q`, v.holdings, book, day))
+	item := l.addItem("Available", fmt.Sprintf(
+		`,"barcode":"B-1","holdingsRecordId":%q,"materialTypeId":%q,"permanentLoanTypeId":%q`, v.holdings, book, day,
+	))
 	byItem := l.queue(v, item, other)
 	byTitle := l.queue(v, uuid.Nil, patron)
-	l.exec(`INSERT INTO {schema}.proxyfor (id, jsonb) VALUES (gen_random_uuid(), jsonb_build_object('userId', $1::uuid, 'proxyUserId', $2::uuid))`, patron, proxy)
-	l.exec(`INSERT INTO {schema}.manualblocks (id, jsonb) VALUES (gen_random_uuid(), jsonb_build_object('userId', $1::uuid, 'desc', 'lost card'))`, patron)
-	l.exec(`INSERT INTO {schema}.automated_patron_blocks (user_id, jsonb) VALUES ($1::uuid, '{"automatedPatronBlocks":[{"message":"fees"}]}')`, patron)
+	l.exec(`INSERT INTO {schema}.proxyfor (id, jsonb) VALUES (gen_random_uuid(), jsonb_build_object('userId', $1::uuid, `+
+		`'proxyUserId', $2::uuid))`, patron, proxy)
+	l.exec(`INSERT INTO {schema}.manualblocks (id, jsonb) VALUES (gen_random_uuid(), jsonb_build_object('userId', `+
+		`$1::uuid, 'desc', 'lost card'))`, patron)
+	l.exec(`INSERT INTO {schema}.automated_patron_blocks (user_id, jsonb) VALUES ($1::uuid, `+
+		`'{"automatedPatronBlocks":[{"message":"fees"}]}')`, patron)
 	l.addLoan(patron, "Open", "Checked out", fmt.Sprintf(`,"materialTypeId":%q,"permanentLoanTypeId":%q`, book, day))
 	l.addLoan(patron, "Open", "Checked out", fmt.Sprintf(`,"materialTypeId":%q,"permanentLoanTypeId":%q`, book, day))
 	l.addLoan(patron, "Open", "Claimed returned", fmt.Sprintf(`,"materialTypeId":%q,"permanentLoanTypeId":%q`, book, day))
@@ -102,8 +108,10 @@ func TestCommitStore_ReadCheckOutFacts(t *testing.T) {
 			t.Errorf("%s: got %q, want %s", r.name, got, r.want)
 		}
 	}
-	if len(facts.ProxyRelations) != 1 || len(facts.ManualBlocks) != 1 || !strings.Contains(string(facts.AutomatedBlocks), "fees") {
-		t.Errorf("got %s, %s and %s, want one relation and the blocks of both kinds", facts.ProxyRelations, facts.ManualBlocks, facts.AutomatedBlocks)
+	if len(facts.ProxyRelations) != 1 || len(facts.ManualBlocks) != 1 ||
+		!strings.Contains(string(facts.AutomatedBlocks), "fees") {
+		t.Errorf("got %s, %s and %s, want one relation and the blocks of both kinds", facts.ProxyRelations,
+			facts.ManualBlocks, facts.AutomatedBlocks)
 	}
 	want := []schemas.OpenLoans{{MaterialTypeID: book.String(), LoanTypeID: day.String(), Count: 2}}
 	if !slices.Equal(facts.OpenLoans, want) {
@@ -113,12 +121,15 @@ func TestCommitStore_ReadCheckOutFacts(t *testing.T) {
 		t.Errorf("got on loan %t and queue %s, want the item's own request", facts.OnLoan, facts.Requests)
 	}
 
-	if byID := l.readFacts(schemas.CheckOutSubjects{UserID: patron.String(), UserBarcode: "p-3"}); idOf(t, byID.User) != patron.String() || len(byID.ManualBlocks) != 1 {
+	if byID := l.readFacts(schemas.CheckOutSubjects{
+		UserID: patron.String(), UserBarcode: "p-3",
+	}); idOf(t, byID.User) != patron.String() || len(byID.ManualBlocks) != 1 {
 		t.Errorf("got the user %s with blocks %s, want the one with the id", byID.User, byID.ManualBlocks)
 	}
 
 	titles := l.readFacts(schemas.CheckOutSubjects{ItemID: item.String(), TitleLevel: true})
-	if len(titles.Requests) != 2 || !slices.ContainsFunc(titles.Requests, func(r json.RawMessage) bool { return idOf(t, r) == byTitle[0].id.String() }) {
+	if len(titles.Requests) != 2 || !slices.ContainsFunc(titles.Requests,
+		func(r json.RawMessage) bool { return idOf(t, r) == byTitle[0].id.String() }) {
 		t.Errorf("got queue %s, want the requests for title and item", titles.Requests)
 	}
 	if idOf(t, titles.Item) != item.String() || titles.User != nil {
@@ -150,12 +161,15 @@ func TestCommitStore_ReadCheckOutFacts_OfNothing(t *testing.T) {
 func (l desk) addGroupLimits(patron uuid.UUID, limits map[string]string) {
 	l.t.Helper()
 	group := l.addNamed("usergroup")
-	l.exec(`UPDATE {schema}.users SET jsonb = jsonb || jsonb_build_object('patronGroup', $2::uuid) WHERE id = $1::uuid`, patron, group)
+	l.exec(`UPDATE {schema}.users SET jsonb = jsonb || jsonb_build_object('patronGroup', $2::uuid) WHERE id = $1::uuid`,
+		patron, group)
 	for condition, value := range limits {
-		l.exec(`INSERT INTO {schema}.patron_block_conditions (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::text, 'name', $1::text,
+		l.exec(`INSERT INTO {schema}.patron_block_conditions (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::text,
+			'name', $1::text,
 			'message', 'M ' || $1::text, 'blockBorrowing', true))`, condition)
 		for _, limited := range []uuid.UUID{group, uuid.New()} {
-			l.exec(`INSERT INTO {schema}.patron_block_limits (id, jsonb) VALUES (gen_random_uuid(), jsonb_build_object('patronGroupId', $1::uuid,
+			l.exec(`INSERT INTO {schema}.patron_block_limits (id, jsonb) VALUES (gen_random_uuid(),
+				jsonb_build_object('patronGroupId', $1::uuid,
 				'conditionId', $2::text) || $3::jsonb)`, limited, condition, value)
 		}
 	}
@@ -166,11 +180,15 @@ func TestCommitStore_ReadCheckOutFacts_HasTheLimitsOfTheGroup(t *testing.T) {
 	l := newDesk(t)
 	patron := l.addUser("p-1")
 	l.addGroupLimits(patron, map[string]string{
-		records.ItemsChargedOut: `{"value":2}`, records.OverdueItems: `{"value":0}`, records.LostItems: `{}`, records.OutstandingFeesFines: `{"value":0.5}`,
+		records.ItemsChargedOut: `{"value":2}`, records.OverdueItems: `{"value":0}`, records.LostItems: `{}`,
+		records.OutstandingFeesFines: `{"value":0.5}`,
 	})
-	l.exec(`INSERT INTO {schema}.patron_block_limits (id, jsonb) SELECT gen_random_uuid(), jsonb || '{"value":9}' FROM {schema}.patron_block_limits`)
-	l.exec(`UPDATE {schema}.patron_block_limits SET jsonb = jsonb - 'value' WHERE condition_id = $1::uuid`, records.LostItems)
-	l.exec(`INSERT INTO {schema}.automated_patron_blocks (user_id, jsonb) VALUES ($1::uuid, '{"automatedPatronBlocks":[{"message":"fees"}]}')`, patron)
+	l.exec(`INSERT INTO {schema}.patron_block_limits (id, jsonb) SELECT gen_random_uuid(), jsonb || '{"value":9}' FROM ` +
+		`{schema}.patron_block_limits`)
+	l.exec(`UPDATE {schema}.patron_block_limits SET jsonb = jsonb - 'value' WHERE condition_id = $1::uuid`,
+		records.LostItems)
+	l.exec(`INSERT INTO {schema}.automated_patron_blocks (user_id, jsonb) VALUES ($1::uuid, `+
+		`'{"automatedPatronBlocks":[{"message":"fees"}]}')`, patron)
 	l.addLoan(patron, "Open", "Checked out", "")
 	l.addDueLoan(patron, time.Hour, "Checked out", "")
 	want := []schemas.BlockLimit{
@@ -185,14 +203,17 @@ func TestCommitStore_ReadCheckOutFacts_HasTheLimitsOfTheGroup(t *testing.T) {
 	if err != nil || string(blocks) != string(facts.AutomatedBlocks) {
 		t.Errorf("got %s, %v, want the blocks of the facts, %s", blocks, err, facts.AutomatedBlocks)
 	}
-	for _, part := range []string{`"message":"fees"`, `"message":"M ` + records.ItemsChargedOut, `"message":"M ` + records.OverdueItems} {
+	for _, part := range []string{
+		`"message":"fees"`, `"message":"M ` + records.ItemsChargedOut, `"message":"M ` + records.OverdueItems,
+	} {
 		if strings.Count(string(blocks), part) != 1 {
 			t.Errorf("got %s, want one block with %s", blocks, part)
 		}
 	}
 	other := l.addUser("p-2")
 	l.addLoan(other, "Open", "Checked out", "")
-	if facts := l.readFacts(schemas.CheckOutSubjects{UserBarcode: "p-2"}); facts.BlockLimits != nil || facts.AutomatedBlocks != nil {
+	if facts := l.readFacts(schemas.CheckOutSubjects{UserBarcode: "p-2"}); facts.BlockLimits != nil ||
+		facts.AutomatedBlocks != nil {
 		t.Errorf("a patron without a group has %+v and %s", facts.BlockLimits, facts.AutomatedBlocks)
 	}
 }
@@ -267,18 +288,26 @@ func TestCommitStore_ReadCheckOutFacts_OfACheckIn(t *testing.T) {
 	l := newDesk(t)
 	v := l.addTitle(1)
 	names := map[string]string{}
-	for _, table := range []string{"locinstitution", "loccampus", "loclibrary", "loan_type", "service_point", "usergroup"} {
+	for _, table := range []string{
+		"locinstitution", "loccampus", "loclibrary", "loan_type", "service_point", "usergroup",
+	} {
 		names[table] = l.addNamed(table).String()
 	}
 	pickup := l.addNamed("service_point").String()
 	location := uuid.New()
-	l.exec(`INSERT INTO {schema}.location (id, jsonb) VALUES ($1::uuid, jsonb_build_object('libraryId', $2::text, 'campusId', $3::text, 'institutionId', $4::text, 'primaryServicePoint', $5::text))`,
+	l.exec(`INSERT INTO {schema}.location (id, jsonb) VALUES ($1::uuid, jsonb_build_object('libraryId', $2::text, `+
+		`'campusId', $3::text, 'institutionId', $4::text, 'primaryServicePoint', $5::text))`,
 		location, names["loclibrary"], names["loccampus"], names["locinstitution"], names["service_point"])
 	ann, ben := l.addUser("p-1"), l.addUser("p-2")
-	l.exec(`UPDATE {schema}.users SET jsonb = jsonb || jsonb_build_object('patronGroup', $2::text) WHERE id = $1::uuid`, ann, names["usergroup"])
-	item := l.addItem("Available", fmt.Sprintf(`,"barcode":"B-1","holdingsRecordId":%q,"effectiveLocationId":%q,"permanentLoanTypeId":%q`, v.holdings, location, names["loan_type"]))
+	l.exec(`UPDATE {schema}.users SET jsonb = jsonb || jsonb_build_object('patronGroup', $2::text) WHERE id = $1::uuid`,
+		ann, names["usergroup"])
+	item := l.addItem("Available", fmt.Sprintf(
+		`,"barcode":"B-1","holdingsRecordId":%q,"effectiveLocationId":%q,"permanentLoanTypeId":%q`, v.holdings, location,
+		names["loan_type"],
+	))
 	l.queue(v, item, ann, ben)
-	l.exec(`UPDATE {schema}.request SET jsonb = jsonb || jsonb_build_object('pickupServicePointId', $2::text) WHERE item_id = $1::uuid`, item, pickup)
+	l.exec(`UPDATE {schema}.request SET jsonb = jsonb || jsonb_build_object('pickupServicePointId', $2::text) WHERE `+
+		`item_id = $1::uuid`, item, pickup)
 
 	var slip struct {
 		LoanType, Library, Campus, Institution, Requester, Group struct{ ID string }

@@ -138,7 +138,10 @@ func TestCheckOut_BesideAnUnfencedLoanIsRefused(t *testing.T) {
 		beside func(c lending) (loan, item uuid.UUID)
 		says   string
 	}{
-		"same item":    {func(c lending) (uuid.UUID, uuid.UUID) { return uuid.New(), c.item }, "Cannot have more than one open loan for the same item"},
+		"same item": {
+			func(c lending) (uuid.UUID, uuid.UUID) { return uuid.New(), c.item },
+			"Cannot have more than one open loan for the same item",
+		},
 		"same loan id": {func(c lending) (uuid.UUID, uuid.UUID) { return c.loan, uuid.New() }, "loan.id is already"},
 	}
 	for name, tt := range tests {
@@ -146,7 +149,8 @@ func TestCheckOut_BesideAnUnfencedLoanIsRefused(t *testing.T) {
 		c := l.withLock(uuid.New(), item)
 		loan, of := tt.beside(c)
 		unfenced := l.begin(`INSERT INTO {schema}.loan (id, jsonb) VALUES ($1::uuid,
-			jsonb_build_object('id', $1::uuid, 'itemId', $2::uuid, 'userId', $1::uuid, 'status', '{"name":"Open"}'::jsonb))`, loan, of)
+			jsonb_build_object('id', $1::uuid, 'itemId', $2::uuid, 'userId', $1::uuid, 'status',
+			'{"name":"Open"}'::jsonb))`, loan, of)
 		done := l.start(c)
 		l.waitUntilBlocked(1)
 		if err := unfenced.Commit(l.ctx()); err != nil {

@@ -36,7 +36,8 @@ func newDesk(t *testing.T) desk {
 
 // on is the same desk through another pool.
 func (l desk) on(db *postgres.DB) desk {
-	l.commits, l.locks, l.settings = postgres.NewCommitStore(db, pgtest.Uncounted{}), postgres.NewLockStore(db), postgres.NewLockSettingsStore(db)
+	l.commits, l.locks, l.settings = postgres.NewCommitStore(db,
+		pgtest.Uncounted{}), postgres.NewLockStore(db), postgres.NewLockSettingsStore(db)
 	return l
 }
 
@@ -86,7 +87,9 @@ func (l desk) waitUntilBlocked(n int) {
 	defer tick.Stop()
 	for blocked := 0; blocked < n; <-tick.C {
 		err := l.db.Pool().QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
-			WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%' AND pid <> pg_backend_pid()`, postgres.SchemaName(l.id)).Scan(&blocked)
+			WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%' AND pid <> pg_backend_pid()`, postgres.SchemaName(
+			l.id,
+		)).Scan(&blocked)
 		if err != nil {
 			l.t.Fatalf("%d statements do not wait: %v", n, err)
 		}
@@ -176,8 +179,10 @@ func (c lending) body() []byte {
 	if c.session != uuid.Nil {
 		fence += fmt.Sprintf(`,"sessionId":%q`, c.session)
 	}
-	return fmt.Appendf(nil, `{"loan":{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-04T05:06:00Z","dueDate":"2026-03-25T00:00:00Z",
-		"action":"checkedout","future":1.10},"itemVersion":%d,"titleLevelRequests":%t,%s}`, c.loan, c.user, c.item, c.version, c.titles, fence)
+	return fmt.Appendf(nil, `{"loan":{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-04T05:06:00Z",
+		"dueDate":"2026-03-25T00:00:00Z",
+		"action":"checkedout","future":1.10},"itemVersion":%d,"titleLevelRequests":%t,
+		%s}`, c.loan, c.user, c.item, c.version, c.titles, fence)
 }
 
 // ending is how a commit succeeded; "" if it failed.
@@ -228,7 +233,8 @@ func (l desk) takeBack(item uuid.UUID, version int) (schemas.CheckInResult, erro
 
 // takeBackAs is takeBack for a check-in with that id.
 func (l desk) takeBackAs(id, item uuid.UUID, version int) (schemas.CheckInResult, commit.Outcome, error) {
-	parsed, err := commit.ParseCheckIn(fmt.Appendf(nil, `{"id":%q,"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-10T00:00:00Z",
+	parsed, err := commit.ParseCheckIn(fmt.Appendf(nil, `{"id":%q,"itemId":%q,"servicePointId":%q,
+		"checkInDate":"2026-03-10T00:00:00Z",
 		"itemVersion":%d,"itemStatus":"Available"}`, id, item, uuid.New(), version))
 	if err != nil {
 		l.t.Error(err)
@@ -244,7 +250,8 @@ func (l desk) wantUntouched(item uuid.UUID) {
 	l.t.Helper()
 	loans := l.count(`SELECT count(*) FROM {schema}.loan WHERE item_id = $1`, item)
 	events := l.count(`SELECT count(*) FROM {schema}.outbox WHERE payload->>'itemId' = $1::text`, item.String())
-	lent := l.count(`SELECT count(*) FROM {schema}.item WHERE id = $1 AND (jsonb->>'_version' <> '1' OR jsonb->'status'->>'name' <> 'Available')`, item)
+	lent := l.count(`SELECT count(*) FROM {schema}.item WHERE id = $1 AND (jsonb->>'_version' <> '1' OR `+
+		`jsonb->'status'->>'name' <> 'Available')`, item)
 	if loans+events+lent != 0 {
 		l.t.Errorf("got %d loans, %d events, %d changed items, want nothing written", loans, events, lent)
 	}

@@ -83,7 +83,8 @@ func TestCommits_ReportTheirKind(t *testing.T) {
 	for i, err := range []error{
 		l.checkOut(c), l.closeLoan(uuid.New(), c, 1, ""), renewing,
 		l.changeLoan(uuid.New(), c.loan, "patronInfoAdded", `,"comment":"x"`), l.replaceLoan(uuid.New(), c, ""),
-		placing, l.changeRequest(r, "", "", ""), l.cancel(r, false), l.changeRequest(r, `,"delete":true`, "", ""), moving, ordering,
+		placing, l.changeRequest(r, "", "", ""), l.cancel(r, false), l.changeRequest(r, `,"delete":true`, "", ""), moving,
+		ordering,
 	} {
 		if !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.NotFound) {
 			t.Errorf("commit %d: got %v, want a refusal", i, err)

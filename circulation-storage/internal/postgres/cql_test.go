@@ -38,7 +38,9 @@ func patrons(tb testing.TB) library {
 	})
 	l.create(tb, records.User(), object{
 		"id": cleoID, "username": "cleo", "barcode": `a\b"c`, "active": true,
-		"personal": object{"lastName": "Smithson", "firstName": "Cleo"}, "customFields": object{"nearBy": []string{"Lakeside", "hill"}},
+		"personal": object{
+			"lastName": "Smithson", "firstName": "Cleo",
+		}, "customFields": object{"nearBy": []string{"Lakeside", "hill"}},
 	})
 	return l
 }
@@ -170,7 +172,9 @@ func TestCQL_FindsTheReplacementCharacter(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	l.create(t, records.User(), object{"username": "one", "barcode": "A\ufffd1"})
-	l.create(t, records.User(), object{"username": "two", "barcode": "\ufffd\ufffd", "personal": object{"lastName": "M\ufffdller Smith"}})
+	l.create(t, records.User(), object{
+		"username": "two", "barcode": "\ufffd\ufffd", "personal": object{"lastName": "M\ufffdller Smith"},
+	})
 	l.create(t, records.User(), object{"username": "private", "barcode": "A\ue0001"})
 	for query, want := range map[string]string{
 		"barcode==\"A\ufffd1\"":                                  "one",
@@ -252,7 +256,8 @@ func TestCQL_ComparesNumbersAsNumbers(t *testing.T) {
 	t.Parallel()
 	l := patrons(t)
 	for query, want := range map[string]int{
-		`expirationOffsetInDays>9`: 1, `expirationOffsetInDays==9.0`: 1, `expirationOffsetInDays<400`: 2, `expirationOffsetInDays<>365`: 1,
+		`expirationOffsetInDays>9`: 1, `expirationOffsetInDays==9.0`: 1, `expirationOffsetInDays<400`: 2,
+		`expirationOffsetInDays<>365`: 1,
 	} {
 		list, err := pgtest.List(l.in(t), l.store, records.Usergroup(), records.Page{Query: query})
 		if err != nil || list.Total != want {
@@ -288,7 +293,8 @@ func FuzzCQL(f *testing.F) {
 		`username==ann`, `personal.lastName="o'brien*" sortBy username/sort.descending`, `id<>x not active==true`,
 		`username="\\%_'*?^" or barcode==("a" or "\"")`, `expirationDate<2026-01-31T00:00:00+15:59`, `username any "a b"`,
 		`expirationDate>"9999-12-31T23:59:59-15:00"`, `username="` + strings.Repeat("*a", 90) + `"`,
-		`username=="` + strings.Repeat("%_", 900) + `*"`, `barcode<"\\" and barcode adj "[[:alnum:]]"`, "username==\ufffd", "((((((id==*))))))",
+		`username=="` + strings.Repeat("%_", 900) +
+			`*"`, `barcode<"\\" and barcode adj "[[:alnum:]]"`, "username==\ufffd", "((((((id==*))))))",
 	} {
 		f.Add(query)
 	}

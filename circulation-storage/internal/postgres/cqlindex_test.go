@@ -25,16 +25,35 @@ func TestCQL_LookupsUseAnIndex(t *testing.T) {
 		{typ: records.Item(), query: `holdingsRecordId==` + annID, index: "item_holdings_record_id_idx"},
 		{typ: records.Loan(), query: `userId=="` + annID + `" and status.name==Open`, index: "loan_user_id_idx"},
 		{typ: records.Loan(), query: `itemId=="` + annID + `" and status.name=="Open"`, index: "loan_item_id_idx"},
-		{typ: records.Loan(), query: `status.name==Open and itemId==("` + annID + `" or "` + benID + `")`, index: "loan_item_id_idx"},
-		{typ: records.Request(), query: `itemId=="` + annID + `" and status==("Open - Not yet filled" or "Open - In transit") sortBy position`, index: "request_item_id_idx"},
-		{typ: records.Request(), query: `instanceId==` + annID + ` and status=="Open - Not yet filled"`, index: "request_instance_id_idx"},
-		{typ: records.Request(), query: `requesterId==` + annID + ` and status=="Open - Not yet filled"`, index: "request_requester_id_idx"},
-		{typ: records.PatronActionSession(), query: `patronId==` + annID + ` and actionType=="Check-out"`, index: "patron_action_session_patron_id_idx"},
+		{
+			typ: records.Loan(), query: `status.name==Open and itemId==("` + annID + `" or "` + benID + `")`,
+			index: "loan_item_id_idx",
+		},
+		{
+			typ:   records.Request(),
+			query: `itemId=="` + annID + `" and status==("Open - Not yet filled" or "Open - In transit") sortBy position`,
+			index: "request_item_id_idx",
+		},
+		{
+			typ: records.Request(), query: `instanceId==` + annID + ` and status=="Open - Not yet filled"`,
+			index: "request_instance_id_idx",
+		},
+		{
+			typ: records.Request(), query: `requesterId==` + annID + ` and status=="Open - Not yet filled"`,
+			index: "request_requester_id_idx",
+		},
+		{
+			typ: records.PatronActionSession(), query: `patronId==` + annID + ` and actionType=="Check-out"`,
+			index: "patron_action_session_patron_id_idx",
+		},
 		{typ: records.ManualBlock(), query: `userId==` + annID, index: "manualblocks_user_id_idx"},
 		{typ: records.PatronBlockLimit(), query: `patronGroupId==` + annID, index: "patron_block_limits_patron_group_id_idx"},
 		{typ: records.ProxyFor(), query: `proxyUserId==` + annID + ` and userId==` + benID, index: "proxyfor_"},
 		{typ: records.CirculationSetting(), query: `name==generalTlr`, index: "circulation_settings_name_key"},
-		{typ: records.SettingsEntry(), query: `scope==mod-circulation and key==checkoutLockFeature`, index: "settings_entry_scope_key_idx"},
+		{
+			typ: records.SettingsEntry(), query: `scope==mod-circulation and key==checkoutLockFeature`,
+			index: "settings_entry_scope_key_idx",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.typ.Name+" "+tt.query, func(t *testing.T) {
@@ -49,7 +68,8 @@ func TestCQL_LookupsUseAnIndex(t *testing.T) {
 
 const manyLoansSQL = `
 INSERT INTO S.loan (id, jsonb)
-SELECT id, jsonb_build_object('id', id, 'userId', md5('patron' || n % 300)::uuid, 'itemId', gen_random_uuid(), 'action', 'checkedout',
+SELECT id, jsonb_build_object('id', id, 'userId', md5('patron' || n % 300)::uuid, 'itemId', gen_random_uuid(),
+'action', 'checkedout',
 	'loanDate', '2026-08-22', 'dueDate', to_char(date '2026-01-01' + n % 365, 'YYYY-MM-DD'),
 	'status', jsonb_build_object('name', CASE WHEN n % 10 = 0 THEN 'Open' ELSE 'Closed' END))
   FROM (SELECT gen_random_uuid() AS id, n FROM generate_series(1, 3000) AS n) AS new`

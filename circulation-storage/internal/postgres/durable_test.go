@@ -65,7 +65,8 @@ func (l desk) setStandby(name string) {
 	l.exec(`SELECT pg_reload_conf()`)
 	// The checkpointer releases the sessions that wait, and each session reads the file
 	// when it is idle: a new one has the current value.
-	l.untilCount(1, `SELECT count(*) FROM pg_file_settings WHERE name = 'synchronous_standby_names' AND setting = '`+name+`' AND applied`)
+	l.untilCount(1, `SELECT count(*) FROM pg_file_settings WHERE name = 'synchronous_standby_names' AND setting = '`+name+
+		`' AND applied`)
 	if name != "" {
 		l.untilCommitsWait()
 	}
@@ -144,7 +145,8 @@ func TestCheckOut_WhileTheSynchronousStandbyIsGone(t *testing.T) {
 	if loan, err := l.commits.DurableLoan(l.ctx(), c.loan); err != nil || field(t, loan, "id") != c.loan.String() {
 		t.Errorf("with the standby back: got %s, %v, want the loan", loan, err)
 	}
-	if result, outcome, err := l.send(c); err != nil || outcome != commit.Repeated || field(t, result.Loan, "id") != c.loan.String() {
+	if result, outcome, err := l.send(c); err != nil || outcome != commit.Repeated ||
+		field(t, result.Loan, "id") != c.loan.String() {
 		t.Errorf("the repeat with the standby back: %s %s, %v, want the same loan", outcome, result.Loan, err)
 	}
 }

@@ -137,7 +137,9 @@ func (s CommitStore) ObservedBy(obs commit.Observer) *CommitStore {
 }
 
 // ReadFactsInGroup sends reads of facts as one group and returns their answers.
-func (s *CommitStore) ReadFactsInGroup(ctx context.Context, asked []schemas.CheckOutSubjects) ([]schemas.CheckOutFacts, error) {
+func (s *CommitStore) ReadFactsInGroup(ctx context.Context, asked []schemas.CheckOutSubjects) ([]schemas.CheckOutFacts,
+	error,
+) {
 	group, err := sendGroup(ctx, s.facts, asked)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,8 @@ func (l desk) fill(pool *pgxpool.Pool, n int) {
 // endSessions ends all sessions of the desk's pools except its own.
 func (l desk) endSessions() {
 	l.t.Helper()
-	l.exec(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`)
+	l.exec(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid ` +
+		`<> pg_backend_pid()`)
 }
 
 func TestDB_WorksAfterItsSessionsWereEnded(t *testing.T) {
@@ -53,7 +54,10 @@ func TestDB_WorksAfterItsSessionsWereEnded(t *testing.T) {
 			_, err := l.locks.Peek(l.ctx(), lock.Request{UserID: user, TTL: time.Hour})
 			return err
 		}},
-		{name: "a list of locks runs once more", call: func() error { _, _, err := l.locks.List(l.ctx(), lock.Filter{Limit: 1}); return err }},
+		{
+			name: "a list of locks runs once more",
+			call: func() error { _, _, err := l.locks.List(l.ctx(), lock.Filter{Limit: 1}); return err },
+		},
 		{name: "a read of facts runs once more", call: func() error {
 			_, err := l.commits.ReadCheckOutFacts(l.ctx(), schemas.CheckOutSubjects{})
 			return err
@@ -102,12 +106,16 @@ func TestDB_OnAServerThatCannotWrite(t *testing.T) {
 			_, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New(), TTL: time.Hour})
 			return err
 		},
-		"a release":             func() error { _, err := l.locks.Release(l.ctx(), c.lock); return err },
-		"a commit":              func() error { _, _, err := l.send(c); return err },
-		"settling a check-out":  func() error { _, err := l.commits.DurableLoan(l.ctx(), c.loan); return err },
-		"a change of settings":  func() error { _, err := l.settings.Change(l.ctx(), on); return err },
-		"a durable release":     func() error { _, err := l.locks.ReleaseDurably(l.ctx(), c.lock); return err },
-		"a key lease":           func() error { _, err := postgres.NewKeyLeaseStore(l.db).Lease(l.ctx(), ask("k")); return err },
+		"a release":            func() error { _, err := l.locks.Release(l.ctx(), c.lock); return err },
+		"a commit":             func() error { _, _, err := l.send(c); return err },
+		"settling a check-out": func() error { _, err := l.commits.DurableLoan(l.ctx(), c.loan); return err },
+		"a change of settings": func() error { _, err := l.settings.Change(l.ctx(), on); return err },
+		"a durable release":    func() error { _, err := l.locks.ReleaseDurably(l.ctx(), c.lock); return err },
+		"a key lease": func() error {
+			_,
+				err := postgres.NewKeyLeaseStore(l.db).Lease(l.ctx(), ask("k"))
+			return err
+		},
 		"writing the rules":     func() error { return postgres.NewRulesStore(l.db).SetRules(l.ctx(), "x", false) },
 		"a check-in":            func() error { _, err := l.takeBack(c.item, 1); return err },
 		"installing the tenant": func() error { return l.db.Install(l.ctx(), pgtest.Tenant(t)) },
@@ -172,7 +180,8 @@ func TestOpen_Defaults(t *testing.T) {
 			log: []string{"db1:5432", "database=x", "target_session_attrs=primary"},
 		},
 		{
-			name: "what the URL says wins", url: "postgres://u:secret@db1:5433/x?connect_timeout=7&statement_timeout=5000&pool_ping_timeout=3s",
+			name:    "what the URL says wins",
+			url:     "postgres://u:secret@db1:5433/x?connect_timeout=7&statement_timeout=5000&pool_ping_timeout=3s",
 			connect: 7 * time.Second, ping: 3 * time.Second, statement: "5000", log: []string{"db1:5433"},
 		},
 		{
@@ -181,7 +190,9 @@ func TestOpen_Defaults(t *testing.T) {
 		},
 		{
 			name: "several hosts, of which one is the primary", url: "postgres://u:secret@db1,db2:5433/x",
-			connect: 2 * time.Second, ping: time.Second, statement: "31000", log: []string{"db1:5432 db2:5433", "target_session_attrs=primary"},
+			connect: 2 * time.Second, ping: time.Second, statement: "31000", log: []string{
+				"db1:5432 db2:5433", "target_session_attrs=primary",
+			},
 		},
 		{
 			name: "several poolers", url: "postgres://u:secret@db1,db2:5433/x?default_query_exec_mode=exec",
@@ -204,8 +215,10 @@ func TestOpen_Defaults(t *testing.T) {
 			t.Cleanup(db.Close)
 			for _, pool := range []*pgxpool.Pool{db.Pool(), db.UrgentPool()} {
 				c := pool.Config()
-				if c.ConnConfig.ConnectTimeout != tt.connect || c.PingTimeout != tt.ping || c.ConnConfig.RuntimeParams["statement_timeout"] != tt.statement {
-					t.Errorf("got connect %s, ping %s, statement %q", c.ConnConfig.ConnectTimeout, c.PingTimeout, c.ConnConfig.RuntimeParams["statement_timeout"])
+				if c.ConnConfig.ConnectTimeout != tt.connect || c.PingTimeout != tt.ping ||
+					c.ConnConfig.RuntimeParams["statement_timeout"] != tt.statement {
+					t.Errorf("got connect %s, ping %s, statement %q", c.ConnConfig.ConnectTimeout, c.PingTimeout,
+						c.ConnConfig.RuntimeParams["statement_timeout"])
 				}
 			}
 			if sum := db.Pool().Config().MaxConns + db.UrgentPool().Config().MaxConns; sum != 9 {
@@ -216,7 +229,8 @@ func TestOpen_Defaults(t *testing.T) {
 					t.Errorf("%q is missing in the log:\n%s", want, &log)
 				}
 			}
-			if strings.Contains(log.String(), "secret") || !strings.Contains(strings.Join(tt.log, ""), "WARN") && strings.Contains(log.String(), "WARN") {
+			if strings.Contains(log.String(), "secret") || !strings.Contains(strings.Join(tt.log, ""), "WARN") &&
+				strings.Contains(log.String(), "WARN") {
 				t.Errorf("the log has a password or a warning:\n%s", &log)
 			}
 		})
@@ -232,20 +246,25 @@ func TestToFault(t *testing.T) {
 		statement string
 		want      fault.Code
 	}{
-		"NUL in a jsonb text":   {`SELECT '{"a":"\u0000"}'::jsonb->>'a'`, fault.Invalid},
-		"no UTF-8":              {`SELECT convert_from('\xff', 'UTF8')`, fault.Invalid},
-		"no UUID":               {`SELECT 'x'::uuid`, fault.Invalid},
-		"a number too large":    {`SELECT 99999999999::text::integer`, fault.Invalid},
-		"no date":               {`SELECT 'soon'::timestamptz`, fault.Invalid},
-		"a 30th of February":    {`SELECT '2026-02-30'::timestamptz`, fault.Invalid},
-		"an offset of a day":    {`SELECT '2026-02-01T00:00:00+24:00'::timestamptz`, fault.Invalid},
-		"too long for an index": {`INSERT INTO ` + postgres.SchemaName(id) + `.usergroup SELECT gen_random_uuid(), jsonb_build_object('group', string_agg(md5(i::text), '')) FROM generate_series(1, 9999) i`, fault.Invalid},
-		"a division by zero":    {`SELECT 1/0`, fault.Internal},
-		"a full disk":           {`DO $$ BEGIN RAISE 'full' USING ERRCODE = '53100'; END $$`, fault.Unavailable},
-		"no memory":             {`DO $$ BEGIN RAISE 'no memory' USING ERRCODE = '53200'; END $$`, fault.Unavailable},
-		"a failing disk":        {`DO $$ BEGIN RAISE 'broken' USING ERRCODE = '58030'; END $$`, fault.Unavailable},
-		"a table of no tenant":  {`SELECT 1 FROM nowhere.loan`, fault.UnknownTenant},
-		"a column too new":      {`SELECT nonsense FROM ` + postgres.SchemaName(id) + `.loan`, fault.TenantNotReady},
+		"NUL in a jsonb text": {`SELECT '{"a":"\u0000"}'::jsonb->>'a'`, fault.Invalid},
+		"no UTF-8":            {`SELECT convert_from('\xff', 'UTF8')`, fault.Invalid},
+		"no UUID":             {`SELECT 'x'::uuid`, fault.Invalid},
+		"a number too large":  {`SELECT 99999999999::text::integer`, fault.Invalid},
+		"no date":             {`SELECT 'soon'::timestamptz`, fault.Invalid},
+		"a 30th of February":  {`SELECT '2026-02-30'::timestamptz`, fault.Invalid},
+		"an offset of a day":  {`SELECT '2026-02-01T00:00:00+24:00'::timestamptz`, fault.Invalid},
+		"too long for an index": {
+			`INSERT INTO ` + postgres.SchemaName(id) +
+				`.usergroup SELECT gen_random_uuid(), jsonb_build_object('group', string_agg(md5(i::text), '')) FROM ` +
+				`generate_series(1, 9999) i`,
+			fault.Invalid,
+		},
+		"a division by zero":   {`SELECT 1/0`, fault.Internal},
+		"a full disk":          {`DO $$ BEGIN RAISE 'full' USING ERRCODE = '53100'; END $$`, fault.Unavailable},
+		"no memory":            {`DO $$ BEGIN RAISE 'no memory' USING ERRCODE = '53200'; END $$`, fault.Unavailable},
+		"a failing disk":       {`DO $$ BEGIN RAISE 'broken' USING ERRCODE = '58030'; END $$`, fault.Unavailable},
+		"a table of no tenant": {`SELECT 1 FROM nowhere.loan`, fault.UnknownTenant},
+		"a column too new":     {`SELECT nonsense FROM ` + postgres.SchemaName(id) + `.loan`, fault.TenantNotReady},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

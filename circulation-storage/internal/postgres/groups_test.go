@@ -89,7 +89,9 @@ func (d *groupDesk) untilWaiting(n int, count func() int) {
 }
 
 func forAnHour() lock.Request {
-	return lock.Request{UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New(), Holder: "kiosk", OkapiRequestID: "1/circulation"}
+	return lock.Request{
+		UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New(), Holder: "kiosk", OkapiRequestID: "1/circulation",
+	}
 }
 
 func TestGroups_OneTransactionServesAll(t *testing.T) {
@@ -105,10 +107,12 @@ func TestGroups_OneTransactionServesAll(t *testing.T) {
 	ids := map[uuid.UUID]bool{}
 	for n, call := range calls {
 		got := <-call
-		if got.err != nil || got.outcome != lock.Granted || got.lock.UserID != want[n].UserID || got.lock.AcquisitionID != want[n].AcquisitionID || ids[got.lock.ID] {
+		if got.err != nil || got.outcome != lock.Granted || got.lock.UserID != want[n].UserID ||
+			got.lock.AcquisitionID != want[n].AcquisitionID || ids[got.lock.ID] {
 			t.Errorf("call %d got %+v, want a new lock of its patron", n, got)
 		}
-		if stored, err := d.locks.Get(d.ctx(), got.lock.ID); err != nil || locktest.Ageless(stored) != locktest.Ageless(got.lock) {
+		if stored, err := d.locks.Get(d.ctx(), got.lock.ID); err != nil ||
+			locktest.Ageless(stored) != locktest.Ageless(got.lock) {
 			t.Errorf("stored is %+v, %v, want %+v", stored, err, got.lock)
 		}
 		ids[got.lock.ID] = true
@@ -191,7 +195,9 @@ func TestGroups_ErrorInTheMiddle(t *testing.T) {
 	d := newGroupDesk(t)
 	bad := forAnHour()
 	bad.Holder = "kiosk\x00"
-	calls := []<-chan answer{d.acquire(d.ctx(), 0, forAnHour()), d.acquire(d.ctx(), 1, bad), d.acquire(d.ctx(), 2, forAnHour())}
+	calls := []<-chan answer{
+		d.acquire(d.ctx(), 0, forAnHour()), d.acquire(d.ctx(), 1, bad), d.acquire(d.ctx(), 2, forAnHour()),
+	}
 	d.begin()
 	for n, call := range calls {
 		if got := <-call; fault.CodeOf(got.err) != map[int]fault.Code{1: fault.Invalid}[n] {

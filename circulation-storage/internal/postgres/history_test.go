@@ -80,8 +80,9 @@ func TestHistory_ReturnsWhatWasReported(t *testing.T) {
 	waited := 0
 	whole := schemas.PastCheckOut{
 		ID: uuid.NewString(), Outcome: "failed", Code: "INTERNAL", Reason: "Ein „Grund“ <mit> & \\ \" '; DROP TABLE x; --\n…",
-		UserBarcode: "Ünï-1", ItemBarcode: "it em", UserID: uuid.NewString(), LoanID: uuid.NewString(), ServicePointID: uuid.NewString(),
-		WaitMs: &waited, TookMs: 12, Repeats: 2, RequestID: "1/a;2/b", AgoMs: 1500,
+		UserBarcode: "Ünï-1", ItemBarcode: "it em", UserID: uuid.NewString(), LoanID: uuid.NewString(),
+		ServicePointID: uuid.NewString(),
+		WaitMs:         &waited, TookMs: 12, Repeats: 2, RequestID: "1/a;2/b", AgoMs: 1500,
 		Date: "1999-01-01T00:00:00Z", Instance: "another", // storage replaces both
 	}
 	bare := schemas.PastCheckOut{ID: uuid.NewString(), Outcome: "lent"}
@@ -153,7 +154,8 @@ func TestHistory_AcceptsTheSameEntriesFromManyAtOnce(t *testing.T) {
 		wg.Go(func() {
 			// Each in another order: the store deadlocks unless it sorts them.
 			for round := range 5 {
-				mine := append(append([]schemas.PastCheckOut(nil), reports[(reporter*37+round)%entries:]...), reports[:(reporter*37+round)%entries]...)
+				mine := append(append([]schemas.PastCheckOut(nil), reports[(reporter*37+round)%entries:]...),
+					reports[:(reporter*37+round)%entries]...)
 				if reporter%2 == 0 {
 					slices.Reverse(mine)
 				}
@@ -209,7 +211,8 @@ func TestHistory_PagesFromTheNewest(t *testing.T) {
 	if unique := len(mapOf(seen)); unique != 10 {
 		t.Errorf("pages have %d entries, want 10: %v", unique, seen)
 	}
-	if past := p.list(history.Filter{Offset: 10, Limit: 3}); past.More || past.CheckOuts == nil || len(past.CheckOuts) != 0 {
+	if past := p.list(history.Filter{Offset: 10, Limit: 3}); past.More || past.CheckOuts == nil ||
+		len(past.CheckOuts) != 0 {
 		t.Errorf("past the end: got %+v, want an empty list", past)
 	}
 }
@@ -243,21 +246,27 @@ func TestHistory_IsSearched(t *testing.T) {
 		filter history.Filter
 		want   string
 	}{
-		"a patron":            {history.Filter{UserBarcode: "STRASSE-ÄB"}, ""},
-		"a patron, any case":  {history.Filter{UserBarcode: "straße-ÄB"}, "a b"},
-		"no pattern":          {history.Filter{UserBarcode: "straße%"}, ""},
-		"an item":             {history.Filter{ItemBarcode: "book-1"}, "a c"},
-		"both":                {history.Filter{UserBarcode: "straße-ä", ItemBarcode: "book-1"}, "c"},
-		"a service point":     {history.Filter{ServicePointID: annID}, "a"},
-		"an unknown one":      {history.Filter{ServicePointID: cleoID}, ""},
-		"an outcome":          {history.Filter{Outcome: "refused"}, "a c d"},
-		"an outcome by case":  {history.Filter{Outcome: "Refused"}, ""},
-		"from its own date":   {history.Filter{From: at(1)}, "a b"},
-		"from after it":       {history.Filter{From: at(1).Add(time.Millisecond)}, "a"},
-		"until its own date":  {history.Filter{Until: at(1)}, "b c d"},
-		"until before it":     {history.Filter{Until: at(1).Add(-time.Millisecond)}, "c d"},
-		"one moment":          {history.Filter{From: at(2), Until: at(2)}, "c"},
-		"everything":          {history.Filter{UserBarcode: "straße-äb", ItemBarcode: "BOOK-2", ServicePointID: strings.ToUpper(benID), Outcome: "lent", From: at(3), Until: at(0)}, "b"},
+		"a patron":           {history.Filter{UserBarcode: "STRASSE-ÄB"}, ""},
+		"a patron, any case": {history.Filter{UserBarcode: "straße-ÄB"}, "a b"},
+		"no pattern":         {history.Filter{UserBarcode: "straße%"}, ""},
+		"an item":            {history.Filter{ItemBarcode: "book-1"}, "a c"},
+		"both":               {history.Filter{UserBarcode: "straße-ä", ItemBarcode: "book-1"}, "c"},
+		"a service point":    {history.Filter{ServicePointID: annID}, "a"},
+		"an unknown one":     {history.Filter{ServicePointID: cleoID}, ""},
+		"an outcome":         {history.Filter{Outcome: "refused"}, "a c d"},
+		"an outcome by case": {history.Filter{Outcome: "Refused"}, ""},
+		"from its own date":  {history.Filter{From: at(1)}, "a b"},
+		"from after it":      {history.Filter{From: at(1).Add(time.Millisecond)}, "a"},
+		"until its own date": {history.Filter{Until: at(1)}, "b c d"},
+		"until before it":    {history.Filter{Until: at(1).Add(-time.Millisecond)}, "c d"},
+		"one moment":         {history.Filter{From: at(2), Until: at(2)}, "c"},
+		"everything": {
+			history.Filter{
+				UserBarcode: "straße-äb", ItemBarcode: "BOOK-2", ServicePointID: strings.ToUpper(benID), Outcome: "lent",
+				From: at(3), Until: at(0),
+			},
+			"b",
+		},
 		"SQL as a barcode":    {history.Filter{UserBarcode: `' OR true --`}, ""},
 		"a dollar as barcode": {history.Filter{ItemBarcode: `$1`}, ""},
 	} {
@@ -280,7 +289,8 @@ func TestHistory_IsEachTenantsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if page := theirs.list(history.Filter{Limit: 10}); len(page.CheckOuts) != 0 || f.Total.CheckOuts != 0 || f.Waiting != 0 || f.Held != 0 {
+	if page := theirs.list(history.Filter{Limit: 10}); len(page.CheckOuts) != 0 || f.Total.CheckOuts != 0 ||
+		f.Waiting != 0 || f.Held != 0 {
 		t.Errorf("the other tenant sees %+v and %+v", page, f)
 	}
 	if _, err := mine.List(t.Context(), history.Filter{Limit: 1}); err == nil {

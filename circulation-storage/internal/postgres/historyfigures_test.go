@@ -86,15 +86,15 @@ func TestFigures_CountTheMinutesWithoutGaps(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	all := []ended{
-		{-3 * time.Minute, "lent", nil},
-		{-3*time.Minute + 1, "refused", nil},
-		{-1, "lent", 7}, // still in the minute before the last
-		{0, "lent", 0},
-		{time.Second, "refused", 100},
-		{2 * time.Second, "failed", nil},
-		{59*time.Second + 999*time.Millisecond, "lent", 40},
-		{-3*time.Minute - time.Microsecond, "lent", 9999}, // before the first
-		{time.Minute, "lent", 9999},                       // ahead, of a clock that was set back
+		{after: -3 * time.Minute, outcome: "lent", wait: nil},
+		{after: -3*time.Minute + 1, outcome: "refused", wait: nil},
+		{after: -1, outcome: "lent", wait: 7}, // still in the minute before the last
+		{after: 0, outcome: "lent", wait: 0},
+		{after: time.Second, outcome: "refused", wait: 100},
+		{after: 2 * time.Second, outcome: "failed", wait: nil},
+		{after: 59*time.Second + 999*time.Millisecond, outcome: "lent", wait: 40},
+		{after: -3*time.Minute - time.Microsecond, outcome: "lent", wait: 9999}, // before the first
+		{after: time.Minute, outcome: "lent", wait: 9999},                       // ahead, of a clock that was set back
 	}
 	f, minute := p.figuresOf(4, all)
 	if len(f.Minutes) != 4 {
@@ -132,7 +132,8 @@ func TestFigures_ComputePercentilesOfTheWaits(t *testing.T) {
 func TestFigures_OfAnEmptyHistory(t *testing.T) {
 	t.Parallel()
 	f := newPast(t).figures(schemas.MaxFigureMinutes)
-	if len(f.Minutes) != schemas.MaxFigureMinutes || f.Causes == nil || len(f.Causes) != 0 || f.Waiting != 0 || f.Held != 0 {
+	if len(f.Minutes) != schemas.MaxFigureMinutes || f.Causes == nil || len(f.Causes) != 0 || f.Waiting != 0 ||
+		f.Held != 0 {
 		t.Errorf("got %d minutes, %v, %d, %d", len(f.Minutes), f.Causes, f.Waiting, f.Held)
 	}
 	wantFigures(t, "all", f.Total, total(0, 0, 0))
@@ -142,7 +143,9 @@ func TestFigures_NameTheCauses(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	cause := func(outcome, code, reason, user, item string) schemas.PastCheckOut {
-		return schemas.PastCheckOut{ID: uuid.NewString(), Outcome: outcome, Code: code, Reason: reason, UserBarcode: user, ItemBarcode: item}
+		return schemas.PastCheckOut{
+			ID: uuid.NewString(), Outcome: outcome, Code: code, Reason: reason, UserBarcode: user, ItemBarcode: item,
+		}
 	}
 	p.add(
 		cause("lent", "", "", "u1", "i1"),
@@ -158,12 +161,16 @@ func TestFigures_NameTheCauses(t *testing.T) {
 		cause("limit_reached", "ITEM_LIMIT", "Patron 1234567.1 and 1234567 have 15 of 15 items", "1234567", "1234567.1"),
 		cause("limit_reached", "ITEM_LIMIT", "Patron has 15 of 15 items", "15", "15"),
 		// The same text with another outcome is another cause; so is none at all.
-		cause("failed", "", "Item is already checked out", "9988", "99"), cause("failed", "", "Item is already checked out", "9988", "98"),
+		cause("failed", "", "Item is already checked out", "9988", "99"),
+		cause("failed", "", "Item is already checked out", "9988", "98"),
 		cause("client_left", "", "", "", ""),
 	)
 	got := p.figures(60).Causes
 	want := []schemas.FigureCause{
-		{Outcome: "refused", Code: "ITEM_STATUS", Reason: "Moby Dick (book) (Barcode: …) has the status Aged to lost", Count: 4},
+		{
+			Outcome: "refused", Code: "ITEM_STATUS", Reason: "Moby Dick (book) (Barcode: …) has the status Aged to lost",
+			Count: 4,
+		},
 		{Outcome: "refused", Reason: "Item is already checked out", Count: 3},
 		{Outcome: "failed", Reason: "Item is already checked out", Count: 2},
 		{Outcome: "limit_reached", Code: "ITEM_LIMIT", Reason: "Patron … and … have 15 of 15 items", Count: 2},
@@ -189,7 +196,9 @@ func TestFigures_PutRareCausesTogether(t *testing.T) {
 		t.Fatalf("got %d causes, want 10 and the rest: %+v", len(got), got)
 	}
 	for i, c := range got[:10] {
-		if want := (schemas.FigureCause{Outcome: "refused", Reason: fmt.Sprintf("reason %c", 'a'+i), Count: 12 - i}); c != want {
+		if want := (schemas.FigureCause{
+			Outcome: "refused", Reason: fmt.Sprintf("reason %c", 'a'+i), Count: 12 - i,
+		}); c != want {
 			t.Errorf("cause %d: got %+v, want %+v", i, c, want)
 		}
 	}
@@ -207,8 +216,10 @@ func TestFigures_SumUpWaitingAndHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.exec(`INSERT INTO {schema}.check_out_lock (user_id, ttl_ms) SELECT gen_random_uuid(), 600000 FROM generate_series(1, 4)`)
-	p.exec(`INSERT INTO {schema}.check_out_lock (user_id, ttl_ms, creation_date) VALUES (gen_random_uuid(), 1000, clock_timestamp() - interval '2 s')`)
+	p.exec(`INSERT INTO {schema}.check_out_lock (user_id, ttl_ms) SELECT gen_random_uuid(), 600000 FROM ` +
+		`generate_series(1, 4)`)
+	p.exec(`INSERT INTO {schema}.check_out_lock (user_id, ttl_ms, creation_date) VALUES (gen_random_uuid(), 1000, ` +
+		`clock_timestamp() - interval '2 s')`)
 	var f schemas.Figures
 	whileBelieved(func() {
 		report("a", 7)
@@ -218,7 +229,8 @@ func TestFigures_SumUpWaitingAndHeld(t *testing.T) {
 		report("done", 9)
 		report("done", 0)
 		report("gone", 50)
-		p.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date - interval '6 seconds' WHERE holder = 'gone'`)
+		p.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date - interval '6 seconds' WHERE holder = ` +
+			`'gone'`)
 		f = p.figures(1)
 	})
 	if f.Waiting != 2+3+1 || f.Held != 4 {
@@ -229,8 +241,10 @@ func TestFigures_SumUpWaitingAndHeld(t *testing.T) {
 // BenchmarkFigures sums up 100000 check-outs of the last hour, of 300000 in all.
 func BenchmarkFigures(b *testing.B) {
 	p := newPast(b)
-	p.exec(`INSERT INTO {schema}.check_out_history (id, ended_date, outcome, code, reason, user_barcode, item_barcode, wait_ms, took_ms, repeats)
-	        SELECT gen_random_uuid(), clock_timestamp() - n * interval '35 ms', CASE WHEN n % 5 = 0 THEN 'refused' ELSE 'lent' END,
+	p.exec(`INSERT INTO {schema}.check_out_history (id, ended_date, outcome, code, reason, user_barcode, item_barcode,
+		wait_ms, took_ms, repeats)
+	        SELECT gen_random_uuid(), clock_timestamp() - n * interval '35 ms',
+	        CASE WHEN n % 5 = 0 THEN 'refused' ELSE 'lent' END,
 	               CASE WHEN n % 10 = 0 THEN 'ITEM_LIMIT' END,
 	               CASE WHEN n % 5 = 0 THEN 'Item ' || n || ' of ' || n % 7 || ' is not for loan to ' || n % 1000 END,
 	               (n % 1000)::text, n::text, CASE WHEN n % 3 = 0 THEN n % 1999 * 7919 % 2000 END, 20, 0

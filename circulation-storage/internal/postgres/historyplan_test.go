@@ -12,8 +12,10 @@ import (
 func TestHistory_QueriesUseAnIndex(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
-	p.exec(`INSERT INTO {schema}.check_out_history (id, ended_date, outcome, user_barcode, item_barcode, service_point_id, took_ms, repeats)
-	        SELECT gen_random_uuid(), clock_timestamp() - n * interval '1 min', CASE WHEN n % 1000 = 0 THEN 'failed' ELSE 'lent' END,
+	p.exec(`INSERT INTO {schema}.check_out_history (id, ended_date, outcome, user_barcode, item_barcode, service_point_id,
+		took_ms, repeats)
+	        SELECT gen_random_uuid(), clock_timestamp() - n * interval '1 min',
+	        CASE WHEN n % 1000 = 0 THEN 'failed' ELSE 'lent' END,
 	               'U' || n % 2000, 'I' || n % 5000, md5((n % 300)::text)::uuid, 20, 0
 	          FROM generate_series(1, 40000) n`)
 	p.exec(`ANALYZE {schema}.check_out_history`)
@@ -22,15 +24,17 @@ func TestHistory_QueriesUseAnIndex(t *testing.T) {
 		filter history.Filter
 		index  string
 	}{
-		"the newest":        {history.Filter{}, "ended_date"},
-		"a day":             {history.Filter{From: yesterday, Until: yesterday.Add(time.Hour)}, "ended_date"},
-		"up to a day":       {history.Filter{Until: yesterday}, "ended_date"},
-		"a patron":          {history.Filter{UserBarcode: "u7"}, "user_barcode"},
-		"a patron's day":    {history.Filter{UserBarcode: "u7", From: yesterday}, "user_barcode"},
-		"a patron's loans":  {history.Filter{UserBarcode: "u7", Outcome: "lent"}, "user_barcode"},
-		"an item":           {history.Filter{ItemBarcode: "i7"}, "item_barcode"},
-		"a desk":            {history.Filter{ServicePointID: "8f14e45f-ceea-167a-5a36-dedd4bea2543"}, "service_point_id"},
-		"a desk's day":      {history.Filter{ServicePointID: "8f14e45f-ceea-167a-5a36-dedd4bea2543", From: yesterday}, "service_point_id"},
+		"the newest":       {history.Filter{}, "ended_date"},
+		"a day":            {history.Filter{From: yesterday, Until: yesterday.Add(time.Hour)}, "ended_date"},
+		"up to a day":      {history.Filter{Until: yesterday}, "ended_date"},
+		"a patron":         {history.Filter{UserBarcode: "u7"}, "user_barcode"},
+		"a patron's day":   {history.Filter{UserBarcode: "u7", From: yesterday}, "user_barcode"},
+		"a patron's loans": {history.Filter{UserBarcode: "u7", Outcome: "lent"}, "user_barcode"},
+		"an item":          {history.Filter{ItemBarcode: "i7"}, "item_barcode"},
+		"a desk":           {history.Filter{ServicePointID: "8f14e45f-ceea-167a-5a36-dedd4bea2543"}, "service_point_id"},
+		"a desk's day": {
+			history.Filter{ServicePointID: "8f14e45f-ceea-167a-5a36-dedd4bea2543", From: yesterday}, "service_point_id",
+		},
 		"an unknown desk":   {history.Filter{ServicePointID: "00000000-0000-4000-8000-000000000000"}, "service_point_id"},
 		"failures":          {history.Filter{Outcome: "failed"}, "outcome"},
 		"what there is not": {history.Filter{Outcome: "unheard_of"}, "outcome"},

@@ -25,8 +25,10 @@ func TestHistory_IsSweptWhenOld(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date - interval '25 hours' WHERE holder = 'gone'`)
-	p.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date + interval '25 hours' WHERE holder = 'ahead'`)
+	p.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date - interval '25 hours' WHERE holder = ` +
+		`'gone'`)
+	p.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date + interval '25 hours' WHERE holder = ` +
+		`'ahead'`)
 	for _, want := range []int{2, 1, 0} {
 		if n, err := p.Sweep(p.ctx(), time.Hour, 2); err != nil || n != want {
 			t.Errorf("swept %d, %v, want %d", n, err, want)
@@ -36,7 +38,9 @@ func TestHistory_IsSweptWhenOld(t *testing.T) {
 		t.Errorf("left is %q, want young", got)
 	}
 	var left string
-	statement := `SELECT string_agg(holder, ' ') FROM ` + pgx.Identifier{postgres.SchemaName(p.id), "check_out_waiting"}.Sanitize()
+	statement := `SELECT string_agg(holder, ' ') FROM ` + pgx.Identifier{
+		postgres.SchemaName(p.id), "check_out_waiting",
+	}.Sanitize()
 	if err := p.db.Pool().QueryRow(p.ctx(), statement).Scan(&left); err != nil || left != "there" {
 		t.Errorf("reports left are %q, %v, want there", left, err)
 	}
@@ -92,11 +96,14 @@ func TestHistory_WithoutPreparedStatements(t *testing.T) {
 	whole := refused("over", 1000)
 	whole.UserBarcode, whole.ItemBarcode, whole.UserID = "U1", "I1", uuid.NewString()
 	whole.WaitMs = new(int)
-	if err := p.Add(p.ctx(), "desk-1", schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{whole}, Waiting: 2}); err != nil {
+	if err := p.Add(p.ctx(), "desk-1", schemas.CheckOutReport{
+		CheckOuts: []schemas.PastCheckOut{whole}, Waiting: 2,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	page := p.list(history.Filter{
-		UserBarcode: "u1", ItemBarcode: "i1", Outcome: "refused", From: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour), Limit: 1,
+		UserBarcode: "u1", ItemBarcode: "i1", Outcome: "refused", From: time.Now().Add(-time.Hour),
+		Until: time.Now().Add(time.Hour), Limit: 1,
 	})
 	if reasons(page) != "over" || page.CheckOuts[0].WaitMs == nil {
 		t.Errorf("got %+v", page)

@@ -15,7 +15,8 @@ import (
 // sendUnderLease commits a check-out with a lease. It may be called from any
 // goroutine.
 func (l desk) sendUnderLease(c lending, lease uuid.UUID) (commit.Outcome, error) {
-	parsed, err := commit.ParseCheckOut(append(append(c.body()[:len(c.body())-1], `,"claimId":"`+lease.String()...), `"}`...))
+	parsed, err := commit.ParseCheckOut(append(append(c.body()[:len(c.body())-1], `,"claimId":"`+lease.String()...),
+		`"}`...))
 	if err != nil {
 		l.t.Error(err)
 	}
@@ -45,11 +46,14 @@ func TestCheckOut_OnlyTheHolderOfTheLeaseLends(t *testing.T) {
 	}{
 		"the holder": {func(req keylease.Request, _ *lending) uuid.UUID { return req.LeaseID }, ""},
 		"an outdated lease without takeover": {func(req keylease.Request, _ *lending) uuid.UUID {
-			l.exec(`UPDATE {schema}.check_out_request SET claimed_date = claimed_date - interval '1 hour' WHERE key = $1`, req.Key)
+			l.exec(`UPDATE {schema}.check_out_request SET claimed_date = claimed_date - interval '1 hour' WHERE key = $1`,
+				req.Key)
 			return req.LeaseID
 		}, ""},
-		"an unknown lease":        {func(keylease.Request, *lending) uuid.UUID { return uuid.New() }, fault.KeyLeaseLost},
-		"the one of another loan": {func(req keylease.Request, c *lending) uuid.UUID { c.loan = uuid.New(); return req.LeaseID }, fault.KeyLeaseLost},
+		"an unknown lease": {func(keylease.Request, *lending) uuid.UUID { return uuid.New() }, fault.KeyLeaseLost},
+		"the one of another loan": {
+			func(req keylease.Request, c *lending) uuid.UUID { c.loan = uuid.New(); return req.LeaseID }, fault.KeyLeaseLost,
+		},
 		"one that was taken over": {func(req keylease.Request, _ *lending) uuid.UUID {
 			if err := k.Renew(l.ctx(), req.LeaseID, 0); err != nil {
 				t.Error(err)

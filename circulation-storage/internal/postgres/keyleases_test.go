@@ -36,7 +36,9 @@ func (k keys) ctx() context.Context { return okapi.WithTenant(k.t.Context(), k.i
 
 // ask returns a request for a lease by a new caller.
 func ask(key string) keylease.Request {
-	return keylease.Request{Key: key, BodyHash: keylease.Hash{1}, LeaseID: uuid.New(), Duration: time.Minute, Holder: "test"}
+	return keylease.Request{
+		Key: key, BodyHash: keylease.Hash{1}, LeaseID: uuid.New(), Duration: time.Minute, Holder: "test",
+	}
 }
 
 func (k keys) lease(req keylease.Request) keylease.Lease {
@@ -58,7 +60,8 @@ func (k keys) refused(req keylease.Request, want fault.Code) {
 
 func (k keys) age(key, by string) {
 	k.t.Helper()
-	statement := strings.ReplaceAll(`UPDATE {schema}.check_out_request SET claimed_date = claimed_date - $2::interval WHERE key = $1`,
+	statement := strings.ReplaceAll(`UPDATE {schema}.check_out_request SET claimed_date = claimed_date - $2::interval `+
+		`WHERE key = $1`,
 		"{schema}", pgx.Identifier{postgres.SchemaName(k.id)}.Sanitize())
 	if tag, err := k.db.Pool().Exec(k.ctx(), statement, key, by); err != nil || tag.RowsAffected() != 1 {
 		k.t.Fatalf("ageing the key %s: %v, %s", key, err, tag)

@@ -14,7 +14,8 @@ import (
 func TestCheckOut_IsRefusedOnceForALack(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]string{
-		"53100": "no space left", "53200": "out of memory", "53400": "a limit of its configuration", "58030": "its disk fails",
+		"53100": "no space left", "53200": "out of memory", "53400": "a limit of its configuration",
+		"58030": "its disk fails",
 	} {
 		for _, at := range []string{"IMMEDIATE", "DEFERRED"} {
 			t.Run(code+" "+at, func(t *testing.T) {

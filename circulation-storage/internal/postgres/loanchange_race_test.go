@@ -40,11 +40,15 @@ func TestChangeLoan_ByManyDesksAtOnce(t *testing.T) {
 	if got := l.sendAtOnce(c, n, func() error { return l.changeLoan(id, c.loan, "claimedReturned", when) }); got[""] != n {
 		t.Errorf("one change sent %d times: got %v, want success each time", n, got)
 	}
-	if got := l.sendAtOnce(c, n, func() error { return l.changeLoan(uuid.New(), c.loan, "declaredLost", when) }); got[""] != 1 || got[fault.Invalid] != n-1 {
+	if got := l.sendAtOnce(c, n, func() error {
+		return l.changeLoan(uuid.New(), c.loan, "declaredLost",
+			when)
+	}); got[""] != 1 || got[fault.Invalid] != n-1 {
 		t.Errorf("%d desks: got %v, want one declared loss", n, got)
 	}
 	for action, want := range map[string]int{"claimedReturned": 1, "declaredLost": 1} {
-		if got := l.count(`SELECT count(*) FROM {schema}.loan_history WHERE loan_id = $1 AND jsonb->'loan'->>'action' = $2`, c.loan, action); got != want {
+		if got := l.count(`SELECT count(*) FROM {schema}.loan_history WHERE loan_id = $1 AND jsonb->'loan'->>'action' = $2`,
+			c.loan, action); got != want {
 			t.Errorf("the history has %s %d times, want %d", action, got, want)
 		}
 	}
@@ -69,7 +73,8 @@ func TestChangeLoan_AgainstOtherCommits(t *testing.T) {
 			func() error { return l.changeLoan(uuid.New(), c.loan, action, when) },
 			func() error { _, err := l.takeBack(c.item, 2); return err },
 		)
-		if (changed == nil) == (returned == nil) || changed != nil && !fault.Is(changed, fault.Invalid) || returned != nil && !fault.Is(returned, fault.ItemChanged) {
+		if (changed == nil) == (returned == nil) || changed != nil && !fault.Is(changed, fault.Invalid) || returned != nil &&
+			!fault.Is(returned, fault.ItemChanged) {
 			t.Errorf("%s got %v, the check-in %v, want one of them", action, changed, returned)
 		}
 
@@ -92,7 +97,8 @@ func TestChangeLoan_AgainstOtherCommits(t *testing.T) {
 			func() error { return l.changeLoan(uuid.New(), c.loan, action, when) },
 			func() error { _, err := l.renew(renewalOf(c)); return err },
 		)
-		if changed != nil || renewed != nil && !fault.Is(renewed, fault.ItemChanged) && !fault.Is(renewed, fault.LoanChanged) {
+		if changed != nil || renewed != nil && !fault.Is(renewed, fault.ItemChanged) &&
+			!fault.Is(renewed, fault.LoanChanged) {
 			t.Errorf("%s got %v, the renewal %v", action, changed, renewed)
 		}
 		if got := field(t, l.stored("loan", c.loan), "action"); got != action {
@@ -109,7 +115,9 @@ func TestChangeLoan_OfALoanThatGetsAnotherItem(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- l.changeLoan(uuid.New(), c.loan, "declaredLost", when) }()
 	l.waitUntilBlocked(1)
-	if _, err := held.Exec(l.ctx(), l.sql(`UPDATE {schema}.loan SET jsonb = jsonb || jsonb_build_object('itemId', $2::text) WHERE id = $1`), c.loan, other.String()); err != nil {
+	if _, err := held.Exec(l.ctx(),
+		l.sql(`UPDATE {schema}.loan SET jsonb = jsonb || jsonb_build_object('itemId', $2::text) WHERE id = $1`), c.loan,
+		other.String()); err != nil {
 		t.Fatal(err)
 	}
 	if err := held.Commit(l.ctx()); err != nil {
@@ -118,7 +126,8 @@ func TestChangeLoan_OfALoanThatGetsAnotherItem(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if before, now := field(t, l.stored("item", c.item), "status", "name"), field(t, l.stored("item", other), "status", "name"); before != "Checked out" || now != "Declared lost" {
+	if before, now := field(t, l.stored("item", c.item), "status", "name"), field(t, l.stored("item", other), "status",
+		"name"); before != "Checked out" || now != "Declared lost" {
 		t.Errorf("the items are %v and %v, want the loan's present one lost", before, now)
 	}
 }

@@ -38,7 +38,8 @@ func (l desk) mustChange(loan uuid.UUID, action, more string) {
 // stored returns a record as it is stored.
 func (l desk) stored(table string, id uuid.UUID) (doc json.RawMessage) {
 	l.t.Helper()
-	if err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT jsonb FROM {schema}.`+table+` WHERE id = $1`), id).Scan(&doc); err != nil {
+	if err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT jsonb FROM {schema}.`+table+` WHERE id = $1`),
+		id).Scan(&doc); err != nil {
 		l.t.Fatal(err)
 	}
 	return doc
@@ -47,12 +48,14 @@ func (l desk) stored(table string, id uuid.UUID) (doc json.RawMessage) {
 // setStatus gives an item a status, as other modules do.
 func (l desk) setStatus(item uuid.UUID, status string) {
 	l.t.Helper()
-	l.exec(`UPDATE {schema}.item SET jsonb = jsonb_set(jsonb, '{status,name}', to_jsonb($2::text)) WHERE id = $1`, item, status)
+	l.exec(`UPDATE {schema}.item SET jsonb = jsonb_set(jsonb, '{status,name}', to_jsonb($2::text)) WHERE id = $1`, item,
+		status)
 }
 
 func (l desk) addRecall(item uuid.UUID) {
 	l.t.Helper()
-	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, jsonb_build_object('itemId', $2::text, 'requestType', 'Recall', 'status', 'Open - Not yet filled'))`,
+	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, jsonb_build_object('itemId', $2::text, 'requestType', `+
+		`'Recall', 'status', 'Open - Not yet filled'))`,
 		uuid.New(), item.String())
 }
 
@@ -73,15 +76,19 @@ func TestChangeLoan_WritesLoanItemEventAndHistory(t *testing.T) {
 		},
 		"information about a closed loan": {
 			prepare: func(c lending) { _, _ = l.takeBack(c.item, 2) },
-			action:  "patronInfoAdded", more: commented, loan: map[string]any{"action": "patronInfoAdded", "actionComment": "on the shelf?"}, status: "Available",
+			action:  "patronInfoAdded", more: commented, loan: map[string]any{
+				"action": "patronInfoAdded", "actionComment": "on the shelf?",
+			}, status: "Available",
 		},
 		"another due date": {
 			prepare: func(c lending) {
-				l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"actionComment":"old","dueDateChangedByRecall":true,"reminders":{"lastFeeBilled":{"number":1}}}' WHERE id = $1`, c.loan)
+				l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"actionComment":"old","dueDateChangedByRecall":true,`+
+					`"reminders":{"lastFeeBilled":{"number":1}}}' WHERE id = $1`, c.loan)
 			},
 			action: "dueDateChanged", more: when,
 			loan: map[string]any{
-				"action": "dueDateChanged", "dueDate": "2026-04-25T00:00:00Z", "actionComment": nil, "dueDateChangedByRecall": false, "reminders": nil,
+				"action": "dueDateChanged", "dueDate": "2026-04-25T00:00:00Z", "actionComment": nil,
+				"dueDateChangedByRecall": false, "reminders": nil,
 			}, status: "Checked out", event: "LOAN_DUE_DATE_CHANGED",
 		},
 		"another due date of a recalled loan": {
@@ -89,32 +96,42 @@ func TestChangeLoan_WritesLoanItemEventAndHistory(t *testing.T) {
 				l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"dueDateChangedByRecall":true}' WHERE id = $1`, c.loan)
 				l.addRecall(c.item)
 			},
-			action: "dueDateChanged", more: when, loan: map[string]any{"dueDateChangedByRecall": true}, status: "Checked out", event: "LOAN_DUE_DATE_CHANGED",
+			action: "dueDateChanged", more: when, loan: map[string]any{"dueDateChangedByRecall": true}, status: "Checked out",
+			event: "LOAN_DUE_DATE_CHANGED",
 		},
 		"a claimed return": {
 			action: "claimedReturned", more: when + commented,
 			loan: map[string]any{
-				"action": "claimedReturned", "actionComment": "on the shelf?", "claimedReturnedDate": "2026-04-25T00:00:00Z", "itemStatus": "Claimed returned",
+				"action": "claimedReturned", "actionComment": "on the shelf?", "claimedReturnedDate": "2026-04-25T00:00:00Z",
+				"itemStatus": "Claimed returned",
 			}, status: "Claimed returned", event: "ITEM_CLAIMED_RETURNED",
 		},
 		"a claimed return without a comment": {
 			prepare: func(c lending) { l.mustChange(c.loan, "staffInfoAdded", commented) },
-			action:  "claimedReturned", more: when, loan: map[string]any{"actionComment": nil}, status: "Claimed returned", event: "ITEM_CLAIMED_RETURNED",
+			action:  "claimedReturned", more: when, loan: map[string]any{"actionComment": nil}, status: "Claimed returned",
+			event: "ITEM_CLAIMED_RETURNED",
 		},
 		"a declared loss": {
 			action: "declaredLost", more: when + `,"comment":""`,
-			loan:   map[string]any{"action": "declaredLost", "actionComment": "", "declaredLostDate": "2026-04-25T00:00:00Z", "itemStatus": "Declared lost"},
+			loan: map[string]any{
+				"action": "declaredLost", "actionComment": "", "declaredLostDate": "2026-04-25T00:00:00Z",
+				"itemStatus": "Declared lost",
+			},
 			status: "Declared lost", event: "ITEM_DECLARED_LOST",
 		},
 		"a declared loss after a claimed return": {
 			prepare: func(c lending) { l.mustChange(c.loan, "claimedReturned", when) },
-			action:  "declaredLost", more: when + commented, loan: map[string]any{"action": "declaredLost", "actionComment": "on the shelf?"},
+			action:  "declaredLost", more: when + commented, loan: map[string]any{
+				"action": "declaredLost", "actionComment": "on the shelf?",
+			},
 			status: "Declared lost", event: "ITEM_DECLARED_LOST",
 		},
 		"a claimed return that is missing": {
 			prepare: func(c lending) { l.mustChange(c.loan, "claimedReturned", when) },
 			action:  "markedMissing", more: commented,
-			loan:   map[string]any{"action": "markedMissing", "actionComment": "on the shelf?", "itemStatus": "Missing", "returnDate": nil},
+			loan: map[string]any{
+				"action": "markedMissing", "actionComment": "on the shelf?", "itemStatus": "Missing", "returnDate": nil,
+			},
 			status: "Missing", event: "LOAN_CLOSED",
 		},
 	}
@@ -143,10 +160,12 @@ func TestChangeLoan_WritesLoanItemEventAndHistory(t *testing.T) {
 			if got := field(t, item, "status", "name"); got != tt.status {
 				t.Errorf("the item is %v, want %s", got, tt.status)
 			}
-			if got := l.count(`SELECT count(*) FROM {schema}.loan_history WHERE loan_id = $1 AND jsonb->'loan' = $2`, c.loan, loan); got != 1 {
+			if got := l.count(`SELECT count(*) FROM {schema}.loan_history WHERE loan_id = $1 AND jsonb->'loan' = $2`, c.loan,
+				loan); got != 1 {
 				t.Errorf("the history has the loan %d times, want once", got)
 			}
-			if got := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = $2 AND payload->>'loanId' = $1::text AND payload->>'itemId' = $3::text`,
+			if got := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = $2 AND payload->>'loanId' = $1::text `+
+				`AND payload->>'itemId' = $3::text`,
 				c.loan.String(), tt.event, c.item.String()); tt.event != "" && got != 1 {
 				t.Errorf("got %d events %s, want one", got, tt.event)
 			}
@@ -159,7 +178,8 @@ func TestChangeLoan_DeclaresALossNow(t *testing.T) {
 	l := newDesk(t)
 	c := l.lent()
 	l.mustChange(c.loan, "declaredLost", "")
-	if n := l.count(`SELECT count(*) FROM {schema}.loan WHERE id = $1 AND (jsonb->>'declaredLostDate')::timestamptz > clock_timestamp() - interval '1 minute'`, c.loan); n != 1 {
+	if n := l.count(`SELECT count(*) FROM {schema}.loan WHERE id = $1 AND (jsonb->>'declaredLostDate')::timestamptz > `+
+		`clock_timestamp() - interval '1 minute'`, c.loan); n != 1 {
 		t.Errorf("got the loan %s, want it lost now", l.stored("loan", c.loan))
 	}
 }
@@ -168,7 +188,8 @@ func TestChangeLoan_FindsAnItemInUpperCase(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	c := l.lent()
-	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || jsonb_build_object('itemId', upper($2::text)) WHERE id = $1`, c.loan, c.item.String())
+	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || jsonb_build_object('itemId', upper($2::text)) WHERE id = $1`, c.loan,
+		c.item.String())
 	l.mustChange(c.loan, "claimedReturned", when)
 	if got := l.status(c.item); got != "Claimed returned" {
 		t.Errorf("the item is %s", got)
@@ -191,22 +212,65 @@ func TestChangeLoan_Refusals(t *testing.T) {
 		code         fault.Code
 		says, about  string // about is the key of its parameter
 	}{
-		"no such loan":                  {func(c *lending) { c.loan = uuid.New() }, "staffInfoAdded", "", fault.NotFound, "there is no loan", ""},
-		"the nil id":                    {func(c *lending) { c.loan = uuid.Nil }, "claimedReturned", when, fault.NotFound, "there is no loan", ""},
-		"claimed, closed":               {closed, "claimedReturned", when, fault.Invalid, "Loan is closed", "loanId"},
-		"lost, closed":                  {closed, "declaredLost", when, fault.Invalid, "Loan is closed", "loanId"},
-		"missing, closed":               {closed, "markedMissing", "", fault.Invalid, "Loan is closed", "loanId"},
-		"due date, closed":              {closed, "dueDateChanged", when, fault.Invalid, "Loan is closed", "loanId"},
-		"due date, lost":                {status("Declared lost"), "dueDateChanged", when, fault.Invalid, "item is Declared lost", "itemId"},
-		"due date, claimed":             {status("Claimed returned"), "dueDateChanged", when, fault.Invalid, "item is Claimed returned", "itemId"},
-		"due date, aged":                {status("Aged to lost"), "dueDateChanged", when, fault.Invalid, "item is Aged to lost", "itemId"},
-		"lost twice":                    {status("Declared lost"), "declaredLost", when, fault.Invalid, "The item is already declared lost", "itemId"},
-		"missing, unclaimed":            {status("Checked out"), "markedMissing", "", fault.Invalid, "Item is not Claimed returned", "itemId"},
-		"lost, no item":                 {gone, "declaredLost", when, fault.Invalid, "could be found", "itemId"},
-		"due date without date":         {status("Checked out"), "dueDateChanged", "", fault.Invalid, "date is required", "date"},
-		"claimed without date":          {status("Checked out"), "claimedReturned", "", fault.Invalid, "date is required", "date"},
-		"a date that is none":           {status("Checked out"), "claimedReturned", `,"date":"soon"`, fault.Invalid, "date must be a date", "date"},
-		"an action of other operations": {status("Checked out"), "renewed", when, fault.Invalid, "action must be one of", "action"},
+		"no such loan": {
+			prepare: func(c *lending) { c.loan = uuid.New() }, action: "staffInfoAdded", more: "", code: fault.NotFound,
+			says: "there is no loan", about: "",
+		},
+		"the nil id": {
+			prepare: func(c *lending) { c.loan = uuid.Nil }, action: "claimedReturned", more: when, code: fault.NotFound,
+			says: "there is no loan", about: "",
+		},
+		"claimed, closed": {
+			prepare: closed, action: "claimedReturned", more: when, code: fault.Invalid, says: "Loan is closed", about: "loanId",
+		},
+		"lost, closed": {
+			prepare: closed, action: "declaredLost", more: when, code: fault.Invalid, says: "Loan is closed", about: "loanId",
+		},
+		"missing, closed": {
+			prepare: closed, action: "markedMissing", more: "", code: fault.Invalid, says: "Loan is closed", about: "loanId",
+		},
+		"due date, closed": {
+			prepare: closed, action: "dueDateChanged", more: when, code: fault.Invalid, says: "Loan is closed", about: "loanId",
+		},
+		"due date, lost": {
+			prepare: status("Declared lost"), action: "dueDateChanged", more: when, code: fault.Invalid,
+			says: "item is Declared lost", about: "itemId",
+		},
+		"due date, claimed": {
+			prepare: status("Claimed returned"), action: "dueDateChanged", more: when, code: fault.Invalid,
+			says: "item is Claimed returned", about: "itemId",
+		},
+		"due date, aged": {
+			prepare: status("Aged to lost"), action: "dueDateChanged", more: when, code: fault.Invalid,
+			says: "item is Aged to lost", about: "itemId",
+		},
+		"lost twice": {
+			prepare: status("Declared lost"), action: "declaredLost", more: when, code: fault.Invalid,
+			says: "The item is already declared lost", about: "itemId",
+		},
+		"missing, unclaimed": {
+			prepare: status("Checked out"), action: "markedMissing", more: "", code: fault.Invalid,
+			says: "Item is not Claimed returned", about: "itemId",
+		},
+		"lost, no item": {
+			prepare: gone, action: "declaredLost", more: when, code: fault.Invalid, says: "could be found", about: "itemId",
+		},
+		"due date without date": {
+			prepare: status("Checked out"), action: "dueDateChanged", more: "", code: fault.Invalid, says: "date is required",
+			about: "date",
+		},
+		"claimed without date": {
+			prepare: status("Checked out"), action: "claimedReturned", more: "", code: fault.Invalid, says: "date is required",
+			about: "date",
+		},
+		"a date that is none": {
+			prepare: status("Checked out"), action: "claimedReturned", more: `,"date":"soon"`, code: fault.Invalid,
+			says: "date must be a date", about: "date",
+		},
+		"an action of other operations": {
+			prepare: status("Checked out"), action: "renewed", more: when, code: fault.Invalid, says: "action must be one of",
+			about: "action",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -243,7 +307,8 @@ func TestChangeLoan_RepeatChangesNothing(t *testing.T) {
 	if got := field(t, l.stored("loan", c.loan), "action"); got != "patronInfoAdded" {
 		t.Errorf("the loan has the action %v, want that of the other desk", got)
 	}
-	if err := l.changeLoan(id, l.lent().loan, "declaredLost", when); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "change of another loan") {
+	if err := l.changeLoan(id, l.lent().loan, "declaredLost", when); !fault.Is(err, fault.Invalid) ||
+		!strings.Contains(err.Error(), "change of another loan") {
 		t.Errorf("another loan with the id: got %v, want %s", err, fault.Invalid)
 	}
 	l.exec(`DELETE FROM {schema}.loan WHERE id = $1`, c.loan)
@@ -255,13 +320,18 @@ func TestChangeLoan_RepeatChangesNothing(t *testing.T) {
 func TestSweep_FindsOldRowsByAnIndex(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
-	l.exec(`INSERT INTO {schema}.loan_change (id, loan_id) SELECT gen_random_uuid(), gen_random_uuid() FROM generate_series(1, 5000)`)
-	l.exec(`INSERT INTO {schema}.check_in (id, item_id, item) SELECT gen_random_uuid(), gen_random_uuid(), '{}' FROM generate_series(1, 5000)`)
-	l.exec(`INSERT INTO {schema}.check_out_request (key, body_hash, claim_id, lease_ms) SELECT g::text, '', gen_random_uuid(), 1000 FROM generate_series(1, 5000) g`)
-	l.exec(`INSERT INTO {schema}.request_change (id, request_id) SELECT gen_random_uuid(), gen_random_uuid() FROM generate_series(1, 5000)`)
+	l.exec(`INSERT INTO {schema}.loan_change (id, loan_id) SELECT gen_random_uuid(), gen_random_uuid() FROM ` +
+		`generate_series(1, 5000)`)
+	l.exec(`INSERT INTO {schema}.check_in (id, item_id, item) SELECT gen_random_uuid(), gen_random_uuid(), '{}' FROM ` +
+		`generate_series(1, 5000)`)
+	l.exec(`INSERT INTO {schema}.check_out_request (key, body_hash, claim_id, lease_ms) SELECT g::text, '', ` +
+		`gen_random_uuid(), 1000 FROM generate_series(1, 5000) g`)
+	l.exec(`INSERT INTO {schema}.request_change (id, request_id) SELECT gen_random_uuid(), gen_random_uuid() FROM ` +
+		`generate_series(1, 5000)`)
 	l.exec(`ANALYZE {schema}.request_change, {schema}.loan_change, {schema}.check_in, {schema}.check_out_request`)
 	for index, statement := range map[string]string{
-		"loan_change_created_date_idx": postgres.SweepRepeatsSQL("loan_change"), "request_change_created_date_idx": postgres.SweepRepeatsSQL("request_change"),
+		"loan_change_created_date_idx":       postgres.SweepRepeatsSQL("loan_change"),
+		"request_change_created_date_idx":    postgres.SweepRepeatsSQL("request_change"),
 		"check_in_created_date_idx":          postgres.SweepRepeatsSQL("check_in"),
 		"check_out_request_claimed_date_idx": postgres.SweepKeysSQL,
 	} {
@@ -283,8 +353,10 @@ func TestChangeLoan_IsForgottenAfterADay(t *testing.T) {
 	for range 3 {
 		l.mustChange(c.loan, "staffInfoAdded", `,"comment":"x"`)
 	}
-	l.exec(`UPDATE {schema}.loan_change SET created_date = created_date - interval '25 hours' WHERE id IN (SELECT id FROM {schema}.loan_change LIMIT 2)`)
-	l.exec(`INSERT INTO {schema}.request_change (id, request_id, created_date) VALUES ($1, $1, clock_timestamp() - interval '25 hours')`, uuid.New())
+	l.exec(`UPDATE {schema}.loan_change SET created_date = created_date - interval '25 hours' WHERE id IN (SELECT id ` +
+		`FROM {schema}.loan_change LIMIT 2)`)
+	l.exec(`INSERT INTO {schema}.request_change (id, request_id, created_date) VALUES ($1, $1, clock_timestamp() - `+
+		`interval '25 hours')`, uuid.New())
 	for _, want := range []int{3, 0} { // two changes of loans and that of a request
 		if n, err := l.commits.SweepRepeats(l.ctx(), 2); err != nil || n != want {
 			t.Errorf("swept %d, %v, want %d", n, err, want)

@@ -13,7 +13,8 @@ import (
 // patronsInHistory counts the entries of a loan's history that name a patron.
 func (l desk) patronsInHistory(loan uuid.UUID) int {
 	l.t.Helper()
-	return l.count(`SELECT count(*) FROM {schema}.loan_history WHERE loan_id = $1 AND jsonb->'loan' ?| ARRAY['userId', 'proxyUserId']`, loan)
+	return l.count(`SELECT count(*) FROM {schema}.loan_history WHERE loan_id = $1 AND jsonb->'loan' ?| ARRAY['userId', `+
+		`'proxyUserId']`, loan)
 }
 
 func TestLoanHistory_NamesNoPatronOfALoanWithoutOne(t *testing.T) {
@@ -32,7 +33,8 @@ func TestLoanHistory_NamesNoPatronOfALoanWithoutOne(t *testing.T) {
 		t.Errorf("%d and then %d entries name a patron, want 3 and none", before, n)
 	}
 	l.exec(`DELETE FROM {schema}.loan WHERE id = $1`, c.loan)
-	if n := l.count(`SELECT count(*) FROM {schema}.loan_history WHERE loan_id = $1`, c.loan); n != 5 || l.patronsInHistory(c.loan) != 0 {
+	if n := l.count(`SELECT count(*) FROM {schema}.loan_history WHERE loan_id = $1`, c.loan); n != 5 ||
+		l.patronsInHistory(c.loan) != 0 {
 		t.Errorf("after the deletion %d entries are left, %d name a patron, want 5 and none", n, l.patronsInHistory(c.loan))
 	}
 	if n := l.patronsInHistory(other.loan); n != 1 {
@@ -68,11 +70,14 @@ func TestLoanHistory_OfOpenLoansIsNotSwept(t *testing.T) {
 func TestLoanHistory_IsSweptByAnIndex(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	l.executeStatements(t, `INSERT INTO S.loan_history (id, jsonb) SELECT gen_random_uuid(), jsonb_build_object('loan', jsonb_build_object('id', gen_random_uuid()),
-		'createdDate', to_char(now() - n * interval '1 minute', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) FROM generate_series(1, 100000) AS n`, "ANALYZE S.loan_history")
+	l.executeStatements(t, `INSERT INTO S.loan_history (id, jsonb) SELECT gen_random_uuid(), jsonb_build_object('loan',
+		jsonb_build_object('id', gen_random_uuid()),
+		'createdDate', to_char(now() - n * interval '1 minute', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) FROM generate_series(1,
+		100000) AS n`, "ANALYZE S.loan_history")
 	statement := l.sql(strings.ReplaceAll(postgres.SweepLoanHistorySQL, "{schema}.", "S."))
 	plan, err := explainOn(l.in(t), l.db.Pool(), statement, 69*24*time.Hour, 500)
-	if err != nil || !strings.Contains(plan, "loan_history_created_date_idx") || strings.Contains(plan, "Seq Scan on loan_history") {
+	if err != nil || !strings.Contains(plan, "loan_history_created_date_idx") ||
+		strings.Contains(plan, "Seq Scan on loan_history") {
 		t.Errorf("the plan reads the whole history, %v:\n%s", err, plan)
 	}
 	if n, err := l.store.SweepLoanHistory(l.in(t), 69*24*time.Hour, 500); err != nil || n != 500 {

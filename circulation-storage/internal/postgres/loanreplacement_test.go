@@ -24,7 +24,8 @@ func (l desk) replaceLoan(id uuid.UUID, c lending, more string) error {
 
 // written is a loan as staff write it.
 func (l desk) written(c lending, more string) string {
-	return fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-04T05:06:00Z","dueDate":"2026-03-25T00:00:00Z","action":"checkedout"%s}`,
+	return fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-04T05:06:00Z",`+
+		`"dueDate":"2026-03-25T00:00:00Z","action":"checkedout"%s}`,
 		c.loan, c.user, c.item, more)
 }
 
@@ -32,7 +33,8 @@ const toClosed = `,"status":{"name":"Closed"},"action":"checkedin"`
 
 // closeLoan commits a check-in with the loan as staff write it. It may be called from any goroutine.
 func (l desk) closeLoan(id uuid.UUID, c lending, version int, more string) error {
-	parsed, err := commit.ParseCheckIn(fmt.Appendf(nil, `{"id":%q,"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-20T00:00:00Z",
+	parsed, err := commit.ParseCheckIn(fmt.Appendf(nil, `{"id":%q,"itemId":%q,"servicePointId":%q,
+		"checkInDate":"2026-03-20T00:00:00Z",
 		"itemVersion":%d,"itemStatus":"Available","loan":%s}`, id, c.item, uuid.New(), version, l.written(c, toClosed+more)))
 	if err != nil {
 		return err
@@ -45,7 +47,9 @@ func TestReplaceLoan_WritesTheLoanAndKeepsWhatClientsDoNotGet(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	c, id := l.lent(), uuid.New()
-	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"patronGroupIdAtCheckout":"503a81cd-6c26-400f-b620-14c08943697c","dueDateChangedByRecall":true}' WHERE id = $1`, c.loan)
+	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || `+
+		`'{"patronGroupIdAtCheckout":"503a81cd-6c26-400f-b620-14c08943697c","dueDateChangedByRecall":true}' WHERE id = $1`,
+		c.loan)
 	const moved = `,"dueDate":"2026-05-01T00:00:00Z","dueDateChangedByRecall":true,"renewalCount":2`
 	if err := l.replaceLoan(id, c, moved); err != nil {
 		t.Fatal(err)
@@ -59,7 +63,8 @@ func TestReplaceLoan_WritesTheLoanAndKeepsWhatClientsDoNotGet(t *testing.T) {
 			t.Errorf("the loan has the %s %v, want %v", key, got, want)
 		}
 	}
-	if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'LOAN_DUE_DATE_CHANGED' AND payload->>'loanId' = $1::text`, c.loan.String()); n != 1 {
+	if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'LOAN_DUE_DATE_CHANGED' AND `+
+		`payload->>'loanId' = $1::text`, c.loan.String()); n != 1 {
 		t.Errorf("got %d events, want one", n)
 	}
 	if n := l.count(`SELECT count(*) FROM {schema}.item WHERE id = $1 AND jsonb->>'_version' = '2'`, c.item); n != 1 {
@@ -75,7 +80,8 @@ func TestReplaceLoan_ChangesTheItemAsFOLIO(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	for before, after := range map[string]string{
-		"Checked out": "Checked out", "Claimed returned": "Checked out", "Aged to lost": "Checked out", "Declared lost": "Declared lost",
+		"Checked out": "Checked out", "Claimed returned": "Checked out", "Aged to lost": "Checked out",
+		"Declared lost": "Declared lost",
 	} {
 		c := l.lent()
 		l.setStatus(c.item, before)
@@ -90,7 +96,8 @@ func TestReplaceLoan_ChangesTheItemAsFOLIO(t *testing.T) {
 	if _, err := l.takeBack(c.item, 2); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.replaceLoan(uuid.New(), c, toClosed); err != nil || field(t, l.stored("item", c.item), "status", "name") != "Available" {
+	if err := l.replaceLoan(uuid.New(), c, toClosed); err != nil ||
+		field(t, l.stored("item", c.item), "status", "name") != "Available" {
 		t.Errorf("a closed loan: got %v and the item %s, want it Available still", err, l.stored("item", c.item))
 	}
 	again := l.withLock(uuid.New(), c.item)
@@ -99,7 +106,8 @@ func TestReplaceLoan_ChangesTheItemAsFOLIO(t *testing.T) {
 	if err := l.replaceLoan(uuid.New(), c, toClosed+`,"userId":null,"actionComment":"anonymous"`); err != nil {
 		t.Errorf("a closed loan: %v", err)
 	}
-	if got := field(t, l.stored("item", c.item), "status", "name"); got != "Checked out" || l.count(`SELECT count(*) FROM {schema}.loan WHERE id = $1 AND is_open`, again.loan) != 1 {
+	if got := field(t, l.stored("item", c.item), "status", "name"); got != "Checked out" ||
+		l.count(`SELECT count(*) FROM {schema}.loan WHERE id = $1 AND is_open`, again.loan) != 1 {
 		t.Errorf("the closed loan made its item %v, which is lent again", got)
 	}
 }
@@ -117,7 +125,8 @@ func TestReplaceLoan_MovesNoDueDateOfAClosedLoan(t *testing.T) {
 		if err := l.replaceLoan(uuid.New(), c, toClosed+`,"dueDate":`+dueDate); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'LOAN_DUE_DATE_CHANGED' AND payload->>'loanId' = $1::text`, c.loan.String()); n != 0 {
+		if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'LOAN_DUE_DATE_CHANGED' AND `+
+			`payload->>'loanId' = $1::text`, c.loan.String()); n != 0 {
 			t.Errorf("%s: got %d events of a moved due date, want none", name, n)
 		}
 	}
@@ -135,16 +144,33 @@ func TestReplaceLoan_Refusals(t *testing.T) {
 		code    fault.Code
 		says    string
 	}{
-		"no such loan":         {func(c *lending) { c.loan = uuid.New() }, "", fault.NotFound, "there is no loan"},
-		"a closed loan opened": {func(c *lending) { _, _ = l.takeBack(c.item, 2) }, "", fault.Invalid, "Loan is closed"},
-		"an open loan closed":  {nothing, toClosed, fault.LoanChanged, "is open"},
-		"another item":         {nothing, fmt.Sprintf(`,"itemId":%q`, uuid.New()), fault.Invalid, "itemId of a loan must stay"},
-		"another patron":       {nothing, fmt.Sprintf(`,"userId":%q`, uuid.New()), fault.Invalid, "userId of an open loan must stay"},
-		"no patron":            {nothing, `,"userId":null`, fault.Invalid, "Open loan must have a user ID"},
-		"no item":              {func(c *lending) { l.exec(`DELETE FROM {schema}.item WHERE id = $1`, c.item) }, "", fault.Invalid, "could be found"},
-		"due date, claimed":    {status("Claimed returned"), moved, fault.Invalid, "item is Claimed returned"},
-		"due date, lost":       {status("Declared lost"), moved, fault.Invalid, "item is Declared lost"},
-		"no action":            {nothing, `,"action":null`, fault.Invalid, "loan.action is required"},
+		"no such loan": {
+			prepare: func(c *lending) { c.loan = uuid.New() }, more: "", code: fault.NotFound, says: "there is no loan",
+		},
+		"a closed loan opened": {
+			prepare: func(c *lending) { _, _ = l.takeBack(c.item, 2) }, more: "", code: fault.Invalid, says: "Loan is closed",
+		},
+		"an open loan closed": {prepare: nothing, more: toClosed, code: fault.LoanChanged, says: "is open"},
+		"another item": {
+			prepare: nothing, more: fmt.Sprintf(`,"itemId":%q`, uuid.New()), code: fault.Invalid,
+			says: "itemId of a loan must stay",
+		},
+		"another patron": {
+			prepare: nothing, more: fmt.Sprintf(`,"userId":%q`, uuid.New()), code: fault.Invalid,
+			says: "userId of an open loan must stay",
+		},
+		"no patron": {
+			prepare: nothing, more: `,"userId":null`, code: fault.Invalid, says: "Open loan must have a user ID",
+		},
+		"no item": {
+			prepare: func(c *lending) { l.exec(`DELETE FROM {schema}.item WHERE id = $1`, c.item) }, more: "",
+			code: fault.Invalid, says: "could be found",
+		},
+		"due date, claimed": {
+			prepare: status("Claimed returned"), more: moved, code: fault.Invalid, says: "item is Claimed returned",
+		},
+		"due date, lost": {prepare: status("Declared lost"), more: moved, code: fault.Invalid, says: "item is Declared lost"},
+		"no action":      {prepare: nothing, more: `,"action":null`, code: fault.Invalid, says: "loan.action is required"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -170,15 +196,19 @@ func TestCheckIn_WithTheLoanAsStaffWriteIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	loan := l.stored("loan", c.loan)
-	for key, want := range map[string]any{"returnDate": "2026-03-20T00:00:00Z", "actionComment": "by hand", "itemStatus": "Available", "future": nil} {
+	for key, want := range map[string]any{
+		"returnDate": "2026-03-20T00:00:00Z", "actionComment": "by hand", "itemStatus": "Available", "future": nil,
+	} {
 		if got := field(t, loan, key); got != want {
 			t.Errorf("the loan has the %s %v, want %v", key, got, want)
 		}
 	}
-	if open := l.count(`SELECT count(*) FROM {schema}.loan WHERE id = $1 AND is_open`, c.loan); open != 0 || field(t, l.stored("item", c.item), "status", "name") != "Available" {
+	if open := l.count(`SELECT count(*) FROM {schema}.loan WHERE id = $1 AND is_open`, c.loan); open != 0 ||
+		field(t, l.stored("item", c.item), "status", "name") != "Available" {
 		t.Errorf("got the loan %s, want it closed and its item Available", loan)
 	}
-	if n := l.count(`SELECT count(*) FROM {schema}.patron_action_session WHERE jsonb->>'loanId' = $1::text AND jsonb->>'actionType' = 'Check-in'`, c.loan.String()); n != 0 {
+	if n := l.count(`SELECT count(*) FROM {schema}.patron_action_session WHERE jsonb->>'loanId' = $1::text AND `+
+		`jsonb->>'actionType' = 'Check-in'`, c.loan.String()); n != 0 {
 		t.Error("a session at a desk was recorded")
 	}
 	if err := l.closeLoan(id, c, 2, ""); err != nil {
@@ -191,7 +221,8 @@ func TestCheckIn_WithTheLoanAsStaffWriteIt(t *testing.T) {
 	if err := l.closeLoan(uuid.New(), open, 2, `,"status":{"name":"Open"}`); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a loan that stays open: got %v, want %s", err, fault.Invalid)
 	}
-	if err := l.closeLoan(uuid.New(), open, 2, fmt.Sprintf(`,"itemId":%q`, c.item)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "loan.itemId") {
+	if err := l.closeLoan(uuid.New(), open, 2, fmt.Sprintf(`,"itemId":%q`, c.item)); !fault.Is(err, fault.Invalid) ||
+		!strings.Contains(err.Error(), "loan.itemId") {
 		t.Errorf("a loan of another item: got %v, want %s", err, fault.Invalid)
 	}
 	c.item = open.item
@@ -226,7 +257,8 @@ func TestCheckOut_Unfenced(t *testing.T) {
 	l.decide(true) // the lock is on
 	c := lending{loan: uuid.New(), user: uuid.New(), item: l.addItem("Available", ""), version: 1}
 	send := func(more string) (commit.Outcome, error) {
-		parsed, err := commit.ParseCheckOut(fmt.Appendf(nil, `{"loan":%s,"itemVersion":%d%s}`, l.written(c, ""), c.version, more))
+		parsed, err := commit.ParseCheckOut(fmt.Appendf(nil, `{"loan":%s,"itemVersion":%d%s}`, l.written(c, ""), c.version,
+			more))
 		if err != nil {
 			return "", err
 		}
@@ -234,7 +266,8 @@ func TestCheckOut_Unfenced(t *testing.T) {
 		return outcome, err
 	}
 	for name, more := range map[string]string{
-		"no fence": "", "a fence too": fmt.Sprintf(`,"unfenced":true,"lockId":%q`, uuid.New()), "limits": `,"unfenced":true,"limits":[{"max":1}]`,
+		"no fence": "", "a fence too": fmt.Sprintf(`,"unfenced":true,"lockId":%q`, uuid.New()),
+		"limits": `,"unfenced":true,"limits":[{"max":1}]`,
 	} {
 		if _, err := send(more); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: got %v, want %s", name, err, fault.Invalid)

@@ -57,7 +57,11 @@ func TestLockChange_EveryChangeOfTheSettingsIsNoted(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	const ours = "checkoutLockFeature"
-	const off, on, folio = `{"lockTtl":300}`, `{"checkOutLockFeatureEnabled":true,"lockTtl":3000}`, `"{\"checkOutLockFeatureEnabled\":false}"`
+	const (
+		off   = `{"lockTtl":300}`
+		on    = `{"checkOutLockFeatureEnabled":true,"lockTtl":3000}`
+		folio = `"{\"checkOutLockFeatureEnabled\":false}"`
+	)
 	e, id, other, staff := l.entries(), uuid.New(), uuid.New(), uuid.New()
 	type want struct{ before, after, reason, by string }
 	ctx := l.by(staff, "7/settings")
@@ -67,27 +71,52 @@ func TestLockChange_EveryChangeOfTheSettingsIsNoted(t *testing.T) {
 		want *want // nil is no note
 	}{
 		{name: "removing nothing", do: func() error { return l.settings.Remove(ctx) }, want: nil},
-		{name: "another entry", do: func() error { return e.create(ctx, entryOf(other, "otherFeature", "", off)) }, want: nil},
-		{name: "a user's entry", do: func() error { return e.create(ctx, entryOf(uuid.New(), ours, staff.String(), off)) }, want: nil},
+		{
+			name: "another entry", do: func() error { return e.create(ctx, entryOf(other, "otherFeature", "", off)) }, want: nil,
+		},
+		{
+			name: "a user's entry", do: func() error { return e.create(ctx, entryOf(uuid.New(), ours, staff.String(), off)) },
+			want: nil,
+		},
 		{name: "creating it", do: func() error { return e.create(ctx, entryOf(id, ours, "", off)) }, want: &want{after: off}},
-		{name: "creating it again", do: func() error { return wantRefusal(e.create(ctx, entryOf(uuid.New(), ours, "", on))) }, want: nil},
-		{name: "changing it", do: func() error { return e.update(ctx, entryOf(id, ours, "", on)) }, want: &want{before: off, after: on}},
-		{name: "the same again", do: func() error { return e.update(ctx, entryOf(id, ours, "", on)) }, want: &want{before: on, after: on}},
+		{
+			name: "creating it again", do: func() error { return wantRefusal(e.create(ctx, entryOf(uuid.New(), ours, "", on))) },
+			want: nil,
+		},
+		{
+			name: "changing it", do: func() error { return e.update(ctx, entryOf(id, ours, "", on)) },
+			want: &want{before: off, after: on},
+		},
+		{
+			name: "the same again", do: func() error { return e.update(ctx, entryOf(id, ours, "", on)) },
+			want: &want{before: on, after: on},
+		},
 		{name: "our endpoint", do: func() error {
-			_, err := l.settings.Change(ctx, schemas.LockSettingsChange{Value: []byte(folio), Reason: "it's Monday", ByName: "Ann"})
+			_, err := l.settings.Change(ctx, schemas.LockSettingsChange{
+				Value: []byte(folio), Reason: "it's Monday", ByName: "Ann",
+			})
 			return err
 		}, want: &want{on, folio, "it's Monday", "Ann"}},
 		{name: "an old version", do: func() error {
 			_, err := l.settings.Change(ctx, schemas.LockSettingsChange{Value: []byte(on), Version: "0"})
 			return wantRefusal(err)
 		}, want: nil},
-		{name: "renaming it away", do: func() error { return e.update(ctx, entryOf(id, "x", "", off)) }, want: &want{before: folio}},
+		{
+			name: "renaming it away", do: func() error { return e.update(ctx, entryOf(id, "x", "", off)) },
+			want: &want{before: folio},
+		},
 		{name: "changing what it was", do: func() error { return e.update(ctx, entryOf(id, "x", "", on)) }, want: nil},
-		{name: "renaming it back", do: func() error { return e.update(ctx, entryOf(id, ours, "", on)) }, want: &want{after: on}},
+		{
+			name: "renaming it back", do: func() error { return e.update(ctx, entryOf(id, ours, "", on)) },
+			want: &want{after: on},
+		},
 		{name: "deleting another", do: func() error { return e.delete(ctx, other) }, want: nil},
 		{name: "deleting it", do: func() error { return e.delete(ctx, id) }, want: &want{before: on}},
 		{name: "deleting nothing", do: func() error { return wantRefusal(e.delete(ctx, id)) }, want: nil},
-		{name: "our endpoint anew", do: func() error { _, err := l.settings.Change(ctx, changeTo(off, "")); return err }, want: &want{after: off}},
+		{
+			name: "our endpoint anew", do: func() error { _, err := l.settings.Change(ctx, changeTo(off, "")); return err },
+			want: &want{after: off},
+		},
 		{name: "removing it", do: func() error { return l.settings.Remove(ctx) }, want: &want{before: off}},
 	} {
 		before := len(l.noted())
@@ -125,8 +154,12 @@ func TestLockChange_SettingsDoNotChangeWithoutANote(t *testing.T) {
 	t.Parallel()
 	id := uuid.New()
 	for name, change := range map[string]func(desk) error{
-		"our endpoint": func(l desk) error { _, err := l.settings.Change(l.ctx(), changeTo(`{"lockTtl":500}`, "")); return err },
-		"removal":      func(l desk) error { return l.settings.Remove(l.ctx()) },
+		"our endpoint": func(l desk) error {
+			_,
+				err := l.settings.Change(l.ctx(), changeTo(`{"lockTtl":500}`, ""))
+			return err
+		},
+		"removal": func(l desk) error { return l.settings.Remove(l.ctx()) },
 		"PUT": func(l desk) error {
 			return l.entries().update(l.ctx(), entryOf(id, "checkoutLockFeature", "", `{"lockTtl":500}`))
 		},
@@ -144,7 +177,8 @@ func TestLockChange_SettingsDoNotChangeWithoutANote(t *testing.T) {
 				t.Errorf("got %v, want %q", err, fault.Internal)
 			}
 			if after := l.state(); !reflect.DeepEqual(after, before) || len(l.noted()) != 1 {
-				t.Errorf("the settings are %+v %s, %d changes noted, want all as before: %s", after, after.Entry, len(l.noted()), before.Entry)
+				t.Errorf("the settings are %+v %s, %d changes noted, want all as before: %s", after, after.Entry, len(l.noted()),
+					before.Entry)
 			}
 		})
 	}
@@ -185,7 +219,8 @@ func TestLockChange_ConcurrentChangesMakeOneChain(t *testing.T) {
 	}
 	state := l.state()
 	last := chain[len(chain)-1].After
-	if state.Entry == nil && last != nil || state.Entry != nil && !sameJSON(t, last, fmt.Sprintf(`{"lockTtl":%v}`, field(t, state.Entry, "value", "lockTtl"))) {
+	if state.Entry == nil && last != nil || state.Entry != nil &&
+		!sameJSON(t, last, fmt.Sprintf(`{"lockTtl":%v}`, field(t, state.Entry, "value", "lockTtl"))) {
 		t.Errorf("the chain ends with %s, stored is %s", last, state.Entry)
 	}
 	if len(chain) < 13 { // the 12 changes of the settings endpoint, and the entry's creation

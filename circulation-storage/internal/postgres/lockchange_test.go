@@ -42,7 +42,10 @@ func TestLockChange_ForcedReleaseIsNotedWithTheLock(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	staff := uuid.New()
-	got, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New(), TTL: 90 * time.Second, AcquisitionID: uuid.New(), Holder: "desk 1", OkapiRequestID: "1/circulation"})
+	got, _, err := l.locks.Acquire(l.ctx(), lock.Request{
+		UserID: uuid.New(), TTL: 90 * time.Second, AcquisitionID: uuid.New(), Holder: "desk 1",
+		OkapiRequestID: "1/circulation",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +65,8 @@ func TestLockChange_ForcedReleaseIsNotedWithTheLock(t *testing.T) {
 	}
 	released.Age = c.Lock.Age
 	want := lock.Change{
-		ID: c.ID, Date: c.Date, Kind: schemas.ChangeRelease, UserID: staff, Note: note, RequestID: "1/release", Lock: &released,
+		ID: c.ID, Date: c.Date, Kind: schemas.ChangeRelease, UserID: staff, Note: note, RequestID: "1/release",
+		Lock: &released,
 	}
 	got.Age = released.Age
 	if !reflect.DeepEqual(c, want) || released != got || got.OkapiRequestID != "1/circulation" {
@@ -81,7 +85,8 @@ func TestLockChange_OutdatedLockWithoutHolderIsNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := l.noted()[0]
-	if c.UserID != uuid.Nil || c.Note.By != "" || c.RequestID != "" || !c.Lock.Outdated || c.Lock.Holder != "" || c.Lock.AcquisitionID != uuid.Nil || c.Lock.OkapiRequestID != "" {
+	if c.UserID != uuid.Nil || c.Note.By != "" || c.RequestID != "" || !c.Lock.Outdated || c.Lock.Holder != "" ||
+		c.Lock.AcquisitionID != uuid.Nil || c.Lock.OkapiRequestID != "" {
 		t.Errorf("noted %+v with %+v, want an outdated lock and nothing about who", c, c.Lock)
 	}
 }
@@ -214,8 +219,10 @@ func TestLockChange_PatronsOfOldReleasesAreRemoved(t *testing.T) {
 		}
 	}
 	before := l.noted()
-	l.exec(`UPDATE {schema}.check_out_lock_change SET changed_date = changed_date - $1::interval - interval '1 hour' WHERE id <> $2`, age, before[4].ID)
-	l.exec(`UPDATE {schema}.check_out_lock_change SET changed_date = changed_date + interval '2 hours' WHERE id = $1`, before[3].ID)
+	l.exec(`UPDATE {schema}.check_out_lock_change SET changed_date = changed_date - $1::interval - interval '1 hour' `+
+		`WHERE id <> $2`, age, before[4].ID)
+	l.exec(`UPDATE {schema}.check_out_lock_change SET changed_date = changed_date + interval '2 hours' WHERE id = $1`,
+		before[3].ID)
 	busy := l.begin(`SELECT FROM {schema}.check_out_lock_change WHERE id = $1 FOR UPDATE`, before[1].ID)
 	for i, want := range []int{1, 0, 1, 0} {
 		if i == 2 {
@@ -251,7 +258,8 @@ func TestLockChange_WithoutPreparedStatements(t *testing.T) {
 	if err := plain.settings.Remove(l.ctx()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := plain.locks.ForceRelease(l.by(uuid.New(), "r"), l.lock(uuid.New()), lock.Note{Reason: "why"}); err != nil {
+	if _, err := plain.locks.ForceRelease(l.by(uuid.New(), "r"), l.lock(uuid.New()),
+		lock.Note{Reason: "why"}); err != nil {
 		t.Fatal(err)
 	}
 	changes := postgres.NewLockChangeStore(openWith(t, pooled))

@@ -81,7 +81,8 @@ func TestGroups_SamePatronTwice(t *testing.T) {
 	first, second := forAnHour(), forAnHour()
 	second.UserID = first.UserID
 	calls := []<-chan answer{
-		d.acquire(d.ctx(), 0, forAnHour()), d.acquire(d.ctx(), 1, first), d.acquire(d.ctx(), 2, second), d.acquire(d.ctx(), 3, first),
+		d.acquire(d.ctx(), 0, forAnHour()), d.acquire(d.ctx(), 1, first), d.acquire(d.ctx(), 2, second),
+		d.acquire(d.ctx(), 3, first),
 	}
 	d.begin()
 	got := make([]answer, len(calls))
@@ -121,8 +122,10 @@ func TestGroups_JudgeEachByItsRequest(t *testing.T) {
 		}
 		requests = append(requests, r)
 	}
-	d.exec(`UPDATE {schema}.check_out_lock SET creation_date = creation_date - interval '2 hours' WHERE user_id = $1`, requests[1].UserID)
-	d.exec(`UPDATE {schema}.check_out_lock SET creation_date = creation_date - interval '2 minutes' WHERE user_id = $1`, requests[2].UserID)
+	d.exec(`UPDATE {schema}.check_out_lock SET creation_date = creation_date - interval '2 hours' WHERE user_id = $1`,
+		requests[1].UserID)
+	d.exec(`UPDATE {schema}.check_out_lock SET creation_date = creation_date - interval '2 minutes' WHERE user_id = $1`,
+		requests[2].UserID)
 	requests[1].AcquisitionID, requests[2].AcquisitionID, requests[3].AcquisitionID = uuid.New(), uuid.New(), uuid.Nil
 	requests[2].TTL, requests[3].TTL = time.Minute, time.Minute
 	var calls []<-chan answer
@@ -151,7 +154,8 @@ func TestGroups_PeekForEachRequest(t *testing.T) {
 		}
 		ids[r.UserID] = l.ID
 	}
-	d.exec(`UPDATE {schema}.check_out_lock SET creation_date = creation_date - interval '2 minutes' WHERE user_id = $1`, two.UserID)
+	d.exec(`UPDATE {schema}.check_out_lock SET creation_date = creation_date - interval '2 minutes' WHERE user_id = $1`,
+		two.UserID)
 	impatient := two
 	impatient.TTL = time.Minute
 	requests := []lock.Request{one, two, impatient, forAnHour(), one}
@@ -225,7 +229,9 @@ func TestGroups_BehindARowLock(t *testing.T) {
 		req := forAnHour()
 		used := d.lock(req.UserID)
 		_ = d.begins(`DELETE FROM {schema}.check_out_lock WHERE id = $1`, used) // a commit that releases
-		calls := []<-chan answer{d.acquire(d.ctx(), 0, req), d.acquire(d.ctx(), 1, forAnHour()), d.acquire(d.ctx(), 2, forAnHour())}
+		calls := []<-chan answer{
+			d.acquire(d.ctx(), 0, req), d.acquire(d.ctx(), 1, forAnHour()), d.acquire(d.ctx(), 2, forAnHour()),
+		}
 		d.begin()
 		for n, call := range calls {
 			if got := <-call; fault.Is(got.err, fault.LockHeld) != (n == 0) || (got.err == nil) != (n > 0) {
@@ -274,7 +280,8 @@ func TestGroups_OfTwoInstancesInOppositeOrder(t *testing.T) {
 		for range 300 {
 			requests = append(requests, forAnHour())
 		}
-		inOppositeOrder(t, one, two, requests, func(l desk, asked []lock.Request) error { return l.locks.AcquireGroup(l.ctx(), asked) })
+		inOppositeOrder(t, one, two, requests,
+			func(l desk, asked []lock.Request) error { return l.locks.AcquireGroup(l.ctx(), asked) })
 		var ids []uuid.UUID
 		locks, _, err := d.locks.List(d.ctx(), lock.Filter{Limit: len(requests)})
 		if err != nil || len(locks) != len(requests) {
@@ -283,7 +290,8 @@ func TestGroups_OfTwoInstancesInOppositeOrder(t *testing.T) {
 		for _, l := range locks {
 			ids = append(ids, l.ID)
 		}
-		inOppositeOrder(t, one, two, ids, func(l desk, asked []uuid.UUID) error { return l.locks.ReleaseGroup(l.ctx(), asked) })
+		inOppositeOrder(t, one, two, ids,
+			func(l desk, asked []uuid.UUID) error { return l.locks.ReleaseGroup(l.ctx(), asked) })
 	}
 }
 
@@ -332,7 +340,8 @@ func explainGeneric(l desk, tx pgx.Tx, statement string) string {
 	if _, err := tx.Exec(l.ctx(), l.sql(`PREPARE `+name+` AS `+statement)); err != nil {
 		l.t.Fatal(err)
 	}
-	rows, _ := tx.Query(l.ctx(), `EXPLAIN EXECUTE `+name+`(`+strings.Join(parameters, ", ")+`)`, pgx.QueryExecModeSimpleProtocol)
+	rows, _ := tx.Query(l.ctx(), `EXPLAIN EXECUTE `+name+`(`+strings.Join(parameters, ", ")+`)`,
+		pgx.QueryExecModeSimpleProtocol)
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		l.t.Fatal(err)

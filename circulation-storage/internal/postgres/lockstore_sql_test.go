@@ -142,13 +142,17 @@ func TestLockStore_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	ctx, _, table := newLockStore(t)
 	store := postgres.NewLockStore(openWith(t, pooled))
-	req := lock.Request{UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New(), Holder: `'); DROP TABLE check_out_lock; --`, OkapiRequestID: "1/circulation"}
+	req := lock.Request{
+		UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New(), Holder: `'); DROP TABLE check_out_lock; --`,
+		OkapiRequestID: "1/circulation",
+	}
 	for range 3 {
 		l, _, err := store.Acquire(ctx, req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, total, err := store.List(ctx, lock.Filter{UserID: req.UserID, Limit: 1}); err != nil || total != 1 || locktest.Ageless(got[0]) != locktest.Ageless(l) {
+		if got, total, err := store.List(ctx, lock.Filter{UserID: req.UserID, Limit: 1}); err != nil || total != 1 ||
+			locktest.Ageless(got[0]) != locktest.Ageless(l) {
 			t.Errorf("List = %+v, %d, %v, want %+v", got, total, err, l)
 		}
 		if seen, err := store.Peek(ctx, req); err != nil || seen.AcquisitionID != req.AcquisitionID {

@@ -26,7 +26,8 @@ type lockTable struct {
 func (l lockTable) name() string { return postgres.SchemaName(l.id) + ".check_out_lock" }
 
 func (l lockTable) Age(ctx context.Context, t *testing.T, id uuid.UUID, by time.Duration) {
-	tag, err := l.db.Pool().Exec(ctx, `UPDATE `+l.name()+` SET creation_date = creation_date - $2::interval WHERE id = $1`, id, by)
+	tag, err := l.db.Pool().Exec(ctx, `UPDATE `+l.name()+` SET creation_date = creation_date - $2::interval WHERE id = $1`,
+		id, by)
 	if err != nil || tag.RowsAffected() != 1 {
 		t.Errorf("ageing lock %s: %v, %s", id, err, tag)
 	}
@@ -51,14 +52,16 @@ func TestLockStore_LockOfAnEarlierVersionNamesNoCall(t *testing.T) {
 	t.Parallel()
 	ctx, store, table := newLockStore(t)
 	id, user := uuid.New(), uuid.New()
-	insert := `INSERT INTO ` + table.name() + ` (id, user_id, creation_date, ttl_ms, request_id, holder) VALUES ($1, $2, clock_timestamp(), 3600000, NULL, NULL)`
+	insert := `INSERT INTO ` + table.name() +
+		` (id, user_id, creation_date, ttl_ms, request_id, holder) VALUES ($1, $2, clock_timestamp(), 3600000, NULL, NULL)`
 	if _, err := table.db.Pool().Exec(ctx, insert, id, user); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := store.Get(ctx, id); err != nil || got.UserID != user || got.OkapiRequestID != "" {
 		t.Errorf("Get = %+v, %v, want the lock without a call", got, err)
 	}
-	if got, total, err := store.List(ctx, lock.Filter{Limit: 10}); err != nil || total != 1 || len(got) != 1 || got[0].OkapiRequestID != "" {
+	if got, total, err := store.List(ctx, lock.Filter{Limit: 10}); err != nil || total != 1 || len(got) != 1 ||
+		got[0].OkapiRequestID != "" {
 		t.Errorf("List = %+v, %d, %v, want the lock without a call", got, total, err)
 	}
 	if got, err := store.ForceRelease(ctx, id, lock.Note{Reason: "stuck"}); err != nil || got.OkapiRequestID != "" {

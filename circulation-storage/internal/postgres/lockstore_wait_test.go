@@ -147,7 +147,9 @@ type acquired struct {
 
 // acquireAndLeave returns the answer to a caller that leaves while its acquire waits for a
 // commit that has the lock's row.
-func acquireAndLeave(ctx context.Context, t *testing.T, store *postgres.LockStore, table lockTable, held uuid.UUID, req lock.Request) acquired {
+func acquireAndLeave(ctx context.Context, t *testing.T, store *postgres.LockStore, table lockTable, held uuid.UUID,
+	req lock.Request,
+) acquired {
 	tx := commitInFlight(ctx, t, table, held)
 	caller, leave := context.WithCancel(ctx)
 	defer leave()
@@ -176,7 +178,8 @@ func TestSweep_LeavesALockThatIsTakenOverMeanwhile(t *testing.T) {
 	table.Age(ctx, t, l.ID, 2*time.Hour)
 	tx := commitInFlight(ctx, t, table, l.ID)
 	taken := uuid.New()
-	if _, err := tx.Exec(ctx, `UPDATE `+table.name()+` SET id = $1, creation_date = clock_timestamp()`, taken); err != nil {
+	if _, err := tx.Exec(ctx, `UPDATE `+table.name()+` SET id = $1, creation_date = clock_timestamp()`,
+		taken); err != nil {
 		t.Fatal(err)
 	}
 	swept := make(chan error, 1)

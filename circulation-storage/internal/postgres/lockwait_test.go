@@ -34,7 +34,9 @@ func TestHandOver_FencesTheFormerHolder(t *testing.T) {
 	store := postgres.NewLockStore(l.db)
 	former := l.withLock(uuid.New(), l.addItem("Available", ""))
 	former.release = true
-	handed, err := store.HandOver(l.ctx(), former.lock, lock.Request{UserID: former.user, TTL: time.Hour, AcquisitionID: uuid.New()})
+	handed, err := store.HandOver(l.ctx(), former.lock, lock.Request{
+		UserID: former.user, TTL: time.Hour, AcquisitionID: uuid.New(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,10 @@ func TestHandOver_FencesTheFormerHolder(t *testing.T) {
 		t.Errorf("the former holder's commit: %v, want %q", err, fault.LockLost)
 	}
 	l.wantUntouched(former.item)
-	for name, release := range map[string]func(context.Context, uuid.UUID) (lock.Lock, error){"late": store.Release, "durable": store.ReleaseDurably} {
+	for name, release := range map[string]func(context.Context, uuid.UUID) (lock.Lock, error){
+		"late":    store.Release,
+		"durable": store.ReleaseDurably,
+	} {
 		if _, err := release(l.ctx(), former.lock); !fault.Is(err, fault.NotFound) {
 			t.Errorf("the former holder's %s release: %v, want %q", name, err, fault.NotFound)
 		}
@@ -62,9 +67,11 @@ func TestHandOver_WaitsBrieflyForACommit(t *testing.T) {
 		statement string // of the commit
 		want      fault.Code
 	}{
-		"that releases the lock":    {`DELETE FROM ` + table.name() + ` WHERE id = $1`, fault.NotFound},
-		"that leaves the lock":      {`SELECT $1::uuid`, ""},
-		"that renews it, backdated": {`UPDATE ` + table.name() + ` SET creation_date = creation_date - interval '2 hours' WHERE id = $1`, fault.NotFound},
+		"that releases the lock": {`DELETE FROM ` + table.name() + ` WHERE id = $1`, fault.NotFound},
+		"that leaves the lock":   {`SELECT $1::uuid`, ""},
+		"that renews it, backdated": {
+			`UPDATE ` + table.name() + ` SET creation_date = creation_date - interval '2 hours' WHERE id = $1`, fault.NotFound,
+		},
 	} {
 		_, _ = store.ReleaseAcquisition(ctx, req.UserID, req.AcquisitionID)
 		req.UserID, req.AcquisitionID = uuid.New(), uuid.New()
@@ -96,7 +103,9 @@ func TestHandOver_WaitsBrieflyForACommit(t *testing.T) {
 			if code != fault.LockHeld {
 				break
 			}
-			if l, _, err = store.Acquire(ctx, lock.Request{UserID: req.UserID, AcquisitionID: req.AcquisitionID, TTL: time.Hour}); err != nil {
+			if l, _, err = store.Acquire(ctx, lock.Request{
+				UserID: req.UserID, AcquisitionID: req.AcquisitionID, TTL: time.Hour,
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -208,7 +217,8 @@ func TestHandOver_LeavesTurnsToOtherInstances(t *testing.T) {
 		served.Add(1)
 	}
 	if n := grants.Load(); n > turns*grantsPerTurn {
-		t.Errorf("%d turns of the other instance came with %d grants of the busy one, want %d at most", turns, n, turns*grantsPerTurn)
+		t.Errorf("%d turns of the other instance came with %d grants of the busy one, want %d at most", turns, n,
+			turns*grantsPerTurn)
 	}
 	line.Wait()
 }

@@ -203,7 +203,8 @@ func TestInstall_OfADirtySchemaNamesTheCommand(t *testing.T) {
 	db, id := pgtest.New(t)
 	execute(t, db, "UPDATE "+versionTable(id)+" SET dirty = true")
 	err := db.Install(t.Context(), id)
-	if !fault.Is(err, fault.TenantNotReady) || !strings.Contains(err.Error(), "circulation-storage migrate -repair -tenant "+id.String()) {
+	if !fault.Is(err, fault.TenantNotReady) ||
+		!strings.Contains(err.Error(), "circulation-storage migrate -repair -tenant "+id.String()) {
 		t.Errorf("got %v, want %s with the command", err, fault.TenantNotReady)
 	}
 }
@@ -296,16 +297,25 @@ func TestRepair(t *testing.T) {
 		change    string // %s is the table of versions
 		says      string // "" is repaired
 	}{
-		"a schema that is not dirty":        {installed: "0001", change: "SELECT FROM %s", says: ""},
-		"the file left nothing":             {installed: "0001", change: "UPDATE %s SET version = 2, dirty = true", says: ""},
-		"the first file left nothing":       {installed: "", change: "INSERT INTO %s VALUES (1, true)", says: ""},
-		"the last file left nothing":        {installed: "0002", change: "UPDATE %s SET version = 3, dirty = true", says: ""},
-		"the file had ended":                {installed: "0002", change: "UPDATE %s SET dirty = true", says: ""},
-		"the last file had ended":           {installed: "0003", change: "UPDATE %s SET dirty = true", says: ""},
-		"a part of the file was lost":       {installed: "0002", change: "UPDATE %s SET dirty = true; DROP TABLE {schema}.two_b", says: "a person must mend it"},
-		"undoing everything did not end":    {installed: "0001", change: "UPDATE %s SET version = -1, dirty = true", says: "no migration -1"},
-		"a migration of a newer build":      {installed: "0003", change: "UPDATE %s SET version = 9, dirty = true", says: "this build has no migration 9"},
-		"the file left nothing, with break": {installed: "0001", change: "UPDATE %s SET version = 2, dirty = true; CREATE TABLE {schema}.three (id int)", says: "already exists"},
+		"a schema that is not dirty":  {installed: "0001", change: "SELECT FROM %s", says: ""},
+		"the file left nothing":       {installed: "0001", change: "UPDATE %s SET version = 2, dirty = true", says: ""},
+		"the first file left nothing": {installed: "", change: "INSERT INTO %s VALUES (1, true)", says: ""},
+		"the last file left nothing":  {installed: "0002", change: "UPDATE %s SET version = 3, dirty = true", says: ""},
+		"the file had ended":          {installed: "0002", change: "UPDATE %s SET dirty = true", says: ""},
+		"the last file had ended":     {installed: "0003", change: "UPDATE %s SET dirty = true", says: ""},
+		"a part of the file was lost": {
+			installed: "0002", change: "UPDATE %s SET dirty = true; DROP TABLE {schema}.two_b", says: "a person must mend it",
+		},
+		"undoing everything did not end": {
+			installed: "0001", change: "UPDATE %s SET version = -1, dirty = true", says: "no migration -1",
+		},
+		"a migration of a newer build": {
+			installed: "0003", change: "UPDATE %s SET version = 9, dirty = true", says: "this build has no migration 9",
+		},
+		"the file left nothing, with break": {
+			installed: "0001", change: "UPDATE %s SET version = 2, dirty = true; CREATE TABLE {schema}.three (id int)",
+			says: "already exists",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -317,7 +327,8 @@ func TestRepair(t *testing.T) {
 				}
 			}
 			if tt.installed == "" {
-				execute(t, db, "CREATE SCHEMA "+postgres.SchemaName(id)+"; CREATE TABLE "+versionTable(id)+" (version bigint, dirty boolean)")
+				execute(t, db, "CREATE SCHEMA "+postgres.SchemaName(id)+"; CREATE TABLE "+versionTable(id)+
+					" (version bigint, dirty boolean)")
 			} else {
 				db.UseMigrations(first)
 				if err := db.Install(t.Context(), id); err != nil {

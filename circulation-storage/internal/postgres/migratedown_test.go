@@ -17,10 +17,12 @@ import (
 // views.
 const describeSchemaSQL = `
 WITH of AS (SELECT oid, relname, relkind FROM pg_class WHERE relnamespace = to_regnamespace($1))
-SELECT relname || '.' || attname || ' ' || format_type(atttypid, atttypmod) || ' ' || attnotnull || ' ' || coalesce(pg_get_expr(adbin, adrelid), '')
+SELECT relname || '.' || attname || ' ' || format_type(atttypid,
+atttypmod) || ' ' || attnotnull || ' ' || coalesce(pg_get_expr(adbin, adrelid), '')
   FROM of JOIN pg_attribute a ON attrelid = of.oid LEFT JOIN pg_attrdef d ON adrelid = attrelid AND adnum = attnum
  WHERE attnum > 0 AND NOT attisdropped AND relkind IN ('r', 'v')
-UNION ALL SELECT relname || ' ' || conname || ' ' || pg_get_constraintdef(c.oid) FROM of JOIN pg_constraint c ON conrelid = of.oid
+UNION ALL SELECT relname || ' ' || conname || ' ' || pg_get_constraintdef(c.oid)
+FROM of JOIN pg_constraint c ON conrelid = of.oid
 UNION ALL SELECT pg_get_indexdef(oid) FROM of WHERE relkind = 'i'
 UNION ALL SELECT pg_get_triggerdef(g.oid) FROM of JOIN pg_trigger g ON tgrelid = of.oid WHERE NOT tgisinternal
 UNION ALL SELECT pg_get_viewdef(oid) FROM of WHERE relkind = 'v'
@@ -78,7 +80,9 @@ func TestMigrations_DownUndoesUp(t *testing.T) {
 // compareLines returns the lines that only one of the texts has.
 func compareLines(want, got string) string {
 	var b strings.Builder
-	for _, side := range [...]struct{ name, of, other string }{{"missing", want, got}, {"left", got, want}} {
+	for _, side := range [...]struct{ name, of, other string }{
+		{name: "missing", of: want, other: got}, {name: "left", of: got, other: want},
+	} {
 		for line := range strings.Lines(side.of + "\n") {
 			if !strings.Contains(side.other+"\n", line) {
 				b.WriteString("\n" + side.name + " " + strings.TrimSpace(line))

@@ -23,7 +23,8 @@ import (
 func (l desk) addNamed(table string) uuid.UUID {
 	l.t.Helper()
 	id := uuid.New()
-	l.exec(`INSERT INTO {schema}.`+table+` (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::uuid, 'name', $1::uuid))`, id)
+	l.exec(`INSERT INTO {schema}.`+table+
+		` (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::uuid, 'name', $1::uuid))`, id)
 	return id
 }
 
@@ -56,7 +57,8 @@ func TestItemLimit_CountsAsFolio(t *testing.T) {
 	l.addLoan(user, "Closed", "Available", types(book, week, uuid.Nil))      // nor does this
 	l.addLoan(uuid.New(), "Open", "Checked out", types(book, week, uuid.Nil))
 	l.exec(`INSERT INTO {schema}.loan (id, jsonb) VALUES (gen_random_uuid(),
-		jsonb_build_object('userId', $1::uuid, 'itemId', gen_random_uuid(), 'status', '{"name":"Open"}'::jsonb))`, user) // its item is gone
+		// its item is gone
+		jsonb_build_object('userId', $1::uuid, 'itemId', gen_random_uuid(), 'status', '{"name":"Open"}'::jsonb))`, user)
 
 	for name, tt := range map[string]struct {
 		material, loanType uuid.UUID
@@ -69,7 +71,10 @@ func TestItemLimit_CountsAsFolio(t *testing.T) {
 		"books for a week":        {material: book, loanType: week, want: 1},
 		"a type that nothing has": {material: uuid.New(), want: 0},
 	} {
-		c := lending{loan: uuid.New(), user: user, item: l.addItem("Available", ""), lock: held, version: 1, material: tt.material, loanType: tt.loanType}
+		c := lending{
+			loan: uuid.New(), user: user, item: l.addItem("Available", ""), lock: held, version: 1, material: tt.material,
+			loanType: tt.loanType,
+		}
 		if c.limit = tt.want; tt.want > 0 {
 			l.wantCount(name, c, tt.want)
 			l.wantUntouched(c.item)
@@ -84,8 +89,9 @@ func TestItemLimit_CountsAsFolio(t *testing.T) {
 func (l desk) addDueLoan(user uuid.UUID, ago time.Duration, itemStatus, more string) {
 	l.t.Helper()
 	id, item := uuid.New(), l.addItem(itemStatus, "")
-	l.exec(`INSERT INTO {schema}.loan (id, jsonb) VALUES ($1, $2)`, id, fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"status":{"name":"Open"},"dueDate":%q%s}`,
-		id, user, item, time.Now().Add(-ago).UTC().Format(time.RFC3339), more))
+	l.exec(`INSERT INTO {schema}.loan (id, jsonb) VALUES ($1, $2)`, id,
+		fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"status":{"name":"Open"},"dueDate":%q%s}`,
+			id, user, item, time.Now().Add(-ago).UTC().Format(time.RFC3339), more))
 }
 
 func TestLimits_CountWhatTheyName(t *testing.T) {
@@ -124,7 +130,10 @@ func TestLimits_CountWhatTheyName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := lending{loan: uuid.New(), user: user, item: l.addItem("Available", ""), lock: held, version: 1, limits: `{"max":99},` + string(own)}
+		c := lending{
+			loan: uuid.New(), user: user, item: l.addItem("Available", ""), lock: held, version: 1,
+			limits: `{"max":99},` + string(own),
+		}
 		l.wantCount(fmt.Sprintf("%+v", tt.limit), c, tt.want)
 		l.wantUntouched(c.item)
 	}
@@ -181,7 +190,8 @@ func (l desk) wantSecondCounted(first lending) {
 	l.t.Helper()
 	second := first
 	second.loan, second.item = uuid.New(), l.addItem("Available", "")
-	held := l.begin(`SELECT FROM {schema}.item WHERE id = $1 FOR UPDATE`, first.item) // stops the first one behind its fence
+	// stops the first one behind its fence
+	held := l.begin(`SELECT FROM {schema}.item WHERE id = $1 FOR UPDATE`, first.item)
 	done := make(chan error, 1)
 	go func() {
 		_, _, err := l.send(first)
@@ -206,9 +216,11 @@ func (l desk) wantSecondCounted(first lending) {
 func TestItemLimit_UsesTheIndexOfOpenLoans(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
-	l.exec(`INSERT INTO {schema}.item (id, jsonb) SELECT gen_random_uuid(), '{"status":{"name":"Checked out"}}' FROM generate_series(1, 4000)`)
+	l.exec(`INSERT INTO {schema}.item (id, jsonb) SELECT gen_random_uuid(), '{"status":{"name":"Checked out"}}' FROM ` +
+		`generate_series(1, 4000)`)
 	l.exec(`INSERT INTO {schema}.loan (id, jsonb) SELECT gen_random_uuid(), jsonb_build_object(
-		'userId', md5((row_number() OVER () % 1000)::text)::uuid, 'itemId', id, 'status', jsonb_build_object('name', 'Open')) FROM {schema}.item`)
+		'userId', md5((row_number() OVER () % 1000)::text)::uuid, 'itemId', id, 'status', jsonb_build_object('name',
+		'Open')) FROM {schema}.item`)
 	l.exec(`INSERT INTO {schema}.loan (id, jsonb) SELECT gen_random_uuid(), jsonb || '{"status":{"name":"Closed"}}'
 		FROM {schema}.loan, generate_series(1, 4)`) // most loans are closed
 	l.exec(`ANALYZE {schema}.item`)
@@ -224,7 +236,8 @@ func TestItemLimit_UsesTheIndexOfOpenLoans(t *testing.T) {
 			t.Fatal(err)
 		}
 		plan := strings.Join(lines, "\n")
-		if !strings.Contains(plan, "loan_open_user_id_idx") || strings.Contains(plan, "Seq Scan on loan") || strings.Contains(plan, "Seq Scan on item") {
+		if !strings.Contains(plan, "loan_open_user_id_idx") || strings.Contains(plan, "Seq Scan on loan") ||
+			strings.Contains(plan, "Seq Scan on item") {
 			t.Errorf("%s: got the plan\n%s\nwant loan_open_user_id_idx and no Seq Scan", name, plan)
 		}
 	}

@@ -35,7 +35,8 @@ func newDeskOnOwnServer(t *testing.T, settings map[string]string) (desk, *devpos
 // reach is the same desk through pools of its own.
 func (l desk) reach(url string) desk {
 	l.t.Helper()
-	db, err := postgres.Open(l.t.Context(), postgres.Config{URL: url, MaxConns: 16}, slog.New(slog.NewTextHandler(l.t.Output(), nil)))
+	db, err := postgres.Open(l.t.Context(), postgres.Config{URL: url, MaxConns: 16},
+		slog.New(slog.NewTextHandler(l.t.Output(), nil)))
 	if err != nil {
 		l.t.Fatal(err)
 	}

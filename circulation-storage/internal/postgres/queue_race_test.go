@@ -22,10 +22,22 @@ func TestCheckOut_WaitsForAChangeOfItsQueue(t *testing.T) {
 		want   fault.Code
 		states []string
 	}{
-		"cancelled":     {change: `UPDATE {schema}.request SET jsonb = jsonb - 'position' || '{"status":"Closed - Cancelled"}' WHERE id = $1`, want: fault.RequestChanged, states: []string{"Closed - Cancelled", notYet + "2"}},
-		"moved back":    {change: `UPDATE {schema}.request SET jsonb = jsonb || '{"position":3}' WHERE id = $1`, want: fault.RequestChanged, states: []string{notYet + "3", notYet + "2"}},
-		"another's now": {change: `UPDATE {schema}.request SET jsonb = jsonb || jsonb_build_object('requesterId', id) WHERE id = $1`, want: fault.RequestChanged, states: []string{notYet + "1", notYet + "2"}},
-		"comment":       {change: `UPDATE {schema}.request SET jsonb = jsonb || '{"patronComments":"please"}' WHERE id = $1`, want: "", states: []string{filled, notYet + "1"}},
+		"cancelled": {
+			change: `UPDATE {schema}.request SET jsonb = jsonb - 'position' || '{"status":"Closed - Cancelled"}' WHERE id = $1`,
+			want:   fault.RequestChanged, states: []string{"Closed - Cancelled", notYet + "2"},
+		},
+		"moved back": {
+			change: `UPDATE {schema}.request SET jsonb = jsonb || '{"position":3}' WHERE id = $1`, want: fault.RequestChanged,
+			states: []string{notYet + "3", notYet + "2"},
+		},
+		"another's now": {
+			change: `UPDATE {schema}.request SET jsonb = jsonb || jsonb_build_object('requesterId', id) WHERE id = $1`,
+			want:   fault.RequestChanged, states: []string{notYet + "1", notYet + "2"},
+		},
+		"comment": {
+			change: `UPDATE {schema}.request SET jsonb = jsonb || '{"patronComments":"please"}' WHERE id = $1`, want: "",
+			states: []string{filled, notYet + "1"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +57,8 @@ func TestCheckOut_WaitsForAChangeOfItsQueue(t *testing.T) {
 				t.Errorf("got %s, %v, want %q", got.outcome, got.err, tt.want)
 			}
 			l.wantStates(queue, tt.states...)
-			if comments := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb ? 'patronComments'`); name == "comment" && comments != 1 {
+			if comments := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb ? 'patronComments'`); name == "comment" &&
+				comments != 1 {
 				t.Error("the comment written meanwhile is lost")
 			}
 		})
@@ -62,8 +75,13 @@ func TestCheckOut_BesideANewRequestAtTheSamePosition(t *testing.T) {
 		want      fault.Code
 		states    []string
 	}{
-		"behind the borrower's": {positions: []int{1, 3, 4, 2}, want: "", states: []string{filled, notYet + "2", notYet + "3", notYet + "1"}},
-		"before it":             {positions: []int{2, 3, 4, 1}, want: fault.RequestChanged, states: []string{notYet + "2", notYet + "3", notYet + "4", notYet + "1"}},
+		"behind the borrower's": {
+			positions: []int{1, 3, 4, 2}, want: "", states: []string{filled, notYet + "2", notYet + "3", notYet + "1"},
+		},
+		"before it": {
+			positions: []int{2, 3, 4, 1}, want: fault.RequestChanged,
+			states: []string{notYet + "2", notYet + "3", notYet + "4", notYet + "1"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +146,8 @@ func TestCheckOut_ManyOfOneQueue(t *testing.T) {
 	}
 	wg.Wait()
 	// Events are numbered as they are written; a transaction has its number before its turn.
-	if n := l.count(`SELECT count(*) FROM (SELECT payload->>'userId' AS patron, row_number() OVER (ORDER BY id) AS place FROM {schema}.outbox WHERE event_type = 'ITEM_CHECKED_OUT') e
+	if n := l.count(`SELECT count(*) FROM (SELECT payload->>'userId' AS patron, row_number() OVER (ORDER BY id) AS place
+		FROM {schema}.outbox WHERE event_type = 'ITEM_CHECKED_OUT') e
 		WHERE array_position($1::uuid[], patron::uuid) = place`, patrons); n != copies {
 		t.Errorf("%d of %d patrons got their copies in their turn", n, copies)
 	}

@@ -47,7 +47,8 @@ func (r request) doc() string {
 		level, item = "Item", fmt.Sprintf(`"itemId":%q,"holdingsRecordId":%q,`, r.item, r.of.holdings)
 	}
 	return fmt.Sprintf(`{"id":%q,"instanceId":%q,"requesterId":%q,"requestLevel":%q,%s"requestType":"Hold","position":%d,
-		"requestDate":"2026-01-01T00:00:00Z","fulfillmentPreference":"Hold Shelf","status":"Open - Not yet filled","future":{"a":1.50}}`,
+		"requestDate":"2026-01-01T00:00:00Z","fulfillmentPreference":"Hold Shelf","status":"Open - Not yet filled",
+		"future":{"a":1.50}}`,
 		r.id, r.of.instance, r.by, level, item, r.position)
 }
 
@@ -66,7 +67,9 @@ func (l desk) queue(of title, item uuid.UUID, patrons ...uuid.UUID) []request {
 // waiting is a request's status and position as stored, "Open - Not yet filled 2".
 func (l desk) waiting(r request) (state string) {
 	l.t.Helper()
-	err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT concat_ws(' ', jsonb->>'status', jsonb->>'position') FROM {schema}.request WHERE id = $1`), r.id).Scan(&state)
+	err := l.db.Pool().QueryRow(l.ctx(),
+		l.sql(`SELECT concat_ws(' ', jsonb->>'status', jsonb->>'position') FROM {schema}.request WHERE id = $1`),
+		r.id).Scan(&state)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -104,11 +107,13 @@ func TestCheckOut_FillsTheBorrowersRequest(t *testing.T) {
 			c.request, c.titles, c.session = queue[0].id, titles, uuid.New()
 			l.lend(c)
 			l.wantStates(queue, filled, notYet+"1", notYet+"2")
-			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE item_id = $1 AND id = $2 AND jsonb->'future'->>'a' = '1.50'`, of.copies[0], queue[0].id); n != 1 {
+			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE item_id = $1 AND id = $2 AND jsonb->'future'->>'a' = `+
+				`'1.50'`, of.copies[0], queue[0].id); n != 1 {
 				t.Error("the request does not name the item that filled it, or lost an unknown property")
 			}
 			if n := l.count(`SELECT count(*) FROM {schema}.patron_action_session WHERE patron_id = $1 AND loan_id = $2
-				AND jsonb->>'actionType' = 'Check-out' AND jsonb->>'sessionId' = $3::text AND jsonb->>'id' = id::text`, patron, c.loan, c.session.String()); n != 1 {
+				AND jsonb->>'actionType' = 'Check-out' AND jsonb->>'sessionId' = $3::text
+				AND jsonb->>'id' = id::text`, patron, c.loan, c.session.String()); n != 1 {
 				t.Errorf("got %d sessions, want 1", n)
 			}
 			if _, outcome, err := l.send(c); err != nil || outcome != commit.Repeated {
@@ -147,7 +152,8 @@ func TestCheckOut_OfARequestedItemIsRefused(t *testing.T) {
 			c.request = queue[tt.names-1].id
 		}
 		if tt.ends != "" {
-			l.exec(`UPDATE {schema}.request SET jsonb = jsonb || jsonb_build_object('status', $2::text) WHERE id = $1`, queue[0].id, tt.ends)
+			l.exec(`UPDATE {schema}.request SET jsonb = jsonb || jsonb_build_object('status', $2::text) WHERE id = $1`,
+				queue[0].id, tt.ends)
 		}
 		var before []string
 		for _, r := range queue {
@@ -218,7 +224,8 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 	if err := checkIn(""); !fault.Is(err, fault.RequestChanged) {
 		t.Errorf("no request named: got %v, want %s", err, fault.RequestChanged)
 	}
-	const serve = `,"requestId":%q,"requestStatus":"Open - Awaiting pickup","holdShelfExpirationDate":"2026-03-20T00:00:00Z"`
+	const serve = `,"requestId":%q,"requestStatus":"Open - Awaiting pickup",` +
+		`"holdShelfExpirationDate":"2026-03-20T00:00:00Z"`
 	if err := checkIn(fmt.Sprintf(serve, forOther.id)); !fault.Is(err, fault.RequestChanged) {
 		t.Errorf("a request for another copy: got %v, want %s", err, fault.RequestChanged)
 	}
@@ -229,10 +236,12 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.wantStates([]request{forTitle, forOther}, "Open - Awaiting pickup 1", notYet+"2")
-	if n := l.count(`SELECT count(*) FROM {schema}.request WHERE id = $1 AND item_id = $2 AND jsonb->>'holdShelfExpirationDate' = '2026-03-20T00:00:00Z'`, forTitle.id, item); n != 1 {
+	if n := l.count(`SELECT count(*) FROM {schema}.request WHERE id = $1 AND item_id = $2 AND `+
+		`jsonb->>'holdShelfExpirationDate' = '2026-03-20T00:00:00Z'`, forTitle.id, item); n != 1 {
 		t.Error("the request does not say which item waits and until when")
 	}
-	if n := l.count(`SELECT count(*) FROM {schema}.patron_action_session WHERE loan_id = $1 AND jsonb->>'actionType' = 'Check-in'`, lent.loan); n != 1 {
+	if n := l.count(`SELECT count(*) FROM {schema}.patron_action_session WHERE loan_id = $1 AND jsonb->>'actionType' = `+
+		`'Check-in'`, lent.loan); n != 1 {
 		t.Errorf("got %d sessions, want 1", n)
 	}
 }

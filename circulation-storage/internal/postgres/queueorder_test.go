@@ -42,7 +42,8 @@ func TestOrderQueue(t *testing.T) {
 			turned := []request{queue[2], queue[0], queue[1]}
 			for range 2 { // the second time is a repeat
 				got, err := l.orderQueue(which, turned, 3, 1, 2)
-				if err != nil || len(got.Requests) != 3 || field(t, got.Requests[0], "id") != queue[2].id.String() || field(t, got.Requests[2], "position") != 3.0 {
+				if err != nil || len(got.Requests) != 3 || field(t, got.Requests[0], "id") != queue[2].id.String() ||
+					field(t, got.Requests[2], "position") != 3.0 {
 					t.Fatalf("got %s, %v", got.Requests, err)
 				}
 				l.wantStates(queue, notYet+"2", notYet+"3", notYet+"1")
@@ -65,7 +66,8 @@ func TestOrderQueue_OneOfManyOrdersWins(t *testing.T) {
 		queue := l.queue(of, of.copies[0], uuid.New(), uuid.New(), uuid.New())
 		got := race(len(orders), func(i int) error {
 			o := orders[i]
-			_, err := l.orderQueue(fmt.Sprintf(`"itemId":%q`, of.copies[0]), []request{queue[o[0]], queue[o[1]], queue[o[2]]}, o[0]+1, o[1]+1, o[2]+1)
+			_, err := l.orderQueue(fmt.Sprintf(`"itemId":%q`, of.copies[0]), []request{queue[o[0]], queue[o[1]], queue[o[2]]},
+				o[0]+1, o[1]+1, o[2]+1)
 			return err
 		})
 		if got[""] != 1 || got[fault.RequestChanged] != len(orders)-1 {
@@ -99,7 +101,9 @@ func TestOrderQueue_BesideOtherCommits(t *testing.T) {
 						_, _, err := l.send(c)
 						return err
 					case 1:
-						_, err := l.place(request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1}, "Hold", titles)
+						_, err := l.place(request{
+							id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1,
+						}, "Hold", titles)
 						return err
 					case 2:
 						return l.cancel(queue[2], titles)

@@ -49,7 +49,8 @@ func emptyDatabase(t *testing.T) (address, name string) {
 	name = "test_" + pgtest.Tenant(t).String()
 	execute(t, admin, "CREATE DATABASE "+name)
 	t.Cleanup(func() {
-		if _, err := admin.Pool().Exec(context.WithoutCancel(t.Context()), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		if _, err := admin.Pool().Exec(context.WithoutCancel(t.Context()), "DROP DATABASE "+name+
+			" WITH (FORCE)"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -71,7 +72,9 @@ func TestReady_NamesTheTenantThatLacksMigrations(t *testing.T) {
 		"a tenant of a newer build": {statement: "UPDATE %s SET version = 9999", says: ""},
 		"all migrations undone":     {statement: "DELETE FROM %s", says: "has migration 0, this build needs migration"},
 		"no table of versions":      {statement: "DROP TABLE %s", says: "Unknown tenant"},
-		"tables of an older build":  {statement: "UPDATE %s SET version = 1", says: "has migration 1, and this build begins with"},
+		"tables of an older build": {
+			statement: "UPDATE %s SET version = 1", says: "has migration 1, and this build begins with",
+		},
 		"a migration that did not end": {
 			statement: "UPDATE %s SET dirty = true", says: "circulation-storage migrate -repair -tenant",
 		},
@@ -90,7 +93,8 @@ func TestReady_NamesTheTenantThatLacksMigrations(t *testing.T) {
 			if tt.says == "" && err != nil {
 				t.Errorf("got %v, want ready", err)
 			}
-			if tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), id.String())) {
+			if tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says) ||
+				!strings.Contains(err.Error(), id.String())) {
 				t.Errorf("got %v, want %q and the tenant", err, tt.says)
 			}
 			if err := db.Ready(t.Context(), nil); err != nil {
@@ -144,7 +148,8 @@ func TestAwait_RefusesAnotherIsolationLevelBehindPgBouncer(t *testing.T) {
 	for _, level := range []string{"repeatable read", "serializable"} {
 		db := openWith(t, map[string]string{"default_query_exec_mode": "exec", "default_transaction_isolation": level})
 		want := "connecting to the database of DATABASE_URL: the database's isolation level must be READ COMMITTED, and is " +
-			strings.ToUpper(level) + ": ALTER ROLE ... SET default_transaction_isolation = 'read committed' for the user of DATABASE_URL, " +
+			strings.ToUpper(level) + ": ALTER ROLE ... SET default_transaction_isolation = 'read committed' for the user of " +
+			"DATABASE_URL, " +
 			"then RECONNECT in PgBouncer"
 		if err := db.Await(t.Context(), time.Minute); err == nil || err.Error() != want { // a wait would be in the text
 			t.Errorf("got %v, want at once %s", err, want)
@@ -167,9 +172,13 @@ func TestReady_NamesTheServerAndTheCauseWithoutSecrets(t *testing.T) {
 		address string
 		says    string
 	}{
-		"no server":        {"postgres://u:s3cret@127.0.0.1:1/x", "PostgreSQL at 127.0.0.1:1: connection refused"},
-		"two hosts":        {"postgres://u:s3cret@127.0.0.1:1,127.0.0.2:2/x", "PostgreSQL at 127.0.0.1:1, 127.0.0.2:2: connection refused"},
-		"unknown database": {missing.String(), "PostgreSQL at " + u.Host + `: FATAL: database "no_such_database" does not exist (SQLSTATE 3D000)`},
+		"no server": {"postgres://u:s3cret@127.0.0.1:1/x", "PostgreSQL at 127.0.0.1:1: connection refused"},
+		"two hosts": {
+			"postgres://u:s3cret@127.0.0.1:1,127.0.0.2:2/x", "PostgreSQL at 127.0.0.1:1, 127.0.0.2:2: connection refused",
+		},
+		"unknown database": {
+			missing.String(), "PostgreSQL at " + u.Host + `: FATAL: database "no_such_database" does not exist (SQLSTATE 3D000)`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -214,7 +223,9 @@ CREATE TABLE fine_mod_circulation_storage.schema_migrations AS SELECT 9999::bigi
 			t.Errorf("alone it is %+v, %v, want %+v", one, err, s)
 		}
 	}
-	want := map[string]readiness.State{"old": readiness.Behind, "torn": readiness.Dirty, "undone": readiness.Behind, "fine": readiness.Current}
+	want := map[string]readiness.State{
+		"old": readiness.Behind, "torn": readiness.Dirty, "undone": readiness.Behind, "fine": readiness.Current,
+	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -251,8 +262,10 @@ func TestAwait_EndsAtOnce(t *testing.T) {
 		"without patience":    {ctx: t.Context(), address: refused, patience: 0, says: "connection refused"},
 		"an unknown database": {ctx: t.Context(), address: missing.String(), patience: time.Hour, says: "no_such_database"},
 		"an unknown user":     {ctx: t.Context(), address: stranger.String(), patience: time.Hour, says: "no_such_role"},
-		"patience runs out":   {ctx: t.Context(), address: refused, patience: time.Nanosecond, says: "connection refused (waited for 1ns)"},
-		"the caller leaves":   {ctx: left, address: refused, patience: time.Hour, says: context.Canceled.Error()},
+		"patience runs out": {
+			ctx: t.Context(), address: refused, patience: time.Nanosecond, says: "connection refused (waited for 1ns)",
+		},
+		"the caller leaves": {ctx: left, address: refused, patience: time.Hour, says: context.Canceled.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -271,7 +284,8 @@ func TestAwait_ReturnsWhenTheServerAnswers(t *testing.T) {
 	db := openAt(t, p.url, slog.New(lines))
 	ended := make(chan error, 1)
 	go func() { ended <- db.Await(t.Context(), time.Hour) }()
-	if line := <-lines; !strings.Contains(line, "INFO waiting for the database") || !strings.Contains(line, p.address+": connection refused") {
+	if line := <-lines; !strings.Contains(line, "INFO waiting for the database") ||
+		!strings.Contains(line, p.address+": connection refused") {
 		t.Errorf("logged %q, want for what it waits", line)
 	}
 	p.open(t)
@@ -326,7 +340,9 @@ func TestSchemaName_LeadsBackToItsTenant(t *testing.T) {
 	if got, ok := postgres.TenantOfSchema(postgres.SchemaName(tenant)); !ok || got != tenant {
 		t.Errorf("got %v %t, want %v", got, ok, tenant)
 	}
-	for _, foreign := range []string{"public", "_mod_circulation_storage", "diku_mod_users", "Diku_mod_circulation_storage"} {
+	for _, foreign := range []string{
+		"public", "_mod_circulation_storage", "diku_mod_users", "Diku_mod_circulation_storage",
+	} {
 		if got, ok := postgres.TenantOfSchema(foreign); ok {
 			t.Errorf("%s was taken for tenant %s", foreign, got)
 		}

@@ -48,7 +48,8 @@ func (l desk) placeOn(c lentCopy, r request, kind, due string) (schemas.PlacedRe
 // describeLoan returns action, due date and mark of the stored loan.
 func (l desk) describeLoan(c lentCopy) (state string) {
 	l.t.Helper()
-	err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT concat_ws(' ', jsonb->>'action', jsonb->>'dueDate', jsonb->>'dueDateChangedByRecall')
+	err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT concat_ws(' ', jsonb->>'action', jsonb->>'dueDate',
+		jsonb->>'dueDateChangedByRecall')
 		FROM {schema}.loan WHERE id = $1`), c.loan.loan).Scan(&state)
 	if err != nil {
 		l.t.Fatal(err)
@@ -75,10 +76,12 @@ func TestPlace_RecallChangesTheLoanOnce(t *testing.T) {
 	if got, want := l.describeLoan(c), "recallrequested "+tenth+" true"; got != want {
 		t.Errorf("got the loan %q, want %q", got, want)
 	}
-	if n := l.count(`SELECT count(*) FROM {schema}.loan_history WHERE jsonb->'loan'->>'action' = 'recallrequested'`); n != 1 {
+	if n := l.count(`SELECT count(*) FROM {schema}.loan_history
+		WHERE jsonb->'loan'->>'action' = 'recallrequested'`); n != 1 {
 		t.Errorf("got %d entries of the loan's history, want 1", n)
 	}
-	if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'LOAN_DUE_DATE_CHANGED' AND payload->>'dueDate' = $1`, tenth); n != 1 {
+	if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'LOAN_DUE_DATE_CHANGED' AND `+
+		`payload->>'dueDate' = $1`, tenth); n != 1 {
 		t.Errorf("got %d events, want 1", n)
 	}
 	if _, err := l.renew(renewalOf(c.loan)); !fault.Is(err, fault.LoanChanged) {
@@ -127,7 +130,8 @@ func TestPlace_ManyRecallsAtOnce(t *testing.T) {
 	if got[""] != rivals {
 		t.Errorf("got %v, want all recalls placed", got)
 	}
-	if n := l.count(`SELECT count(*) FROM {schema}.loan_history WHERE jsonb->'loan'->>'action' = 'recallrequested'`); n != 1 {
+	if n := l.count(`SELECT count(*) FROM {schema}.loan_history
+		WHERE jsonb->'loan'->>'action' = 'recallrequested'`); n != 1 {
 		t.Errorf("the loan was changed %d times, want once", n)
 	}
 }
@@ -206,7 +210,8 @@ func TestPlace_RecallBesideACheckOut(t *testing.T) {
 			_, placing = l.place(recall, "Recall", false)
 			return placing
 		})
-		if lent := lending == nil && fault.Is(placing, fault.ItemChanged); !lent && (placing != nil || !fault.Is(lending, fault.RequestChanged)) {
+		if lent := lending == nil && fault.Is(placing, fault.ItemChanged); !lent &&
+			(placing != nil || !fault.Is(lending, fault.RequestChanged)) {
 			t.Errorf("lending: %v, placing: %v; want one of them refused", lending, placing)
 		}
 	}

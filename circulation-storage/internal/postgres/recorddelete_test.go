@@ -18,7 +18,9 @@ import (
 // remaining returns the usernames that remain, in order.
 func (l library) remaining(t *testing.T) string {
 	t.Helper()
-	list, err := pgtest.List(l.in(t), l.store, records.User(), records.Page{Query: "cql.allRecords=1 sortby username", Limit: 100})
+	list, err := pgtest.List(l.in(t), l.store, records.User(), records.Page{
+		Query: "cql.allRecords=1 sortby username", Limit: 100,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +98,8 @@ func TestRecordStore_DeleteMatching_KeepsAllWhenOneIsReferenced(t *testing.T) {
 	l := patrons(t)
 	err := l.store.DeleteMatching(l.in(t), records.Usergroup(), "cql.allRecords=1")
 	wantCode(t, err, fault.Invalid)
-	want := "Cannot delete usergroup.id = " + staffID + " because id is still referenced from table users. The user " + annID + " names it in patronGroup."
+	want := "Cannot delete usergroup.id = " + staffID + " because id is still referenced from table users. The user " +
+		annID + " names it in patronGroup."
 	if f := (*fault.Error)(nil); !errors.As(err, &f) || f.Msg != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -153,7 +156,8 @@ func TestRecordStore_DeleteMatching_RemovesNothingWhenItsTimeIsOver(t *testing.T
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(l.in(t))) }()
-	if _, err := tx.Exec(l.in(t), `SELECT FROM `+postgres.SchemaName(l.id)+`.users WHERE id = $1 FOR UPDATE`, cleoID); err != nil {
+	if _, err := tx.Exec(l.in(t), `SELECT FROM `+postgres.SchemaName(l.id)+`.users WHERE id = $1 FOR UPDATE`,
+		cleoID); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(l.in(t), 200*time.Millisecond)
@@ -169,7 +173,9 @@ func TestRecordStore_DeleteMatching_RaisesTheVersionOfTheLockSettings(t *testing
 	t.Parallel()
 	l := newLibrary(t)
 	l.create(t, records.SettingsEntry(), object{
-		"id": uuid.NewString(), "scope": "mod-circulation", "key": "checkoutLockFeature", "value": object{"checkOutLockFeatureEnabled": true},
+		"id": uuid.NewString(), "scope": "mod-circulation", "key": "checkoutLockFeature", "value": object{
+			"checkOutLockFeatureEnabled": true,
+		},
 	})
 	l.create(t, records.SettingsEntry(), object{"id": uuid.NewString(), "scope": "ui", "key": "colour", "value": "red"})
 	settings := postgres.NewLockSettingsStore(l.db)

@@ -110,7 +110,9 @@ func (l library) newLocation(tb testing.TB, code string) object {
 // holdings makes a title with one holdings record at location.
 func (l library) holdings(tb testing.TB, location string) string {
 	tb.Helper()
-	instance := l.create(tb, records.Instance(), object{"title": "Watership Down", "source": "FOLIO", "instanceTypeId": uuid.NewString()})
+	instance := l.create(tb, records.Instance(), object{
+		"title": "Watership Down", "source": "FOLIO", "instanceTypeId": uuid.NewString(),
+	})
 	return l.create(tb, records.Holdings(), object{
 		"instanceId": instance.ID(), "permanentLocationId": location, "sourceId": uuid.NewString(), "callNumber": "PR6051",
 	}).ID()

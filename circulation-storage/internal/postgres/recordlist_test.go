@@ -119,10 +119,22 @@ func TestListing_EndsAtAnError(t *testing.T) {
 		out        *funcSink
 		begun, got int
 	}{
-		{name: "of a short page's rows, before it is begun", rows: &countedRows{doc: doc, left: 10, broken: failure}, out: &funcSink{}, begun: 0, got: 0},
-		{name: "of a long page's rows", rows: &countedRows{doc: doc, left: 2000, broken: failure}, out: &funcSink{}, begun: 1, got: 2000},
-		{name: "of the sink at the beginning", rows: &countedRows{doc: doc, left: 2000}, out: &funcSink{begin: func(int) error { return failure }}, begun: 1, got: 0},
-		{name: "of the sink at a record", rows: &countedRows{doc: doc, left: 2000}, out: &funcSink{record: fail}, begun: 1, got: 1},
+		{
+			name: "of a short page's rows, before it is begun", rows: &countedRows{doc: doc, left: 10, broken: failure},
+			out: &funcSink{}, begun: 0, got: 0,
+		},
+		{
+			name: "of a long page's rows", rows: &countedRows{doc: doc, left: 2000, broken: failure}, out: &funcSink{}, begun: 1,
+			got: 2000,
+		},
+		{
+			name: "of the sink at the beginning", rows: &countedRows{doc: doc, left: 2000},
+			out: &funcSink{begin: func(int) error { return failure }}, begun: 1, got: 0,
+		},
+		{
+			name: "of the sink at a record", rows: &countedRows{doc: doc, left: 2000}, out: &funcSink{record: fail}, begun: 1,
+			got: 1,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -173,7 +185,8 @@ func TestRecordStore_List_LeavesConnectionsToShortPages(t *testing.T) {
 	if !errors.As(err, &f) || f.Code != fault.Overloaded || f.RetryAfter != time.Second {
 		t.Errorf("the fifth long page: got %v, want %s and a pause", err, fault.Overloaded)
 	}
-	if list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), records.Page{Limit: 1}); err != nil || len(list.Records) != 1 {
+	if list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), records.Page{Limit: 1}); err != nil ||
+		len(list.Records) != 1 {
 		t.Errorf("a short page: got %d records, %v, want 1", len(list.Records), err)
 	}
 	close(proceed)
@@ -182,12 +195,14 @@ func TestRecordStore_List_LeavesConnectionsToShortPages(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), records.Page{Limit: 1<<31 - 1}); err != nil || len(list.Records) != 4 {
+	if list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), records.Page{Limit: 1<<31 - 1}); err != nil ||
+		len(list.Records) != 4 {
 		t.Errorf("after them: got %d records, %v, want 4", len(list.Records), err)
 	}
 }
 
-const endReadersSQL = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE $1::text`
+const endReadersSQL = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() ` +
+	`AND query LIKE $1::text`
 
 // A page of which the sink has a part must not begin anew on another connection.
 func TestRecordStore_List_EndsWithAnErrorWhenTheConnectionIsLostHalfWay(t *testing.T) {

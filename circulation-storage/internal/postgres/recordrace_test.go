@@ -64,7 +64,8 @@ func TestRecordStore_OneOfParallelUpdatesOfAVersionWins(t *testing.T) {
 		item["volume"] = fmt.Sprint(i)
 		changes[i] = parse(t, records.Item(), item, item.ID())
 	}
-	wantOneWinner(t, race(rivals, func(i int) error { return l.store.Update(l.in(t), records.Item(), changes[i]) }), fault.Conflict)
+	wantOneWinner(t, race(rivals, func(i int) error { return l.store.Update(l.in(t), records.Item(), changes[i]) }),
+		fault.Conflict)
 	if v, _ := l.get(t, records.Item(), item.ID()).Version(); v != 2 {
 		t.Errorf("_version is %d, want 2", v)
 	}
@@ -159,10 +160,11 @@ func TestRecordStore_ItemWhoseHoldingsMoveMeanwhile(t *testing.T) {
 	l := newLibrary(t)
 	annex := l.location(t, "annex")
 	item := parse(t, records.Item(), l.newItem(t, l.holdings(t, l.location(t, "main")), "b"), "")
-	err := l.runBehind(t, `UPDATE {schema}.holdings_record SET jsonb = jsonb || '{"temporaryLocationId": "`+annex+`"}'`, func() error {
-		_, err := l.store.Create(l.in(t), records.Item(), item)
-		return err
-	})
+	err := l.runBehind(t, `UPDATE {schema}.holdings_record SET jsonb = jsonb || '{"temporaryLocationId": "`+annex+`"}'`,
+		func() error {
+			_, err := l.store.Create(l.in(t), records.Item(), item)
+			return err
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

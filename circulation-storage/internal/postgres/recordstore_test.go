@@ -20,8 +20,11 @@ func TestRecordStore_CreateReplacesASettingOfTheSameName(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	first := l.create(t, records.CirculationSetting(), object{"name": "other_settings", "value": object{"a": 1}})
-	again := l.create(t, records.CirculationSetting(), object{"id": annID, "name": "OTHER_settings", "value": object{"b": 2}})
-	if again.ID() != first.ID() || again.Object("value")["a"] != nil || again.Text("metadata.createdDate") != first.Text("metadata.createdDate") {
+	again := l.create(t, records.CirculationSetting(), object{
+		"id": annID, "name": "OTHER_settings", "value": object{"b": 2},
+	})
+	if again.ID() != first.ID() || again.Object("value")["a"] != nil ||
+		again.Text("metadata.createdDate") != first.Text("metadata.createdDate") {
 		t.Errorf("got %v, want the first setting with another value", again)
 	}
 	var writes sync.WaitGroup
@@ -37,7 +40,9 @@ func TestRecordStore_CreateReplacesASettingOfTheSameName(t *testing.T) {
 	if err != nil || list.Total != 2 {
 		t.Errorf("%d settings, %v, want two", list.Total, err)
 	}
-	_, err = l.tryCreate(t, records.CirculationSetting(), object{"id": first.ID(), "name": "another name", "value": object{}})
+	_, err = l.tryCreate(t, records.CirculationSetting(), object{
+		"id": first.ID(), "name": "another name", "value": object{},
+	})
 	wantCode(t, err, fault.Invalid)
 }
 
@@ -118,7 +123,8 @@ func TestRecordStore_WithoutPreparedStatements(t *testing.T) {
 	if err := l.update(t, records.Holdings(), h); err != nil {
 		t.Fatal(err)
 	}
-	query := `effectiveCallNumberComponents.callNumber==new and metadata.createdDate>2020-01-01 and holdingsRecordId==` + h.ID() +
+	query := `effectiveCallNumberComponents.callNumber==new and metadata.createdDate>2020-01-01 and holdingsRecordId==` +
+		h.ID() +
 		` and status.name any "available unknown" not order>3 sortBy status.date`
 	list, err := pgtest.List(l.in(t), l.store, records.Item(), records.Page{Query: query, Limit: 5})
 	if err != nil || len(list.Records) != 1 || list.Total != 1 {
@@ -133,7 +139,9 @@ func TestRecordStore_WithoutPreparedStatements(t *testing.T) {
 func TestRecordStore_LeavesTheCallersRecordAsItIs(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	r := parse(t, records.Instance(), object{"title": "Watership Down", "_version": 7, "metadata": object{"createdDate": "2020-01-01"}}, "")
+	r := parse(t, records.Instance(), object{
+		"title": "Watership Down", "_version": 7, "metadata": object{"createdDate": "2020-01-01"},
+	}, "")
 	sent := fmt.Sprint(r)
 	if _, err := l.store.Create(l.in(t), records.Instance(), r); err != nil {
 		t.Fatal(err)
@@ -189,7 +197,9 @@ func TestRecordStore_ReportsUnfencedLoans(t *testing.T) {
 
 // changeLoan updates the tenant's first loan.
 func (l library) changeLoan(t *testing.T, status, action string) error {
-	list, err := pgtest.List(l.in(t), l.store, records.Loan(), records.Page{Query: "loanDate>2000-01-01 sortBy metadata.createdDate", Limit: 1})
+	list, err := pgtest.List(l.in(t), l.store, records.Loan(), records.Page{
+		Query: "loanDate>2000-01-01 sortBy metadata.createdDate", Limit: 1,
+	})
 	if err != nil {
 		return err
 	}
@@ -202,7 +212,8 @@ func (l library) changeLoan(t *testing.T, status, action string) error {
 }
 
 func (l library) settingsVersion(t *testing.T) (version int) {
-	err := l.db.Pool().QueryRow(l.in(t), `SELECT version FROM `+postgres.SchemaName(l.id)+`.lock_settings_version`).Scan(&version)
+	err := l.db.Pool().QueryRow(l.in(t), `SELECT version FROM `+postgres.SchemaName(l.id)+
+		`.lock_settings_version`).Scan(&version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +224,10 @@ func TestRecordStore_EveryChangeOfTheLockSettingsRaisesTheirVersion(t *testing.T
 	t.Parallel()
 	l := newLibrary(t)
 	typ := records.SettingsEntry()
-	entry := object{"id": uuid.NewString(), "scope": "mod-circulation", "key": "checkoutLockFeature", "value": object{"checkOutLockFeatureEnabled": true}}
+	entry := object{
+		"id": uuid.NewString(), "scope": "mod-circulation", "key": "checkoutLockFeature",
+		"value": object{"checkOutLockFeatureEnabled": true},
+	}
 	other := object{"id": uuid.NewString(), "scope": "mod-circulation", "key": "otherFeature", "value": 1}
 	change := func(o object, key string) func() error {
 		return func() error {
@@ -232,8 +246,14 @@ func TestRecordStore_EveryChangeOfTheLockSettingsRaisesTheirVersion(t *testing.T
 		{name: "renaming it away", do: change(entry, "somethingElse"), raises: 1},
 		{name: "changing it there", do: change(entry, "somethingElse"), raises: 0},
 		{name: "renaming it back", do: change(entry, "checkoutLockFeature"), raises: 1},
-		{name: "deleting the other entry", do: func() error { return l.store.Delete(l.in(t), typ, other["id"].(string)) }, raises: 0},
-		{name: "deleting the entry", do: func() error { return l.store.Delete(l.in(t), typ, entry["id"].(string)) }, raises: 1},
+		{
+			name: "deleting the other entry", do: func() error { return l.store.Delete(l.in(t), typ, other["id"].(string)) },
+			raises: 0,
+		},
+		{
+			name: "deleting the entry", do: func() error { return l.store.Delete(l.in(t), typ, entry["id"].(string)) },
+			raises: 1,
+		},
 	}
 	for _, s := range steps {
 		before := l.settingsVersion(t)
@@ -257,14 +277,22 @@ func TestRecordStore_List_ReturnsPageAndTotal(t *testing.T) {
 		wantRecords int
 		wantTotal   int
 	}{
-		"the first page":                 {page: records.Page{Limit: 3}, wantRecords: 3, wantTotal: 7},
-		"the last page":                  {page: records.Page{Offset: 6, Limit: 3}, wantRecords: 1, wantTotal: 7},
-		"behind the last":                {page: records.Page{Offset: 7, Limit: 3}, wantRecords: 0, wantTotal: 7},
-		"nothing but the total":          {page: records.Page{Limit: 0}, wantRecords: 0, wantTotal: 7},
-		"nothing matches":                {page: records.Page{Query: `name=="nothing"`, Limit: 3}, wantRecords: 0, wantTotal: 0},
-		"everything, as FOLIO asks":      {page: records.Page{Query: "cql.allRecords=1 sortby name", Limit: 1<<31 - 1}, wantRecords: 7, wantTotal: 7},
-		"without counting":               {page: records.Page{Limit: 3, Total: records.TotalNone}, wantRecords: 3, wantTotal: 0},
-		"without counting, on no record": {page: records.Page{Offset: 1<<31 - 1, Limit: 3, Total: records.TotalNone}, wantRecords: 0, wantTotal: 0},
+		"the first page":        {page: records.Page{Limit: 3}, wantRecords: 3, wantTotal: 7},
+		"the last page":         {page: records.Page{Offset: 6, Limit: 3}, wantRecords: 1, wantTotal: 7},
+		"behind the last":       {page: records.Page{Offset: 7, Limit: 3}, wantRecords: 0, wantTotal: 7},
+		"nothing but the total": {page: records.Page{Limit: 0}, wantRecords: 0, wantTotal: 7},
+		"nothing matches": {
+			page: records.Page{Query: `name=="nothing"`, Limit: 3}, wantRecords: 0, wantTotal: 0,
+		},
+		"everything, as FOLIO asks": {
+			page: records.Page{Query: "cql.allRecords=1 sortby name", Limit: 1<<31 - 1}, wantRecords: 7, wantTotal: 7,
+		},
+		"without counting": {
+			page: records.Page{Limit: 3, Total: records.TotalNone}, wantRecords: 3, wantTotal: 0,
+		},
+		"without counting, on no record": {
+			page: records.Page{Offset: 1<<31 - 1, Limit: 3, Total: records.TotalNone}, wantRecords: 0, wantTotal: 0,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -288,7 +316,9 @@ func TestRecordStore_List_PagesNeitherRepeatNorSkip(t *testing.T) {
 		l.create(t, records.MaterialType(), object{"name": fmt.Sprint(i), "source": "local"})
 	}
 	for offset := range 10 {
-		list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), records.Page{Query: "source==local sortBy source", Offset: offset, Limit: 1})
+		list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), records.Page{
+			Query: "source==local sortBy source", Offset: offset, Limit: 1,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

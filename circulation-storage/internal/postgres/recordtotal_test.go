@@ -10,7 +10,8 @@ import (
 
 const manyTypesSQL = `
 INSERT INTO S.material_type (id, jsonb)
-SELECT id, jsonb_build_object('id', id, 'name', 'type ' || n, 'source', CASE WHEN n <= 1000 THEN 'local' ELSE 'folio' END)
+SELECT id, jsonb_build_object('id', id, 'name', 'type ' || n, 'source',
+CASE WHEN n <= 1000 THEN 'local' ELSE 'folio' END)
   FROM (SELECT gen_random_uuid() AS id, n FROM generate_series(1, 3500) AS n) AS new`
 
 func TestList_Total(t *testing.T) {
@@ -26,13 +27,25 @@ func TestList_Total(t *testing.T) {
 		page records.Page
 		want func(total int) bool
 	}{
-		{name: "up to 1000 matches are counted", page: records.Page{Query: "source==local", Limit: 10}, want: within(1000, 1000)},
+		{
+			name: "up to 1000 matches are counted", page: records.Page{Query: "source==local", Limit: 10},
+			want: within(1000, 1000),
+		},
 		{name: "more are estimated", page: records.Page{Query: `name>"type 2"`, Limit: 10}, want: within(2000, 2800)},
 		{name: "all records are estimated", page: records.Page{Limit: 10}, want: within(3000, 4000)},
 		{name: "a page that is not full is the last", page: records.Page{Offset: 3490, Limit: 100}, want: within(3500, 3500)},
-		{name: "an estimate covers the page", page: records.Page{Query: `name=="type*" and source=="f*"`, Offset: 2400, Limit: 90}, want: within(2490, 3500)},
-		{name: "after the last record", page: records.Page{Query: "source==folio", Offset: 5000, Limit: 10}, want: within(1001, 5000)},
-		{name: "an exact total is counted", page: records.Page{Query: "source==folio", Limit: 10, Total: records.TotalExact}, want: within(2500, 2500)},
+		{
+			name: "an estimate covers the page",
+			page: records.Page{Query: `name=="type*" and source=="f*"`, Offset: 2400, Limit: 90}, want: within(2490, 3500),
+		},
+		{
+			name: "after the last record", page: records.Page{Query: "source==folio", Offset: 5000, Limit: 10},
+			want: within(1001, 5000),
+		},
+		{
+			name: "an exact total is counted", page: records.Page{Query: "source==folio", Limit: 10, Total: records.TotalExact},
+			want: within(2500, 2500),
+		},
 		{name: "without a total", page: records.Page{Limit: 10, Total: records.TotalNone}, want: within(0, 0)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,7 +28,9 @@ type named struct {
 }
 
 // writeNamed returns how to create a record of a type with one field changed.
-func (l library) writeNamed(t *testing.T, typ records.Type, template object, set func(o object, id string)) func(context.Context, string) error {
+func (l library) writeNamed(t *testing.T, typ records.Type, template object,
+	set func(o object, id string),
+) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
 		o := object{}
 		for key, value := range template {
@@ -46,7 +48,8 @@ func (l library) writeNamed(t *testing.T, typ records.Type, template object, set
 }
 
 func rulesWith(letter, id string) string {
-	return "priority: last-line\nfallback-policy: l a r b n c o d i e # l " + uuid.NewString() + "\nm book-" + letter + " x: " + letter + " " + id + "\n"
+	return "priority: last-line\nfallback-policy: l a r b n c o d i e # l " + uuid.NewString() + "\nm book-" + letter +
+		" x: " + letter + " " + id + "\n"
 }
 
 // references returns one case for each reference, besides those of items and holdings.
@@ -76,55 +79,79 @@ func (l library) references(t *testing.T) map[string]named {
 	}
 	branch := setField(name(), "campusId", campus)
 	return map[string]named{
-		"a schedule of a policy": {records.FixedDueDateSchedule(), schedule(), l.writeNamed(t, records.LoanPolicy(), policy, func(o object, id string) {
-			o["loansPolicy"] = object{"profileId": "Fixed", "fixedDueDateScheduleId": id}
-		}), "loan policy", "loansPolicy.fixedDueDateScheduleId", false},
-		"a schedule of renewals": {records.FixedDueDateSchedule(), schedule(), l.writeNamed(t, records.LoanPolicy(), policy, func(o object, id string) {
-			o["renewalsPolicy"] = object{"differentPeriod": true, "alternateFixedDueDateScheduleId": id}
-		}), "loan policy", "renewalsPolicy.alternateFixedDueDateScheduleId", false},
-		"a location's service point": {records.ServicePoint(), desk(), l.writeNamed(t, records.Location(), location, func(o object, id string) {
-			o["servicePointIds"] = []string{id, id}
-		}), "location", "servicePointIds", true},
+		"a schedule of a policy": {
+			typ: records.FixedDueDateSchedule(), id: schedule(),
+			by: l.writeNamed(t, records.LoanPolicy(), policy, func(o object, id string) {
+				o["loansPolicy"] = object{"profileId": "Fixed", "fixedDueDateScheduleId": id}
+			}), referrer: "loan policy", field: "loansPolicy.fixedDueDateScheduleId", mayMiss: false,
+		},
+		"a schedule of renewals": {
+			typ: records.FixedDueDateSchedule(), id: schedule(),
+			by: l.writeNamed(t, records.LoanPolicy(), policy, func(o object, id string) {
+				o["renewalsPolicy"] = object{"differentPeriod": true, "alternateFixedDueDateScheduleId": id}
+			}), referrer: "loan policy", field: "renewalsPolicy.alternateFixedDueDateScheduleId", mayMiss: false,
+		},
+		"a location's service point": {
+			typ: records.ServicePoint(), id: desk(),
+			by: l.writeNamed(t, records.Location(), location, func(o object, id string) {
+				o["servicePointIds"] = []string{id, id}
+			}), referrer: "location", field: "servicePointIds", mayMiss: true,
+		},
 		"a location's first service point": {
-			records.ServicePoint(), desk(), l.writeNamed(t, records.Location(), location, field("primaryServicePoint")), "location", "primaryServicePoint", true,
+			typ: records.ServicePoint(), id: desk(),
+			by: l.writeNamed(t, records.Location(), location, field("primaryServicePoint")), referrer: "location",
+			field: "primaryServicePoint", mayMiss: true,
 		},
 		"a location's institution": {
-			records.Institution(), l.create(t, records.Institution(), name()).ID(),
-			l.writeNamed(t, records.Location(), location, field("institutionId")), "location", "institutionId", false,
+			typ: records.Institution(), id: l.create(t, records.Institution(), name()).ID(),
+			by: l.writeNamed(t, records.Location(), location, field("institutionId")), referrer: "location",
+			field: "institutionId", mayMiss: false,
 		},
 		"a location's campus": {
-			records.Campus(), l.create(t, records.Campus(), setField(newCampus, "name", uuid.NewString())).ID(),
-			l.writeNamed(t, records.Location(), location, field("campusId")), "location", "campusId", false,
+			typ: records.Campus(), id: l.create(t, records.Campus(), setField(newCampus, "name", uuid.NewString())).ID(),
+			by: l.writeNamed(t, records.Location(), location, field("campusId")), referrer: "location", field: "campusId",
+			mayMiss: false,
 		},
 		"a location's library": {
-			records.Library(), l.create(t, records.Library(), branch).ID(),
-			l.writeNamed(t, records.Location(), location, field("libraryId")), "location", "libraryId", false,
+			typ: records.Library(), id: l.create(t, records.Library(), branch).ID(),
+			by: l.writeNamed(t, records.Location(), location, field("libraryId")), referrer: "location", field: "libraryId",
+			mayMiss: false,
 		},
 		"a loan policy of the rules": {
-			records.LoanPolicy(), l.create(t, records.LoanPolicy(), setField(policy, "name", uuid.NewString())).ID(), nameInRules("l"), "circulation rules", "rulesAsText", false,
+			typ: records.LoanPolicy(), id: l.create(t, records.LoanPolicy(), setField(policy, "name", uuid.NewString())).ID(),
+			by: nameInRules("l"), referrer: "circulation rules", field: "rulesAsText", mayMiss: false,
 		},
 		"a request policy of the rules": {
-			records.RequestPolicy(), l.create(t, records.RequestPolicy(), object{"name": uuid.NewString()}).ID(), nameInRules("r"), "circulation rules", "rulesAsText", false,
+			typ: records.RequestPolicy(), id: l.create(t, records.RequestPolicy(), object{"name": uuid.NewString()}).ID(),
+			by: nameInRules("r"), referrer: "circulation rules", field: "rulesAsText", mayMiss: false,
 		},
 		"a notice policy of the rules": {
-			records.PatronNoticePolicy(), l.create(t, records.PatronNoticePolicy(), object{"name": uuid.NewString()}).ID(), nameInRules("n"), "circulation rules", "rulesAsText", false,
+			typ: records.PatronNoticePolicy(),
+			id:  l.create(t, records.PatronNoticePolicy(), object{"name": uuid.NewString()}).ID(), by: nameInRules("n"),
+			referrer: "circulation rules", field: "rulesAsText", mayMiss: false,
 		},
 		"a reason of a cancelled request": {
-			records.CancellationReason(), l.create(t, records.CancellationReason(), name()).ID(),
-			l.writeNamed(t, records.Request(), request, field("cancellationReasonId")), "request", "cancellationReasonId", false,
+			typ: records.CancellationReason(), id: l.create(t, records.CancellationReason(), name()).ID(),
+			by: l.writeNamed(t, records.Request(), request, field("cancellationReasonId")), referrer: "request",
+			field: "cancellationReasonId", mayMiss: false,
 		},
 		"an address type of a request": {
-			records.AddressType(), newAddressType(),
-			l.writeNamed(t, records.Request(), request, field("deliveryAddressTypeId")), "request", "deliveryAddressTypeId", true,
+			typ: records.AddressType(), id: newAddressType(),
+			by: l.writeNamed(t, records.Request(), request, field("deliveryAddressTypeId")), referrer: "request",
+			field: "deliveryAddressTypeId", mayMiss: true,
 		},
 		"an address type of a patron": {
-			records.AddressType(), newAddressType(), l.writeNamed(t, records.User(), object{}, func(o object, id string) {
-				o["personal"] = object{"lastName": "Two", "addresses": []object{{"city": "Bath"}, {"addressTypeId": id}, {"addressTypeId": id}}}
-			}), "user", "personal.addresses", true,
+			typ: records.AddressType(), id: newAddressType(),
+			by: l.writeNamed(t, records.User(), object{}, func(o object, id string) {
+				o["personal"] = object{
+					"lastName": "Two", "addresses": []object{{"city": "Bath"}, {"addressTypeId": id}, {"addressTypeId": id}},
+				}
+			}), referrer: "user", field: "personal.addresses", mayMiss: true,
 		},
 		"a patron's group": {
-			records.Usergroup(), l.create(t, records.Usergroup(), object{"group": uuid.NewString()}).ID(),
-			l.writeNamed(t, records.User(), object{}, field("patronGroup")), "user", "patronGroup", false,
+			typ: records.Usergroup(), id: l.create(t, records.Usergroup(), object{"group": uuid.NewString()}).ID(),
+			by: l.writeNamed(t, records.User(), object{}, field("patronGroup")), referrer: "user", field: "patronGroup",
+			mayMiss: false,
 		},
 	}
 }
@@ -172,7 +199,8 @@ func TestReferences_EndWithTheRecordOrItsField(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	location := l.create(t, records.Location(), l.newLocation(t, "main"))
-	first, second := l.create(t, records.ServicePoint(), object{"name": "1", "code": "1"}), l.create(t, records.ServicePoint(), object{"name": "2", "code": "2"})
+	first, second := l.create(t, records.ServicePoint(), object{"name": "1", "code": "1"}), l.create(t,
+		records.ServicePoint(), object{"name": "2", "code": "2"})
 	location["servicePointIds"] = []string{first.ID(), second.ID()}
 	if err := l.update(t, records.Location(), location); err != nil {
 		t.Fatal(err)
@@ -192,7 +220,8 @@ func TestReferences_EndWithTheRecordOrItsField(t *testing.T) {
 		t.Errorf("a service point of a deleted location: %v", err)
 	}
 
-	home, work := l.create(t, records.AddressType(), object{"addressType": "1"}), l.create(t, records.AddressType(), object{"addressType": "2"})
+	home, work := l.create(t, records.AddressType(), object{"addressType": "1"}), l.create(t, records.AddressType(),
+		object{"addressType": "2"})
 	at := func(ids ...string) object {
 		addresses := []object{}
 		for _, id := range ids {
@@ -219,7 +248,8 @@ func TestReferences_EndWithTheRecordOrItsField(t *testing.T) {
 	rules := postgres.NewRulesStore(l.db)
 	policy := l.create(t, records.LoanPolicy(), object{"name": "p", "loanable": true, "renewable": true})
 	for _, text := range []string{
-		rulesWith("l", policy.ID()), "# l " + policy.ID(), "m l " + strings.ToUpper(policy.ID()), "/ l " + policy.ID() + "\nm x-l " + policy.ID(),
+		rulesWith("l", policy.ID()), "# l " + policy.ID(), "m l " + strings.ToUpper(policy.ID()), "/ l " + policy.ID() +
+			"\nm x-l " + policy.ID(),
 		"l " + policy.ID() + "-x", "o " + policy.ID(), rulesWith("n", "none"),
 	} {
 		if err := rules.SetRules(l.in(t), text, true); err != nil {
@@ -267,7 +297,10 @@ func TestReferences_OfTenantsInstalledBefore(t *testing.T) {
 		"id": location, "name": "n", "code": "c", "institutionId": missing, "campusId": missing, "libraryId": missing,
 		"primaryServicePoint": missing, "servicePointIds": []string{desk, missing},
 	}
-	policyDoc := object{"id": policy, "name": "p", "loanable": true, "renewable": true, "loansPolicy": object{"fixedDueDateScheduleId": missing}}
+	policyDoc := object{
+		"id": policy, "name": "p", "loanable": true, "renewable": true,
+		"loansPolicy": object{"fixedDueDateScheduleId": missing},
+	}
 	for _, r := range []struct {
 		table string
 		doc   object
@@ -276,7 +309,13 @@ func TestReferences_OfTenantsInstalledBefore(t *testing.T) {
 		{"location", stored},
 		{"loan_policy", policyDoc},
 		{"service_point", object{"id": pickup, "name": "p", "code": "p"}},
-		{"request_policy", object{"id": holds, "name": "h", "allowedServicePoints": object{"Hold": []string{missing, pickup}, "Wish": []string{"none"}}}},
+		{
+			"request_policy",
+			object{
+				"id": holds, "name": "h",
+				"allowedServicePoints": object{"Hold": []string{missing, pickup}, "Wish": []string{"none"}},
+			},
+		},
 		{"request_policy", object{"id": missing, "name": "m", "allowedServicePoints": nil}},
 	} {
 		raw, err := json.Marshal(r.doc)

@@ -66,9 +66,12 @@ func explainOn(ctx context.Context, on queries, statement string, args ...any) (
 func TestReferences_AddressTypesAreFoundByAnIndex(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	home, work := l.create(t, records.AddressType(), object{"addressType": "1"}).ID(), l.create(t, records.AddressType(), object{"addressType": "2"}).ID()
-	l.executeStatements(t, `INSERT INTO S.users (id, jsonb) SELECT id, jsonb_build_object('id', id, 'personal', jsonb_build_object('addresses',
-		jsonb_build_array(jsonb_build_object('addressTypeId', '`+strings.ToUpper(home)+`')))) FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, 1000)) AS new`,
+	home, work := l.create(t, records.AddressType(), object{"addressType": "1"}).ID(), l.create(t, records.AddressType(),
+		object{"addressType": "2"}).ID()
+	l.executeStatements(t, `INSERT INTO S.users (id, jsonb) SELECT id, jsonb_build_object('id', id, 'personal',
+		jsonb_build_object('addresses',
+		jsonb_build_array(jsonb_build_object('addressTypeId', '`+strings.ToUpper(home)+
+		`')))) FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, 1000)) AS new`,
 		`ANALYZE S.users`)
 	for id, message := range map[string]string{home: "still referenced from table users. The user ", work: ""} {
 		l.withoutScans(t, func(ctx context.Context, tx pgx.Tx) error {
@@ -100,7 +103,8 @@ func TestReferences_AddressTypesAreFoundByAnIndex(t *testing.T) {
 
 // countScans counts how often this session has read users or requests of a schema as a whole.
 func countScans(ctx context.Context, tx pgx.Tx, schema string) (scans int, err error) {
-	err = tx.QueryRow(ctx, `SELECT sum(seq_scan) FROM pg_stat_xact_user_tables WHERE schemaname || '.' = $1 AND relname IN ('users', 'request')`, schema).Scan(&scans)
+	err = tx.QueryRow(ctx, `SELECT sum(seq_scan) FROM pg_stat_xact_user_tables WHERE schemaname || '.' = $1 AND relname `+
+		`IN ('users', 'request')`, schema).Scan(&scans)
 	return scans, err
 }
 

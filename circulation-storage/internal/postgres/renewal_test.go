@@ -33,7 +33,8 @@ const renewalPolicy = "43198de5-f56a-4a53-a0bd-5a324418967a"
 
 // renew commits a renewal. It may be called from any goroutine.
 func (l desk) renew(r renewal) (schemas.RenewalResult, error) {
-	parsed, err := commit.ParseRenewal(fmt.Appendf(nil, `{"loanId":%q,"itemId":%q,"itemVersion":%d,%s,"dueDate":%q,"loanPolicyId":%q}`,
+	parsed, err := commit.ParseRenewal(fmt.Appendf(nil,
+		`{"loanId":%q,"itemId":%q,"itemVersion":%d,%s,"dueDate":%q,"loanPolicyId":%q}`,
 		r.loan, r.item, r.version, r.judged, r.due, renewalPolicy))
 	if err != nil {
 		return schemas.RenewalResult{}, err
@@ -70,7 +71,8 @@ func TestRenew_MovesTheDueDateAndNothingElse(t *testing.T) {
 	if n := l.count(`SELECT count(*) FROM {schema}.item WHERE id = $1 AND jsonb->>'_version' = '2'`, c.item); n != 1 {
 		t.Error("the renewal changed the item")
 	}
-	if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'LOAN_DUE_DATE_CHANGED' AND payload->>'loanId' = $1::text`, c.loan); n != 1 {
+	if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'LOAN_DUE_DATE_CHANGED' AND `+
+		`payload->>'loanId' = $1::text`, c.loan); n != 1 {
 		t.Errorf("got %d events, want 1", n)
 	}
 
@@ -89,23 +91,42 @@ func TestRenew_Refusals(t *testing.T) {
 		want   fault.Code
 		says   string
 	}{
-		"no such loan":     {change: func(r *renewal) { r.loan = uuid.New() }, want: fault.Invalid, says: "no loan of the item"},
-		"no such item":     {change: func(r *renewal) { r.item = uuid.New() }, want: fault.Invalid, says: "no item"},
-		"another item":     {change: func(r *renewal) { r.item = l.addItem("Available", "") }, want: fault.Invalid, says: "no loan of the item"},
+		"no such loan": {
+			change: func(r *renewal) { r.loan = uuid.New() }, want: fault.Invalid, says: "no loan of the item",
+		},
+		"no such item": {change: func(r *renewal) { r.item = uuid.New() }, want: fault.Invalid, says: "no item"},
+		"another item": {
+			change: func(r *renewal) { r.item = l.addItem("Available", "") }, want: fault.Invalid, says: "no loan of the item",
+		},
 		"the item changed": {change: func(r *renewal) { r.version = 1 }, want: fault.ItemChanged, says: "_version"},
 		"returned": {change: func(r *renewal) {
 			l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"status":{"name":"Closed"}}' WHERE id = $1`, r.loan)
 		}, want: fault.LoanChanged, says: "is closed"},
-		"another due date":   {change: func(r *renewal) { r.judged = `"judgedDueDate":"2026-03-25T00:00:01Z","judgedRenewalCount":0` }, want: fault.LoanChanged, says: "another due date"},
-		"no due date judged": {change: func(r *renewal) { r.judged = `"judgedRenewalCount":0` }, want: fault.LoanChanged, says: "another due date"},
-		"another count":      {change: func(r *renewal) { r.judged = `"judgedDueDate":"2026-03-25T00:00:00Z","judgedRenewalCount":1` }, want: fault.LoanChanged, says: "was renewed"},
+		"another due date": {
+			change: func(r *renewal) { r.judged = `"judgedDueDate":"2026-03-25T00:00:01Z","judgedRenewalCount":0` },
+			want:   fault.LoanChanged, says: "another due date",
+		},
+		"no due date judged": {
+			change: func(r *renewal) { r.judged = `"judgedRenewalCount":0` }, want: fault.LoanChanged, says: "another due date",
+		},
+		"another count": {
+			change: func(r *renewal) { r.judged = `"judgedDueDate":"2026-03-25T00:00:00Z","judgedRenewalCount":1` },
+			want:   fault.LoanChanged, says: "was renewed",
+		},
 		"recalled": {change: func(r *renewal) {
-			l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, jsonb_build_object('itemId', $2::text, 'requestType', 'Recall', 'status', 'Open - Not yet filled'))`,
+			l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, jsonb_build_object('itemId', $2::text, 'requestType',`+
+				` 'Recall', 'status', 'Open - Not yet filled'))`,
 				uuid.New(), r.item.String())
 		}, want: fault.LoanChanged, says: "was recalled"},
-		"an earlier due date":  {change: func(r *renewal) { r.due = "2026-03-24T00:00:00Z" }, want: fault.Invalid, says: "must be later"},
-		"the same due date":    {change: func(r *renewal) { r.due = "2026-03-25T00:00:00Z" }, want: fault.Invalid, says: "must be later"},
-		"a due date that none": {change: func(r *renewal) { r.due = "soon" }, want: fault.Invalid, says: "dueDate must be a date"},
+		"an earlier due date": {
+			change: func(r *renewal) { r.due = "2026-03-24T00:00:00Z" }, want: fault.Invalid, says: "must be later",
+		},
+		"the same due date": {
+			change: func(r *renewal) { r.due = "2026-03-25T00:00:00Z" }, want: fault.Invalid, says: "must be later",
+		},
+		"a due date that none": {
+			change: func(r *renewal) { r.due = "soon" }, want: fault.Invalid, says: "dueDate must be a date",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +136,8 @@ func TestRenew_Refusals(t *testing.T) {
 			if _, err := l.renew(r); !fault.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("got %v, want %s saying %q", err, tt.want, tt.says)
 			}
-			if n := l.count(`SELECT count(*) FROM {schema}.loan WHERE id = $1 AND (jsonb ? 'renewalCount' OR jsonb->>'action' <> 'checkedout')`, c.loan); n != 0 {
+			if n := l.count(`SELECT count(*) FROM {schema}.loan WHERE id = $1 AND (jsonb ? 'renewalCount' OR jsonb->>'action' `+
+				`<> 'checkedout')`, c.loan); n != 0 {
 				t.Error("the loan was renewed")
 			}
 		})
@@ -127,7 +149,8 @@ func TestRenew_ClosedRecallsAndOtherRequestsDoNotHinder(t *testing.T) {
 	l := newDesk(t)
 	c := l.lent()
 	for kind, status := range map[string]string{"Recall": "Closed - Cancelled", "Hold": "Open - Not yet filled"} {
-		l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, jsonb_build_object('itemId', $2::text, 'requestType', $3::text, 'status', $4::text))`,
+		l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, jsonb_build_object('itemId', $2::text, 'requestType', `+
+			`$3::text, 'status', $4::text))`,
 			uuid.New(), c.item.String(), kind, status)
 	}
 	if _, err := l.renew(renewalOf(c)); err != nil {
@@ -190,8 +213,10 @@ func TestRenew_ThroughOverride(t *testing.T) {
 	l := newDesk(t)
 	c := l.lent()
 	l.exec(`UPDATE {schema}.item SET jsonb = jsonb || '{"status":{"name":"Aged to lost"}}' WHERE id = $1`, c.item)
-	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"itemStatus":"Aged to lost","agedToLostDelayedBilling":{"lostItemHasBeenBilled":false}}' WHERE id = $1`, c.loan)
-	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, jsonb_build_object('itemId', $2::text, 'requestType', 'Recall', 'status', 'Open - Not yet filled'))`,
+	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"itemStatus":"Aged to lost",`+
+		`"agedToLostDelayedBilling":{"lostItemHasBeenBilled":false}}' WHERE id = $1`, c.loan)
+	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, jsonb_build_object('itemId', $2::text, 'requestType', `+
+		`'Recall', 'status', 'Open - Not yet filled'))`,
 		uuid.New(), c.item.String())
 	r := renewalOf(c)
 	judged := r.judged
@@ -204,12 +229,16 @@ func TestRenew_ThroughOverride(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, want := range map[string]any{"action": "renewedThroughOverride", "actionComment": "agreed", "itemStatus": "Checked out", "agedToLostDelayedBilling": nil} {
+	for what, want := range map[string]any{
+		"action": "renewedThroughOverride", "actionComment": "agreed", "itemStatus": "Checked out",
+		"agedToLostDelayedBilling": nil,
+	} {
 		if value := field(t, got.Loan, what); value != want {
 			t.Errorf("%s: got %v, want %v", what, value, want)
 		}
 	}
-	if n := l.count(`SELECT count(*) FROM {schema}.item WHERE id = $1 AND jsonb->'status'->>'name' = 'Checked out' AND jsonb->>'_version' = '3'`, c.item); n != 1 {
+	if n := l.count(`SELECT count(*) FROM {schema}.item WHERE id = $1 AND jsonb->'status'->>'name' = 'Checked out' AND `+
+		`jsonb->>'_version' = '3'`, c.item); n != 1 {
 		t.Error("the item is not Checked out in its next version")
 	}
 	r.judged = judged + `,"override":{"comment":""}`

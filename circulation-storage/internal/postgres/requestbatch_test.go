@@ -20,7 +20,8 @@ func queueOf(tb testing.TB, n int) []records.Record {
 	queue := make([]records.Record, n)
 	for i := range queue {
 		queue[i] = parse(tb, records.Request(), object{
-			"itemId": item, "instanceId": title, "holdingsRecordId": holdings, "requesterId": uuid.NewString(), "requestType": "Hold",
+			"itemId": item, "instanceId": title, "holdingsRecordId": holdings, "requesterId": uuid.NewString(),
+			"requestType":  "Hold",
 			"requestLevel": "Item", "requestDate": "2026-08-22T10:11:12Z", "fulfillmentPreference": "Hold Shelf",
 			"status": "Open - Not yet filled", "position": i + 1,
 		}, "")
@@ -57,15 +58,16 @@ func TestRecordStore_NotesWhenARequestThatWaitedForPickupIsClosed(t *testing.T) 
 		before, after string
 		noted         bool
 	}{
-		{"Open - Awaiting pickup", "Closed - Pickup expired", true},
-		{"Open - Awaiting pickup", "Closed - Cancelled", true},
-		{"Open - Awaiting pickup", "Closed - Filled", false},
-		{"Open - Awaiting pickup", "Open - Not yet filled", false},
-		{"Open - Not yet filled", "Closed - Cancelled", false},
+		{before: "Open - Awaiting pickup", after: "Closed - Pickup expired", noted: true},
+		{before: "Open - Awaiting pickup", after: "Closed - Cancelled", noted: true},
+		{before: "Open - Awaiting pickup", after: "Closed - Filled", noted: false},
+		{before: "Open - Awaiting pickup", after: "Open - Not yet filled", noted: false},
+		{before: "Open - Not yet filled", after: "Closed - Cancelled", noted: false},
 	} {
 		t.Run(tt.before+" to "+tt.after, func(t *testing.T) {
 			r := l.create(t, records.Request(), object{
-				"instanceId": annID, "requesterId": benID, "requestType": "Hold", "requestLevel": "Title", "requestDate": "2026-03-01T10:00:00Z",
+				"instanceId": annID, "requesterId": benID, "requestType": "Hold", "requestLevel": "Title",
+				"requestDate":           "2026-03-01T10:00:00Z",
 				"fulfillmentPreference": "Hold Shelf", "status": tt.before,
 			})
 			r["status"] = tt.after
@@ -73,7 +75,9 @@ func TestRecordStore_NotesWhenARequestThatWaitedForPickupIsClosed(t *testing.T) 
 			if err := l.store.PutRequests(l.in(t), []records.Record{batch}); err != nil {
 				t.Fatal(err)
 			}
-			list, err := pgtest.List(l.in(t), l.store, records.Request(), records.Page{Query: `id==` + r.ID() + ` and ` + closed + `>""`})
+			list, err := pgtest.List(l.in(t), l.store, records.Request(), records.Page{
+				Query: `id==` + r.ID() + ` and ` + closed + `>""`,
+			})
 			if noted := list.Total == 1; err != nil || noted != tt.noted {
 				t.Errorf("found by %s: %t, %v, want %t", closed, noted, err, tt.noted)
 			}

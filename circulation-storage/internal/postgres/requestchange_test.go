@@ -15,7 +15,8 @@ import (
 // changeRequest sends a change; old and new replace a part of the request's JSON. It may be called
 // from any goroutine.
 func (l desk) changeRequest(r request, more, old, replacement string) error {
-	c, err := commit.ParseRequestChange(fmt.Appendf(nil, `{"request":%s%s}`, strings.Replace(r.doc(), old, replacement, 1), more))
+	c, err := commit.ParseRequestChange(fmt.Appendf(nil, `{"request":%s%s}`, strings.Replace(r.doc(), old, replacement, 1),
+		more))
 	if err != nil {
 		l.t.Error(err)
 	}
@@ -23,7 +24,8 @@ func (l desk) changeRequest(r request, more, old, replacement string) error {
 }
 
 func (l desk) cancel(r request, titles bool) error {
-	return l.changeRequest(r, fmt.Sprintf(`,"titleLevelRequests":%t`, titles), `"Open - Not yet filled"`, `"Closed - Cancelled"`)
+	return l.changeRequest(r, fmt.Sprintf(`,"titleLevelRequests":%t`, titles), `"Open - Not yet filled"`,
+		`"Closed - Cancelled"`)
 }
 
 // wantNoGaps checks that the open requests of a title, or of each of its copies, have the positions
@@ -34,7 +36,8 @@ func (l desk) wantNoGaps(of title, titles bool) {
 	if titles {
 		partition = "instance_id"
 	}
-	if n := l.count(`SELECT count(*) FROM (SELECT position, row_number() OVER (PARTITION BY `+partition+` ORDER BY position) n
+	if n := l.count(`SELECT count(*) FROM (SELECT position, row_number() OVER (PARTITION BY `+partition+
+		` ORDER BY position) n
 		FROM {schema}.request WHERE instance_id = $1 AND is_open) q WHERE position IS DISTINCT FROM n`, of.instance); n != 0 {
 		l.t.Errorf("%d requests are at a wrong position", n)
 	}
@@ -42,7 +45,8 @@ func (l desk) wantNoGaps(of title, titles bool) {
 
 func (l desk) status(item uuid.UUID) (status string) {
 	l.t.Helper()
-	if err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT jsonb->'status'->>'name' FROM {schema}.item WHERE id = $1`), item).Scan(&status); err != nil {
+	if err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT jsonb->'status'->>'name' FROM {schema}.item WHERE id = $1`),
+		item).Scan(&status); err != nil {
 		l.t.Fatal(err)
 	}
 	return status
@@ -58,12 +62,15 @@ func TestChangeRequest_CancelsAndMovesTheQueueUp(t *testing.T) {
 			l.setTitles(titles)
 			of := l.addTitle(1)
 			item := of.copies[0]
-			if _, err := l.place(request{id: uuid.New(), by: uuid.New(), of: of, item: item, position: 1}, "Page", titles); err != nil {
+			if _, err := l.place(request{
+				id: uuid.New(), by: uuid.New(), of: of, item: item, position: 1,
+			}, "Page", titles); err != nil {
 				t.Fatal(err)
 			}
 			l.exec(`DELETE FROM {schema}.request`)
 			queue := l.queue(of, item, uuid.New(), uuid.New(), uuid.New())
-			if err := l.changeRequest(queue[2], fmt.Sprintf(`,"titleLevelRequests":%t`, titles), `"future"`, `"patronComments":"soon","future"`); err != nil {
+			if err := l.changeRequest(queue[2], fmt.Sprintf(`,"titleLevelRequests":%t`, titles), `"future"`,
+				`"patronComments":"soon","future"`); err != nil {
 				t.Fatal(err)
 			}
 			if err := l.cancel(queue[0], titles); err != nil {
@@ -73,7 +80,8 @@ func TestChangeRequest_CancelsAndMovesTheQueueUp(t *testing.T) {
 			if err := l.cancel(queue[0], titles); err != nil {
 				t.Errorf("the same again: got %v", err)
 			}
-			if err := l.changeRequest(queue[0], "", notYet[:len(notYet)-1], "Closed - Unfilled"); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "already been closed") {
+			if err := l.changeRequest(queue[0], "", notYet[:len(notYet)-1], "Closed - Unfilled"); !fault.Is(err,
+				fault.Invalid) || !strings.Contains(err.Error(), "already been closed") {
 				t.Errorf("another end: got %v", err)
 			}
 			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb->>'patronComments' = 'soon'`); n != 1 {
@@ -82,7 +90,8 @@ func TestChangeRequest_CancelsAndMovesTheQueueUp(t *testing.T) {
 			if got := l.status(item); got != "Paged" {
 				t.Errorf("the item is %s while others wait for it", got)
 			}
-			if err := l.changeRequest(queue[1], fmt.Sprintf(`,"delete":true,"titleLevelRequests":%t`, titles), "", ""); err != nil {
+			if err := l.changeRequest(queue[1], fmt.Sprintf(`,"delete":true,"titleLevelRequests":%t`, titles), "",
+				""); err != nil {
 				t.Fatal(err)
 			}
 			l.wantStates(queue[2:], notYet+"1")
@@ -150,8 +159,10 @@ func TestChangeRequest_BesideACheckInOfTheItem(t *testing.T) {
 			if i == 0 {
 				return l.cancel(queue[0], false)
 			}
-			in, err := commit.ParseCheckIn(fmt.Appendf(nil, `{"id":%q,"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-10T00:00:00Z","itemVersion":1,
-				"itemStatus":"Awaiting pickup","requestId":%q,"requestStatus":"Open - Awaiting pickup"}`, uuid.New(), of.copies[0], uuid.New(), queue[0].id))
+			in, err := commit.ParseCheckIn(fmt.Appendf(nil, `{"id":%q,"itemId":%q,"servicePointId":%q,
+				"checkInDate":"2026-03-10T00:00:00Z","itemVersion":1,
+				"itemStatus":"Awaiting pickup","requestId":%q,
+				"requestStatus":"Open - Awaiting pickup"}`, uuid.New(), of.copies[0], uuid.New(), queue[0].id))
 			if err != nil {
 				t.Error(err)
 			}
@@ -174,8 +185,11 @@ func TestRequests_HaveEvents(t *testing.T) {
 	want := func(what string, events ...string) {
 		t.Helper()
 		var got []string
-		if err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT coalesce(array_agg(event_type || ' ' || (payload->>'status') || ' ' || (payload->>'itemId' = $1::text) ORDER BY id), '{}')
-			FROM {schema}.outbox WHERE payload->>'patronRequestId' = $2::text`), r.item.String(), r.id.String()).Scan(&got); err != nil {
+		if err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT
+			coalesce(array_agg(event_type || ' ' || (payload->>'status') || ' ' ||
+				(payload->>'itemId' = $1::text) ORDER BY id), '{}')
+			FROM {schema}.outbox
+			WHERE payload->>'patronRequestId' = $2::text`), r.item.String(), r.id.String()).Scan(&got); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, events) {
@@ -208,7 +222,8 @@ func TestRequests_HaveEvents(t *testing.T) {
 	if err := l.changeRequest(r, `,"delete":true`, "", ""); err != nil {
 		t.Fatal(err)
 	}
-	want("deleted while it was open", "REQUEST_CREATED Open - Not yet filled true", "REQUEST_DELETED Open - Not yet filled true")
+	want("deleted while it was open", "REQUEST_CREATED Open - Not yet filled true",
+		"REQUEST_DELETED Open - Not yet filled true")
 }
 
 // The instance and the item of a closed request may be gone, so that no row of them is locked.
@@ -216,7 +231,8 @@ func TestRequests_DeletedAtOnceHaveOneEvent(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	r := request{id: uuid.New(), by: uuid.New(), of: title{instance: uuid.New()}}
-	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, $2)`, r.id, strings.Replace(r.doc(), "Open - Not yet filled", "Closed - Cancelled", 1))
+	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, $2)`, r.id,
+		strings.Replace(r.doc(), "Open - Not yet filled", "Closed - Cancelled", 1))
 	held := l.begin(`SELECT FROM {schema}.request WHERE id = $1 FOR UPDATE`, r.id)
 	done := make(chan error, 2)
 	for range cap(done) {
@@ -246,7 +262,9 @@ func TestChangeRequest_OnceForEachID(t *testing.T) {
 		return l.changeRequest(r, fmt.Sprintf(`,"id":%q`, id), `"future"`, `"patronComments":"`+comment+`","future"`)
 	}
 	first := uuid.New()
-	for _, change := range []error{edit(first, queue[0], "first"), edit(uuid.New(), queue[0], "second"), edit(first, queue[0], "first")} {
+	for _, change := range []error{
+		edit(first, queue[0], "first"), edit(uuid.New(), queue[0], "second"), edit(first, queue[0], "first"),
+	} {
 		if change != nil {
 			t.Fatal(change)
 		}
@@ -254,11 +272,15 @@ func TestChangeRequest_OnceForEachID(t *testing.T) {
 	if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb->>'patronComments' = 'second'`); n != 1 {
 		t.Error("the repeat replaced a later edit")
 	}
-	if err := edit(first, queue[1], "x"); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "change of another request") {
+	if err := edit(first, queue[1], "x"); !fault.Is(err, fault.Invalid) ||
+		!strings.Contains(err.Error(), "change of another request") {
 		t.Errorf("another request with the id: got %v", err)
 	}
 	id := uuid.New()
-	if got := race(rivals, func(int) error { return l.changeRequest(queue[0], fmt.Sprintf(`,"id":%q,"delete":true`, id), "", "") }); got[""] != rivals {
+	if got := race(rivals, func(int) error {
+		return l.changeRequest(queue[0], fmt.Sprintf(`,"id":%q,"delete":true`, id),
+			"", "")
+	}); got[""] != rivals {
 		t.Errorf("one deletion sent %d times: got %v, want success each time", rivals, got)
 	}
 	l.wantStates(queue[1:], notYet+"1")
@@ -272,10 +294,12 @@ func TestChangeRequest_DeletesARequestForNothing(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	r := request{id: uuid.New(), by: uuid.New()}
-	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::text, 'status', 'Open - Not yet filled'))`, r.id)
+	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::text, 'status', `+
+		`'Open - Not yet filled'))`, r.id)
 	id := uuid.New()
 	got := race(rivals, func(int) error {
-		c, err := commit.ParseRequestChange(fmt.Appendf(nil, `{"id":%q,"request":{"id":%q},"titleLevelRequests":true,"delete":true}`, id, r.id))
+		c, err := commit.ParseRequestChange(fmt.Appendf(nil,
+			`{"id":%q,"request":{"id":%q},"titleLevelRequests":true,"delete":true}`, id, r.id))
 		if err != nil {
 			return err
 		}

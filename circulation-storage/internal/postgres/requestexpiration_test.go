@@ -21,7 +21,8 @@ func (l desk) expire(r request, status string, minutes int) {
 		field = "holdShelfExpirationDate"
 	}
 	l.exec(`UPDATE {schema}.request SET jsonb = jsonb || jsonb_build_object('status', $2::text, $3::text,
-		to_char(clock_timestamp() AT TIME ZONE 'UTC' + make_interval(mins => $4::int), 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')) WHERE id = $1`,
+		to_char(clock_timestamp() AT TIME ZONE 'UTC' + make_interval(mins => $4::int),
+		'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')) WHERE id = $1`,
 		r.id, status, field, minutes)
 }
 
@@ -40,7 +41,8 @@ func (l desk) setTitles(on bool) {
 }
 
 const setTitlesSQL = `INSERT INTO {schema}.circulation_settings (id, jsonb) VALUES (gen_random_uuid(),
-	jsonb_build_object('name', 'generalTLR', 'value', jsonb_build_object('titleLevelRequestsFeatureEnabled', $1::boolean)))`
+	jsonb_build_object('name', 'generalTLR', 'value', jsonb_build_object('titleLevelRequestsFeatureEnabled',
+	$1::boolean)))`
 
 func TestExpireRequests(t *testing.T) {
 	t.Parallel()
@@ -64,7 +66,8 @@ func TestExpireRequests(t *testing.T) {
 			if got := l.status(other.copies[0]); got != "Available" {
 				t.Errorf("the paged item is %s", got)
 			}
-			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb ? 'awaitingPickupRequestClosedDate' AND id = $1`, queue[0].id); n != 1 {
+			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb ? 'awaitingPickupRequestClosedDate' AND id = $1`,
+				queue[0].id); n != 1 {
 				t.Error("the clearance of the shelf is not noted")
 			}
 			l.expireAll(0)
@@ -153,7 +156,9 @@ func TestExpireRequests_BesideOtherCommits(t *testing.T) {
 					case 1:
 						return l.cancel(queue[2], titles)
 					case 2:
-						_, err := l.place(request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1}, "Hold", titles)
+						_, err := l.place(request{
+							id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1,
+						}, "Hold", titles)
 						return err
 					default:
 						_, err := l.commits.ExpireRequests(l.ctx(), 500)
@@ -180,7 +185,8 @@ func TestExpireRequests_AQueueThatFailsStopsNoOther(t *testing.T) {
 		queues = append(queues, l.queue(of, of.copies[0], uuid.New()))
 		l.expire(queues[len(queues)-1][0], "Open - Not yet filled", -1)
 	}
-	l.exec(fmt.Sprintf(`ALTER TABLE {schema}.request ADD CONSTRAINT stuck CHECK (id <> '%s' OR status LIKE 'Open%%')`, queues[1][0].id))
+	l.exec(fmt.Sprintf(`ALTER TABLE {schema}.request ADD CONSTRAINT stuck CHECK (id <> '%s' OR status LIKE 'Open%%')`,
+		queues[1][0].id))
 	if n, err := l.commits.ExpireRequests(l.ctx(), 500); err == nil || n != 2 {
 		t.Errorf("got %d closed, %v, want 2 and an error", n, err)
 	}
@@ -201,9 +207,11 @@ func TestExpireRequests_PassesOverQueuesThatAreStuck(t *testing.T) {
 		l.expire(last[0], "Open - Not yet filled", i-60)
 		switch {
 		case i < 2:
-			l.exec(fmt.Sprintf(`ALTER TABLE {schema}.request ADD CONSTRAINT stuck%d CHECK (id <> '%s' OR status LIKE 'Open%%')`, i, last[0].id))
+			l.exec(fmt.Sprintf(`ALTER TABLE {schema}.request ADD CONSTRAINT stuck%d CHECK (id <> '%s' OR status LIKE 'Open%%')`,
+				i, last[0].id))
 		case i < 4: // a date that only PostgreSQL can read
-			l.exec(`UPDATE {schema}.request SET jsonb = jsonb || '{"requestExpirationDate":"2020-01-01T00:00:00 UTC"}' WHERE id = $1`, last[0].id)
+			l.exec(`UPDATE {schema}.request SET jsonb = jsonb || '{"requestExpirationDate":"2020-01-01T00:00:00 UTC"}' WHERE `+
+				`id = $1`, last[0].id)
 		}
 	}
 	if n, err := l.commits.ExpireRequests(l.ctx(), 2); err == nil || n != 2 {
@@ -215,8 +223,10 @@ func TestExpireRequests_PassesOverQueuesThatAreStuck(t *testing.T) {
 func TestExpireRequests_FindsThemByAnIndex(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
-	l.exec(`INSERT INTO {schema}.request (id, jsonb) SELECT id, jsonb_build_object('id', id, 'instanceId', id, 'status', 'Open - Not yet filled',
-		'requestExpirationDate', '2999-01-01T00:00:00.000+00:00') FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, 5000)) g`)
+	l.exec(`INSERT INTO {schema}.request (id, jsonb) SELECT id, jsonb_build_object('id', id, 'instanceId', id, 'status',
+		'Open - Not yet filled',
+		'requestExpirationDate', '2999-01-01T00:00:00.000+00:00') FROM (SELECT gen_random_uuid() AS id
+		FROM generate_series(1, 5000)) g`)
 	l.exec(`ANALYZE {schema}.request`)
 	rows, err := l.db.Pool().Query(l.ctx(), "EXPLAIN "+l.sql(postgres.ExpiredQueuesSQL), 500, []string{})
 	if err != nil {

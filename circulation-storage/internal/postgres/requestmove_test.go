@@ -17,7 +17,8 @@ func (l desk) move(r request, to uuid.UUID, kind string, titles bool) (schemas.P
 	from := r.item
 	r.item = to
 	doc := strings.Replace(r.doc(), `"requestType":"Hold"`, fmt.Sprintf(`"requestType":%q`, kind), 1)
-	m, err := commit.ParseRequestMove(fmt.Appendf(nil, `{"request":%s,"itemVersion":1,"fromItemId":%q,"titleLevelRequests":%t}`, doc, from, titles))
+	m, err := commit.ParseRequestMove(fmt.Appendf(nil,
+		`{"request":%s,"itemVersion":1,"fromItemId":%q,"titleLevelRequests":%t}`, doc, from, titles))
 	if err != nil {
 		l.t.Error(err)
 	}
@@ -36,7 +37,8 @@ func TestMoveRequest(t *testing.T) {
 			l.exec(`UPDATE {schema}.item SET jsonb = jsonb || '{"status":{"name":"Paged"}}' WHERE id = $1`, of.copies[0])
 			for range 2 { // the second time is a repeat
 				got, err := l.move(queue[0], of.copies[1], "Page", titles)
-				if err != nil || field(t, got.Request, "itemId") != of.copies[1].String() || field(t, got.Item, "status", "name") != "Paged" {
+				if err != nil || field(t, got.Request, "itemId") != of.copies[1].String() ||
+					field(t, got.Item, "status", "name") != "Paged" {
 					t.Fatalf("got %s, %s, %v", got.Request, got.Item, err)
 				}
 			}
@@ -45,7 +47,8 @@ func TestMoveRequest(t *testing.T) {
 				states[0] = notYet + "2"
 			}
 			l.wantStates(queue, states...)
-			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb->>'requestType' = 'Page' AND item_id = $1 AND jsonb->'future'->>'a' = '1.50'`, of.copies[1]); n != 1 {
+			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb->>'requestType' = 'Page' AND item_id = $1 AND `+
+				`jsonb->'future'->>'a' = '1.50'`, of.copies[1]); n != 1 {
 				t.Error("the request lost its type or a property")
 			}
 			if l.status(of.copies[0]) != "Paged" {

@@ -70,7 +70,8 @@ func TestRequestPolicy_LosesServicePoints(t *testing.T) {
 			desk, shelf := l.pickupLocation(t), l.pickupLocation(t)
 			names := map[string]string{desk.ID(): "desk", shelf.ID(): "shelf"}
 			policy := l.create(t, records.RequestPolicy(), all(object{"allowedServicePoints": object{
-				"Hold": []string{strings.ToUpper(desk.ID()), shelf.ID()}, "Page": []string{desk.ID()}, "Recall": []string{shelf.ID()}, "Wish": "none",
+				"Hold": []string{strings.ToUpper(desk.ID()), shelf.ID()}, "Page": []string{desk.ID()},
+				"Recall": []string{shelf.ID()}, "Wish": "none",
 			}}))
 			other := l.create(t, records.RequestPolicy(), all(object{"allowedServicePoints": object{}}))
 			if err := tt.change(desk, shelf); err != nil {
@@ -92,7 +93,9 @@ func TestRequestPolicy_WrittenWhileAServicePointGoes(t *testing.T) {
 	l := newLibrary(t)
 	for n := range 10 {
 		desk := l.pickupLocation(t)
-		policy := l.create(t, records.RequestPolicy(), object{"name": uuid.NewString(), "allowedServicePoints": object{"Hold": []string{desk.ID()}}})
+		policy := l.create(t, records.RequestPolicy(), object{
+			"name": uuid.NewString(), "allowedServicePoints": object{"Hold": []string{desk.ID()}},
+		})
 		var both sync.WaitGroup
 		var gone, written error
 		both.Go(func() {
@@ -118,13 +121,16 @@ func TestRequestPolicy_LocksServicePointsFirst(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	point := l.pickupLocation(t)
-	policy := l.create(t, records.RequestPolicy(), object{"name": "p", "allowedServicePoints": object{"Hold": []string{point.ID()}}})
+	policy := l.create(t, records.RequestPolicy(), object{
+		"name": "p", "allowedServicePoints": object{"Hold": []string{point.ID()}},
+	})
 	d := desk{t: t, id: l.id, db: l.db}
 	going := d.begin(`SELECT FROM {schema}.service_point WHERE id = $1 FOR UPDATE`, point.ID())
 	written := make(chan error, 1)
 	go func() { written <- l.update(t, records.RequestPolicy(), policy) }()
 	d.waitUntilBlocked(1)
-	if _, err := going.Exec(l.in(t), d.sql(`SELECT FROM {schema}.request_policy WHERE id = $1 FOR UPDATE NOWAIT`), policy.ID()); err != nil {
+	if _, err := going.Exec(l.in(t), d.sql(`SELECT FROM {schema}.request_policy WHERE id = $1 FOR UPDATE NOWAIT`),
+		policy.ID()); err != nil {
 		t.Error(err)
 	}
 	if err := going.Rollback(l.in(t)); err != nil {

@@ -15,7 +15,9 @@ import (
 // announce announces an instance's environment, based on the stored version.
 func (l desk) announce(enabled bool) schemas.LockSettingsState {
 	l.t.Helper()
-	state, err := l.settings.Announce(l.ctx(), schemas.LockEnvironment{Enabled: enabled, Version: l.state().Version}, "one")
+	state, err := l.settings.Announce(l.ctx(), schemas.LockEnvironment{
+		Enabled: enabled, Version: l.state().Version,
+	}, "one")
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -181,13 +183,20 @@ func TestLockSettings_EntryThatDecidesEndsTheAnnouncement(t *testing.T) {
 		least  int64
 		most   int64
 	}{
-		"own endpoint, decides":               {change: own(decides), least: -1, most: -1},
-		"own endpoint, decides not":           {change: own(decidesNot), least: 50_000, most: 60_000},
-		"settings entry, decides":             {change: plain(decides), least: -1, most: -1},
-		"settings entry, FOLIO's string":      {change: plain(`"{\"checkOutLockFeatureEnabled\":true}"`), least: -1, most: -1},
-		"settings entry, decides not":         {change: plain(decidesNot), least: 50_000, most: 60_000},
-		"removal, after which none decides":   {change: func(l desk) error { return l.settings.Remove(l.ctx()) }, least: 50_000, most: 60_000},
-		"another entry, with the same fields": {change: func(l desk) error { return l.entries().create(l.ctx(), entryOf(uuid.New(), "other", "", decides)) }, least: 50_000, most: 60_000},
+		"own endpoint, decides":     {change: own(decides), least: -1, most: -1},
+		"own endpoint, decides not": {change: own(decidesNot), least: 50_000, most: 60_000},
+		"settings entry, decides":   {change: plain(decides), least: -1, most: -1},
+		"settings entry, FOLIO's string": {
+			change: plain(`"{\"checkOutLockFeatureEnabled\":true}"`), least: -1, most: -1,
+		},
+		"settings entry, decides not": {change: plain(decidesNot), least: 50_000, most: 60_000},
+		"removal, after which none decides": {
+			change: func(l desk) error { return l.settings.Remove(l.ctx()) }, least: 50_000, most: 60_000,
+		},
+		"another entry, with the same fields": {
+			change: func(l desk) error { return l.entries().create(l.ctx(), entryOf(uuid.New(), "other", "", decides)) },
+			least:  50_000, most: 60_000,
+		},
 	}
 	l := newDesk(t)
 	for name, tt := range tests {
@@ -213,19 +222,46 @@ func TestCheckOut_IsFencedByTheAnnouncement(t *testing.T) {
 		reads bool
 		code  fault.Code
 	}{
-		"no lock, then announced":                   {turn: func(l desk) { l.announce(true) }, code: fault.SettingsChanged},
-		"no lock, announced and read":               {turn: func(l desk) { l.announce(true) }, reads: true, code: fault.SettingsChanged},
-		"no lock, announced, lapsed and read":       {turn: func(l desk) { l.announce(true); l.announcedUntil("-1 minute") }, reads: true, code: fault.SettingsChanged},
-		"no lock, announced, lapsed and ended":      {turn: func(l desk) { l.announce(true); l.announcedUntil("-1 minute"); l.announce(false) }, code: fault.SettingsChanged},
-		"no lock, ended and read":                   {turn: func(l desk) { l.announce(true); l.announcedUntil("-1 minute"); l.announce(false) }, reads: true},
-		"lock and version, then announced":          {turn: func(l desk) { l.announce(true) }, locked: true, code: fault.SettingsChanged},
-		"lock and version, announced and read":      {turn: func(l desk) { l.announce(true) }, locked: true, reads: true},
-		"lock and version, renewed":                 {before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.announce(true) }, locked: true},
-		"lock and version, lapsed":                  {before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.announcedUntil("-1 minute") }, locked: true},
-		"lock and version, lapsed and ended":        {before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.announcedUntil("-1 minute"); l.announce(false) }, locked: true, code: fault.SettingsChanged},
-		"lock and version, ended and begun anew":    {before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.announcedUntil("-1 minute"); l.announce(false); l.announce(true) }, locked: true, code: fault.SettingsChanged},
-		"lock and version, then the tenant decides": {before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.decide(false) }, locked: true, code: fault.SettingsChanged},
-		"no lock, the tenant decides and read":      {before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.decide(false) }, reads: true},
+		"no lock, then announced": {turn: func(l desk) { l.announce(true) }, code: fault.SettingsChanged},
+		"no lock, announced and read": {
+			turn: func(l desk) { l.announce(true) }, reads: true, code: fault.SettingsChanged,
+		},
+		"no lock, announced, lapsed and read": {
+			turn: func(l desk) { l.announce(true); l.announcedUntil("-1 minute") }, reads: true, code: fault.SettingsChanged,
+		},
+		"no lock, announced, lapsed and ended": {
+			turn: func(l desk) { l.announce(true); l.announcedUntil("-1 minute"); l.announce(false) },
+			code: fault.SettingsChanged,
+		},
+		"no lock, ended and read": {
+			turn: func(l desk) { l.announce(true); l.announcedUntil("-1 minute"); l.announce(false) }, reads: true,
+		},
+		"lock and version, then announced": {
+			turn: func(l desk) { l.announce(true) }, locked: true, code: fault.SettingsChanged,
+		},
+		"lock and version, announced and read": {turn: func(l desk) { l.announce(true) }, locked: true, reads: true},
+		"lock and version, renewed": {
+			before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.announce(true) }, locked: true,
+		},
+		"lock and version, lapsed": {
+			before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.announcedUntil("-1 minute") }, locked: true,
+		},
+		"lock and version, lapsed and ended": {
+			before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.announcedUntil("-1 minute"); l.announce(false) },
+			locked: true, code: fault.SettingsChanged,
+		},
+		"lock and version, ended and begun anew": {
+			before: func(l desk) { l.announce(true) },
+			turn:   func(l desk) { l.announcedUntil("-1 minute"); l.announce(false); l.announce(true) }, locked: true,
+			code: fault.SettingsChanged,
+		},
+		"lock and version, then the tenant decides": {
+			before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.decide(false) }, locked: true,
+			code: fault.SettingsChanged,
+		},
+		"no lock, the tenant decides and read": {
+			before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.decide(false) }, reads: true,
+		},
 	}
 	l := newDesk(t)
 	for name, tt := range tests {
@@ -257,7 +293,8 @@ func TestCheckOut_IsFencedByTheAnnouncement(t *testing.T) {
 // decide writes an entry that turns the lock on or off for the tenant.
 func (l desk) decide(enabled bool) {
 	l.t.Helper()
-	if _, err := l.settings.Change(l.ctx(), changeTo(fmt.Sprintf(`{"checkOutLockFeatureEnabled":%t}`, enabled), "")); err != nil {
+	if _, err := l.settings.Change(l.ctx(),
+		changeTo(fmt.Sprintf(`{"checkOutLockFeatureEnabled":%t}`, enabled), "")); err != nil {
 		l.t.Fatal(err)
 	}
 }

@@ -35,14 +35,16 @@ func TestLockSettings_ChangeAndRemove(t *testing.T) {
 	}
 	// Another entry with the same key, and one of a user, are not the lock settings.
 	l.exec(`INSERT INTO {schema}.settings_entry (id, jsonb) VALUES
-		(gen_random_uuid(), '{"scope":"mod-circulation","key":"checkoutLockFeature","userId":"6c4d6f0e-7e7a-4f5b-8b4c-2d1c0a9b8e77","value":1}'),
+		(gen_random_uuid(), '{"scope":"mod-circulation","key":"checkoutLockFeature",
+		"userId":"6c4d6f0e-7e7a-4f5b-8b4c-2d1c0a9b8e77","value":1}'),
 		(gen_random_uuid(), '{"scope":"other","key":"checkoutLockFeature","value":2}')`)
 
 	made, err := l.settings.Change(l.ctx(), changeTo(`{"checkOutLockFeatureEnabled":true,"lockTtl":null}`, first.Version))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if field(t, made.Entry, "value", "checkOutLockFeatureEnabled") != true || field(t, made.Entry, "scope") != "mod-circulation" ||
+	if field(t, made.Entry, "value", "checkOutLockFeatureEnabled") != true ||
+		field(t, made.Entry, "scope") != "mod-circulation" ||
 		field(t, made.Entry, "key") != "checkoutLockFeature" || made.Version == first.Version {
 		t.Errorf("got %+v %s, want the entry and a new version", made, made.Entry)
 	}
@@ -55,8 +57,10 @@ func TestLockSettings_ChangeAndRemove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if field(t, changed.Entry, "value") != `{"checkOutLockFeatureEnabled":false}` || field(t, changed.Entry, "id") != field(t, made.Entry, "id") ||
-		field(t, changed.Entry, "metadata", "createdDate") != field(t, made.Entry, "metadata", "createdDate") || changed.Version == made.Version {
+	if field(t, changed.Entry, "value") != `{"checkOutLockFeatureEnabled":false}` ||
+		field(t, changed.Entry, "id") != field(t, made.Entry, "id") ||
+		field(t, changed.Entry, "metadata", "createdDate") != field(t, made.Entry, "metadata", "createdDate") ||
+		changed.Version == made.Version {
 		t.Errorf("got %+v %s, want the same entry with FOLIO's string", changed, changed.Entry)
 	}
 
@@ -183,7 +187,8 @@ func TestLockSettings_PlansAreCheapWithoutStatistics(t *testing.T) {
 				Cost float64 `json:"Total Cost"`
 			}
 		}
-		if err := l.db.Pool().QueryRow(l.ctx(), "EXPLAIN (FORMAT JSON) "+l.sql(explain.statement), explain.args...).Scan(&plans); err != nil {
+		if err := l.db.Pool().QueryRow(l.ctx(), "EXPLAIN (FORMAT JSON) "+l.sql(explain.statement),
+			explain.args...).Scan(&plans); err != nil {
 			t.Fatal(err)
 		}
 		if cost := plans[0].Plan.Cost; cost > 10_000 {

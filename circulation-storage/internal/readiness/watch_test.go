@@ -30,7 +30,9 @@ type database struct {
 func (d *database) set(name string, version uint, dirty bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.schemas[name] = readiness.Schema{Tenant: parse(name), Installed: true, Version: version, Dirty: dirty, First: 12, Needed: 17}
+	d.schemas[name] = readiness.Schema{
+		Tenant: parse(name), Installed: true, Version: version, Dirty: dirty, First: 12, Needed: 17,
+	}
 }
 
 func (d *database) fail(err error) {
@@ -105,7 +107,9 @@ type bench struct {
 // watchInBubble runs a Watch until the test's bubble ends.
 func watchInBubble(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{database: &database{schemas: map[string]readiness.Schema{}}, log: &bytes.Buffer{}, counts: map[readiness.State]int{}}
+	b := &bench{
+		database: &database{schemas: map[string]readiness.Schema{}}, log: &bytes.Buffer{}, counts: map[readiness.State]int{},
+	}
 	count := func(s readiness.State, n int) { b.counts[s] = n }
 	b.watch = readiness.NewWatch(b.database, time.Minute, count, slog.New(slog.NewTextHandler(b.log, nil)))
 	ctx, cancel := context.WithCancel(t.Context())

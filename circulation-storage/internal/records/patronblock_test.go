@@ -9,17 +9,21 @@ import (
 func TestPatronBlockCondition_HasAMessageWithABlockOnly(t *testing.T) {
 	t.Parallel()
 	const (
-		noMessage = "Message to be displayed is a required field if one or more blocked actions selected | patron block condition id=" + idA
-		noAction  = "One or more blocked actions must be selected for message to be displayed to be used | patron block condition id=" + idA
+		noMessage = "Message to be displayed is a required field if one or more blocked actions selected | patron block " +
+			"condition id=" + idA
+		noAction = "One or more blocked actions must be selected for message to be displayed to be used | patron block " +
+			"condition id=" + idA
 	)
 	for name, tt := range map[string]struct{ more, want string }{
-		"neither":                     {},
-		"an empty message":            {more: `,"message":" ","blockBorrowing":false`},
-		"a block with a message":      {more: `,"message":"Too many","blockRenewals":true`},
-		"a block without a message":   {more: `,"blockBorrowing":true`, want: noMessage},
-		"a block with blanks":         {more: `,"blockRequests":true,"message":" \n"`, want: noMessage},
-		"a message without a block":   {more: `,"message":"Too many"`, want: noAction},
-		"a message, blocks all false": {more: `,"message":"Too many","blockBorrowing":false,"blockRenewals":null`, want: noAction},
+		"neither":                   {},
+		"an empty message":          {more: `,"message":" ","blockBorrowing":false`},
+		"a block with a message":    {more: `,"message":"Too many","blockRenewals":true`},
+		"a block without a message": {more: `,"blockBorrowing":true`, want: noMessage},
+		"a block with blanks":       {more: `,"blockRequests":true,"message":" \n"`, want: noMessage},
+		"a message without a block": {more: `,"message":"Too many"`, want: noAction},
+		"a message, blocks all false": {
+			more: `,"message":"Too many","blockBorrowing":false,"blockRenewals":null`, want: noAction,
+		},
 	} {
 		got, err := complete(t, records.PatronBlockCondition(), shelf{}, `{"id":"idA","name":"n"`+tt.more+`}`, "")
 		if refused := refused(t, err); refused != tt.want {
@@ -53,7 +57,8 @@ func TestPatronBlockLimit_HasAValueInRange(t *testing.T) {
 		{condition: fees, value: "1000000", want: number + "1000000"},
 		{condition: fees, value: "-0.01", want: number + "-0.01"},
 	} {
-		_, err := complete(t, records.PatronBlockLimit(), shelf{}, `{"patronGroupId":"idA","conditionId":"`+tt.condition+`","value":`+tt.value+`}`, "")
+		_, err := complete(t, records.PatronBlockLimit(), shelf{}, `{"patronGroupId":"idA","conditionId":"`+tt.condition+
+			`","value":`+tt.value+`}`, "")
 		if got := refused(t, err); got != tt.want {
 			t.Errorf("%s for %s: got %q, want %q", tt.value, tt.condition, got, tt.want)
 		}

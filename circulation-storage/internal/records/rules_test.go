@@ -67,25 +67,33 @@ func complete(t *testing.T, typ records.Type, r records.Reader, doc, stored stri
 func TestItem_ComputesLocationAndCallNumberAsFOLIO(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, item, holdings, location, callNumber string }{
-		{"nothing anywhere", `{}`, `{}`, ``, `{}`},
-		{"the holdings' permanent location", `{}`, `{"permanentLocationId":"idA"}`, idA, `{}`},
-		{"the holdings' temporary location", `{}`, `{"permanentLocationId":"idA","temporaryLocationId":"idB"}`, idB, `{}`},
+		{name: "nothing anywhere", item: `{}`, holdings: `{}`, location: ``, callNumber: `{}`},
 		{
-			"the item's permanent location", `{"permanentLocationId":"idC"}`,
-			`{"permanentLocationId":"idA","temporaryLocationId":"idB"}`, idC, `{}`,
+			name: "the holdings' permanent location", item: `{}`, holdings: `{"permanentLocationId":"idA"}`, location: idA,
+			callNumber: `{}`,
 		},
 		{
-			"the item's temporary location", `{"permanentLocationId":"idC","temporaryLocationId":"idD"}`,
-			`{"permanentLocationId":"idA","temporaryLocationId":"idB"}`, idD, `{}`,
+			name: "the holdings' temporary location", item: `{}`,
+			holdings: `{"permanentLocationId":"idA","temporaryLocationId":"idB"}`, location: idB, callNumber: `{}`,
 		},
 		{
-			"each part of the call number on its own", `{"itemLevelCallNumber":"IC","itemLevelCallNumberSuffix":"","itemLevelCallNumberTypeId":"idA"}`,
-			`{"callNumber":"HC","callNumberPrefix":"HP","callNumberSuffix":"HS","callNumberTypeId":"idB"}`,
-			``, `{"callNumber":"IC","prefix":"HP","suffix":"HS","typeId":"idA"}`,
+			name: "the item's permanent location", item: `{"permanentLocationId":"idC"}`,
+			holdings: `{"permanentLocationId":"idA","temporaryLocationId":"idB"}`, location: idC, callNumber: `{}`,
 		},
 		{
-			"what was there is replaced", `{"effectiveLocationId":"idA","effectiveCallNumberComponents":{"callNumber":"old","ours":1}}`,
-			`{"callNumber":"new"}`, ``, `{"callNumber":"new"}`,
+			name: "the item's temporary location", item: `{"permanentLocationId":"idC","temporaryLocationId":"idD"}`,
+			holdings: `{"permanentLocationId":"idA","temporaryLocationId":"idB"}`, location: idD, callNumber: `{}`,
+		},
+		{
+			name:     "each part of the call number on its own",
+			item:     `{"itemLevelCallNumber":"IC","itemLevelCallNumberSuffix":"","itemLevelCallNumberTypeId":"idA"}`,
+			holdings: `{"callNumber":"HC","callNumberPrefix":"HP","callNumberSuffix":"HS","callNumberTypeId":"idB"}`,
+			location: ``, callNumber: `{"callNumber":"IC","prefix":"HP","suffix":"HS","typeId":"idA"}`,
+		},
+		{
+			name:     "what was there is replaced",
+			item:     `{"effectiveLocationId":"idA","effectiveCallNumberComponents":{"callNumber":"old","ours":1}}`,
+			holdings: `{"callNumber":"new"}`, location: ``, callNumber: `{"callNumber":"new"}`,
 		},
 	}
 	for _, tc := range tests {
@@ -99,23 +107,31 @@ func TestItem_ComputesLocationAndCallNumberAsFOLIO(t *testing.T) {
 			if _, there := item["effectiveLocationId"]; there && tc.location == "" {
 				t.Error("an empty effectiveLocationId was written")
 			}
-			if got, want := item.Object("effectiveCallNumberComponents"), record(t, tc.callNumber); !reflect.DeepEqual(got, want) {
+			if got, want := item.Object("effectiveCallNumberComponents"), record(t, tc.callNumber); !reflect.DeepEqual(got,
+				want) {
 				t.Errorf("got call number %v, want %v", got, want)
 			}
 		})
 	}
 }
 
-const newItem = `{"id":"idA","holdingsRecordId":"idB","materialTypeId":"idC","permanentLoanTypeId":"idC","status":{"name":"Available","date":"2001-01-01"}`
+const newItem = `{"id":"idA","holdingsRecordId":"idB","materialTypeId":"idC","permanentLoanTypeId":"idC",` +
+	`"status":{"name":"Available","date":"2001-01-01"}`
 
 func TestItem_KeepsTheStatusDate(t *testing.T) {
 	t.Parallel()
 	holdings := shelf{"holdings_record/" + idB: record(t, `{"permanentLocationId":"idD"}`)}
 	tests := []struct{ name, stored, want string }{
-		{"created", ``, clockText},
-		{"same status", `{"_version":1,"status":{"name":"Available","date":"2020-02-02T00:00:00.000+00:00"}}`, "2020-02-02T00:00:00.000+00:00"},
-		{"same status, never dated", `{"_version":1,"status":{"name":"Available"}}`, clockText},
-		{"another status", `{"_version":1,"status":{"name":"Checked out","date":"2020-02-02T00:00:00.000+00:00"}}`, clockText},
+		{name: "created", stored: ``, want: clockText},
+		{
+			name: "same status", stored: `{"_version":1,"status":{"name":"Available","date":"2020-02-02T00:00:00.000+00:00"}}`,
+			want: "2020-02-02T00:00:00.000+00:00",
+		},
+		{name: "same status, never dated", stored: `{"_version":1,"status":{"name":"Available"}}`, want: clockText},
+		{
+			name:   "another status",
+			stored: `{"_version":1,"status":{"name":"Checked out","date":"2020-02-02T00:00:00.000+00:00"}}`, want: clockText,
+		},
 	}
 	for _, tc := range tests {
 		got, err := complete(t, records.Item(), holdings, newItem+`,"_version":1}`, tc.stored)
@@ -159,7 +175,8 @@ func TestItem_RequiresItsHoldingsRecord(t *testing.T) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 	outage := errors.New("connection lost")
-	if _, err = complete(t, records.Item(), outageReader{outage}, newItem+`}`, ``); !errors.Is(err, outage) || !fault.Is(err, fault.Internal) {
+	if _, err = complete(t, records.Item(), outageReader{outage}, newItem+`}`, ``); !errors.Is(err, outage) ||
+		!fault.Is(err, fault.Internal) {
 		t.Errorf("got %v, want the outage unchanged", err)
 	}
 }
@@ -182,23 +199,42 @@ func TestLoan_ObeysFOLIOsRules(t *testing.T) {
 		code       fault.Code
 		says       string // the message, or the status of an accepted loan
 	}{
-		{"open unless it says otherwise", `{"userId":"idA","loanDate":"2026-08-22"`, "", "Open"},
-		{"open without patron", `{"loanDate":"2026-08-22T10:11:12Z"`, fault.Invalid, "Open loan must have a user ID"},
-		{"open without patron, said aloud", `{"loanDate":"2026-08-22","status":{"name":"Open"}`, fault.Invalid, "Open loan must have a user ID"},
-		{"closed without patron", `{"loanDate":"2026-08-22T10:11:12.000+0000","status":{"name":"Closed"}`, "", "Closed"},
-		{"no date", `{"userId":"idA","loanDate":"foo"`, fault.Malformed, "loan date must be a date time (in RFC3339 format)"},
-		{"empty date", `{"userId":"idA","loanDate":""`, fault.Malformed, "loan date must be a date time (in RFC3339 format)"},
-		{"no return date", `{"userId":"idA","loanDate":"2026-08-22","returnDate":"bar"`, fault.Malformed, "return date must be a date time (in RFC3339 format)"},
+		{name: "open unless it says otherwise", loan: `{"userId":"idA","loanDate":"2026-08-22"`, code: "", says: "Open"},
 		{
-			"no dates", `{"userId":"idA","loanDate":"foo","returnDate":"bar"`, fault.Malformed,
-			"loan date must be a date time (in RFC3339 format)\nreturn date must be a date time (in RFC3339 format)",
+			name: "open without patron", loan: `{"loanDate":"2026-08-22T10:11:12Z"`, code: fault.Invalid,
+			says: "Open loan must have a user ID",
+		},
+		{
+			name: "open without patron, said aloud", loan: `{"loanDate":"2026-08-22","status":{"name":"Open"}`,
+			code: fault.Invalid, says: "Open loan must have a user ID",
+		},
+		{
+			name: "closed without patron", loan: `{"loanDate":"2026-08-22T10:11:12.000+0000","status":{"name":"Closed"}`,
+			code: "", says: "Closed",
+		},
+		{
+			name: "no date", loan: `{"userId":"idA","loanDate":"foo"`, code: fault.Malformed,
+			says: "loan date must be a date time (in RFC3339 format)",
+		},
+		{
+			name: "empty date", loan: `{"userId":"idA","loanDate":""`, code: fault.Malformed,
+			says: "loan date must be a date time (in RFC3339 format)",
+		},
+		{
+			name: "no return date", loan: `{"userId":"idA","loanDate":"2026-08-22","returnDate":"bar"`, code: fault.Malformed,
+			says: "return date must be a date time (in RFC3339 format)",
+		},
+		{
+			name: "no dates", loan: `{"userId":"idA","loanDate":"foo","returnDate":"bar"`, code: fault.Malformed,
+			says: "loan date must be a date time (in RFC3339 format)\nreturn date must be a date time (in RFC3339 format)",
 		},
 	}
 	for _, tc := range tests {
 		got, err := complete(t, records.Loan(), shelf{}, tc.loan+`,"itemId":"idB","action":"checkedout"}`, ``)
 		var f *fault.Error
 		switch {
-		case tc.code == "" && (err != nil || got.Text("status.name") != tc.says || records.IsOpenLoan(got) != (tc.says == "Open")):
+		case tc.code == "" && (err != nil || got.Text("status.name") != tc.says ||
+			records.IsOpenLoan(got) != (tc.says == "Open")):
 			t.Errorf("%s: got %v, %v, want status %s", tc.name, got["status"], err, tc.says)
 		case tc.code != "" && (!errors.As(err, &f) || f.Code != tc.code || f.Msg != tc.says):
 			t.Errorf("%s: got %v, want %s: %s", tc.name, err, tc.code, tc.says)
@@ -210,15 +246,33 @@ func TestSettingsEntry_RefusesInvalidLockSettings(t *testing.T) {
 	t.Parallel()
 	const tenants = `{"scope":"mod-circulation","key":"checkoutLockFeature"`
 	tests := []struct{ name, entry, want string }{
-		{"FOLIO's string", tenants + `,"value":"{\"checkOutLockFeatureEnabled\":true,\"lockTtl\":2000}"`, ""},
-		{"an object", tenants + `,"value":{"checkOutLockFeatureEnabled":true,"retryIntervals":[500,500,1000]}`, ""},
-		{"a null in it is absent", tenants + `,"value":{"checkOutLockFeatureEnabled":true,"lockTtl":null}`, ""},
-		{"a typo", tenants + `,"value":{"checkoutLockFeatureEnabled_":true}`, "fields: checkOutLockFeatureEnabled, lockTtl"},
-		{"broken JSON in the string", tenants + `,"value":"{checkOutLockFeatureEnabled:true}"`, "value cannot be read"},
-		{"a TTL out of range", tenants + `,"value":{"lockTtl":1}`, "lockTtl is 1, allowed are integers from 250 to 600000"},
-		{"a user's own", tenants + `,"userId":"idA","value":"anything"`, ""},
-		{"another key", `{"scope":"mod-circulation","key":"noticesLimit","value":17`, ""},
-		{"another scope", `{"scope":"ui","key":"checkoutLockFeature","value":17`, ""},
+		{
+			name: "FOLIO's string", entry: tenants + `,"value":"{\"checkOutLockFeatureEnabled\":true,\"lockTtl\":2000}"`,
+			want: "",
+		},
+		{
+			name: "an object", entry: tenants + `,"value":{"checkOutLockFeatureEnabled":true,"retryIntervals":[500,500,1000]}`,
+			want: "",
+		},
+		{
+			name: "a null in it is absent", entry: tenants + `,"value":{"checkOutLockFeatureEnabled":true,"lockTtl":null}`,
+			want: "",
+		},
+		{
+			name: "a typo", entry: tenants + `,"value":{"checkoutLockFeatureEnabled_":true}`,
+			want: "fields: checkOutLockFeatureEnabled, lockTtl",
+		},
+		{
+			name: "broken JSON in the string", entry: tenants + `,"value":"{checkOutLockFeatureEnabled:true}"`,
+			want: "value cannot be read",
+		},
+		{
+			name: "a TTL out of range", entry: tenants + `,"value":{"lockTtl":1}`,
+			want: "lockTtl is 1, allowed are integers from 250 to 600000",
+		},
+		{name: "a user's own", entry: tenants + `,"userId":"idA","value":"anything"`, want: ""},
+		{name: "another key", entry: `{"scope":"mod-circulation","key":"noticesLimit","value":17`, want: ""},
+		{name: "another scope", entry: `{"scope":"ui","key":"checkoutLockFeature","value":17`, want: ""},
 	}
 	for _, tc := range tests {
 		_, err := complete(t, records.SettingsEntry(), shelf{}, tc.entry+`}`, ``)
@@ -229,7 +283,8 @@ func TestSettingsEntry_RefusesInvalidLockSettings(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", tc.name, err, tc.want)
 		}
 	}
-	upper, err := complete(t, records.SettingsEntry(), shelf{}, `{"scope":"ui","key":"k","value":1,"userId":"`+strings.ToUpper(idA)+`"}`, ``)
+	upper, err := complete(t, records.SettingsEntry(), shelf{}, `{"scope":"ui","key":"k","value":1,"userId":"`+
+		strings.ToUpper(idA)+`"}`, ``)
 	if err != nil || upper.Text("userId") != idA {
 		t.Errorf("got userId %q, %v, want it in lower case, or a user has two entries", upper.Text("userId"), err)
 	}

@@ -54,7 +54,8 @@ func TestTypes_NameExistingSchemasAndConstraints(t *testing.T) {
 		sql.Write(raw)
 	}
 	words := map[string]bool{}
-	for _, word := range strings.FieldsFunc(sql.String(), func(r rune) bool { return strings.ContainsRune(" \n(),;'", r) }) {
+	for _, word := range strings.FieldsFunc(sql.String(),
+		func(r rune) bool { return strings.ContainsRune(" \n(),;'", r) }) {
 		words[word] = true
 	}
 	known := strings.Join(jsonschema.Names(), " ") + " "
@@ -67,7 +68,8 @@ func TestTypes_NameExistingSchemasAndConstraints(t *testing.T) {
 		}
 		fields := schemaFields(t, typ.Schema)
 		field := func(what, path string) {
-			shared := strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "effectiveCallNumberComponents.") || path == "tags.tagList"
+			shared := strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "effectiveCallNumberComponents.") ||
+				path == "tags.tagList"
 			if !fields[path] && !shared {
 				t.Errorf("%s: %s %s is not in the schema", typ.Name, what, path)
 			}
@@ -118,20 +120,27 @@ func TestTypes_NameExistingSchemasAndConstraints(t *testing.T) {
 func TestTypes_HavePathsAndCollectionKeysOfFOLIO(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"/users": "users", "/groups": "usergroups", "/item-storage/items": "items", "/holdings-storage/holdings": "holdingsRecords",
-		"/instance-storage/instances": "instances", "/locations": "locations", "/material-types": "mtypes", "/loan-types": "loantypes",
-		"/service-points": "servicepoints", "/loan-policy-storage/loan-policies": "loanPolicies", "/loan-storage/loans": "loans",
-		"/settings/entries": "items",
-		"/proxiesfor":       "proxiesFor", "/manualblocks": "manualblocks", "/circulation-settings-storage/circulation-settings": "circulationSettings",
-		"/patron-block-conditions": "patronBlockConditions", "/patron-block-limits": "patronBlockLimits",
-		"/location-units/institutions": "locinsts", "/location-units/campuses": "loccamps", "/location-units/libraries": "loclibs",
+		"/users": "users", "/groups": "usergroups", "/item-storage/items": "items",
+		"/holdings-storage/holdings":  "holdingsRecords",
+		"/instance-storage/instances": "instances", "/locations": "locations", "/material-types": "mtypes",
+		"/loan-types":     "loantypes",
+		"/service-points": "servicepoints", "/loan-policy-storage/loan-policies": "loanPolicies",
+		"/loan-storage/loans": "loans",
+		"/settings/entries":   "items",
+		"/proxiesfor":         "proxiesFor", "/manualblocks": "manualblocks",
+		"/circulation-settings-storage/circulation-settings": "circulationSettings",
+		"/patron-block-conditions":                           "patronBlockConditions",
+		"/patron-block-limits":                               "patronBlockLimits",
+		"/location-units/institutions":                       "locinsts", "/location-units/campuses": "loccamps",
+		"/location-units/libraries":                                 "loclibs",
 		"/fixed-due-date-schedule-storage/fixed-due-date-schedules": "fixedDueDateSchedules",
 		"/patron-notice-policy-storage/patron-notice-policies":      "patronNoticePolicies",
 		"/staff-slips-storage/staff-slips":                          "staffSlips",
 		"/cancellation-reason-storage/cancellation-reasons":         "cancellationReasons",
 		"/request-preference-storage/request-preference":            "requestPreferences",
 		"/addresstypes": "addressTypes",
-		"/request-policy-storage/request-policies": "requestPolicies", "/request-storage/requests": "requests", "/patron-action-session-storage/patron-action-sessions": "patronActionSessions",
+		"/request-policy-storage/request-policies": "requestPolicies", "/request-storage/requests": "requests",
+		"/patron-action-session-storage/patron-action-sessions": "patronActionSessions",
 	}
 	got := records.Types()
 	if len(got) != len(want) {
@@ -148,9 +157,11 @@ func TestTypes_HavePathsAndCollectionKeysOfFOLIO(t *testing.T) {
 func TestTypes_HaveIndexesOfFOLIOsClients(t *testing.T) {
 	t.Parallel()
 	used := map[string]string{
-		"/users":                             "id keywords barcode username externalSystemId active patronGroup personal.lastName personal.firstName expirationDate",
-		"/groups":                            "id group",
-		"/item-storage/items":                "id barcode hrid holdingsRecordId status.name effectiveLocationId materialTypeId",
+		"/users": "id keywords barcode username externalSystemId active patronGroup " +
+			"personal.lastName personal.firstName expirationDate",
+		"/groups": "id group",
+		"/item-storage/items": "id barcode hrid holdingsRecordId status.name effectiveLocationId " +
+			"materialTypeId",
 		"/holdings-storage/holdings":         "id instanceId hrid permanentLocationId",
 		"/instance-storage/instances":        "id hrid title",
 		"/locations":                         "id code name primaryServicePoint institutionId",
@@ -158,12 +169,13 @@ func TestTypes_HaveIndexesOfFOLIOsClients(t *testing.T) {
 		"/loan-types":                        "id name",
 		"/service-points":                    "id code name pickupLocation",
 		"/loan-policy-storage/loan-policies": "id name",
-		"/loan-storage/loans":                "id userId proxyUserId itemId status status.name loanDate dueDate returnDate action itemStatus loanPolicyId checkoutServicePointId",
-		"/settings/entries":                  "id scope key userId",
-		"/proxiesfor":                        "id userId proxyUserId status expirationDate",
-		"/manualblocks":                      "id userId borrowing expirationDate",
-		"/patron-block-conditions":           "id name",
-		"/patron-block-limits":               "id patronGroupId conditionId",
+		"/loan-storage/loans": "id userId proxyUserId itemId status status.name loanDate dueDate returnDate " +
+			"action itemStatus loanPolicyId checkoutServicePointId",
+		"/settings/entries":        "id scope key userId",
+		"/proxiesfor":              "id userId proxyUserId status expirationDate",
+		"/manualblocks":            "id userId borrowing expirationDate",
+		"/patron-block-conditions": "id name",
+		"/patron-block-limits":     "id patronGroupId conditionId",
 		"/circulation-settings-storage/circulation-settings":        "id name",
 		"/location-units/campuses":                                  "id name code institutionId",
 		"/location-units/libraries":                                 "id name code campusId",
@@ -174,10 +186,14 @@ func TestTypes_HaveIndexesOfFOLIOsClients(t *testing.T) {
 		"/cancellation-reason-storage/cancellation-reasons":         "id name",
 		"/request-preference-storage/request-preference":            "id userId",
 		"/addresstypes": "id addressType",
-		"/request-storage/requests": "id itemId instanceId requesterId proxyUserId status position requestType requestLevel requestDate " +
-			"pickupServicePointId holdShelfExpirationDate requestExpirationDate itemIsbn fullCallNumberIndex searchIndex.shelvingOrder " +
-			"searchIndex.pickupServicePointName searchIndex.callNumberComponents.callNumber ecsRequestPhase instance.title item.barcode " +
-			"requester.barcode requester.firstName requester.lastName requester.middleName proxy.barcode cancellationReasonId tags.tagList",
+		"/request-storage/requests": "id itemId instanceId requesterId proxyUserId status position requestType " +
+			"requestLevel requestDate " +
+			"pickupServicePointId holdShelfExpirationDate requestExpirationDate itemIsbn fullCallNumberIndex " +
+			"searchIndex.shelvingOrder " +
+			"searchIndex.pickupServicePointName searchIndex.callNumberComponents.callNumber ecsRequestPhase instance.title " +
+			"item.barcode " +
+			"requester.barcode requester.firstName requester.lastName requester.middleName proxy.barcode cancellationReasonId " +
+			"tags.tagList",
 		"/patron-action-session-storage/patron-action-sessions": "id patronId loanId actionType sessionId",
 	}
 	for _, typ := range records.Types() {

@@ -14,12 +14,12 @@ import (
 func TestType_ParseReadsTheIDFromBodyOrPath(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, body, path, want string }{
-		{"body", `{"id":"` + idA + `"}`, "", idA},
-		{"body in capitals", `{"id":"` + strings.ToUpper(idA) + `"}`, "", idA},
-		{"path", `{}`, idA, idA},
-		{"null in the body", `{"id":null}`, idA, idA},
-		{"both", `{"id":"` + idA + `"}`, strings.ToUpper(idA), idA},
-		{"both and different", `{"id":"` + idA + `"}`, idB, ""},
+		{name: "body", body: `{"id":"` + idA + `"}`, path: "", want: idA},
+		{name: "body in capitals", body: `{"id":"` + strings.ToUpper(idA) + `"}`, path: "", want: idA},
+		{name: "path", body: `{}`, path: idA, want: idA},
+		{name: "null in the body", body: `{"id":null}`, path: idA, want: idA},
+		{name: "both", body: `{"id":"` + idA + `"}`, path: strings.ToUpper(idA), want: idA},
+		{name: "both and different", body: `{"id":"` + idA + `"}`, path: idB, want: ""},
 	}
 	for _, tc := range tests {
 		got, err := records.User().Parse([]byte(tc.body), tc.path)
@@ -50,13 +50,23 @@ func TestType_CompleteSetsMetadata(t *testing.T) {
 	t.Parallel()
 	const sent = `{"group":"g","metadata":{"createdDate":"1999-01-01","createdByUserId":"idC","ours":1}}`
 	tests := []struct{ name, stored, want string }{
-		{"created", ``, `{"createdDate":"NOW","createdByUserId":"idD","updatedDate":"NOW","updatedByUserId":"idD"}`},
 		{
-			"updated", `{"metadata":{"createdDate":"THEN","createdByUserId":"idA","updatedDate":"THEN","updatedByUserId":"idA"}}`,
-			`{"createdDate":"THEN","createdByUserId":"idA","updatedDate":"NOW","updatedByUserId":"idD"}`,
+			name: "created", stored: ``,
+			want: `{"createdDate":"NOW","createdByUserId":"idD","updatedDate":"NOW","updatedByUserId":"idD"}`,
 		},
-		{"created by the system", `{"metadata":{"createdDate":"THEN"}}`, `{"createdDate":"THEN","updatedDate":"NOW","updatedByUserId":"idD"}`},
-		{"stored without metadata", `{"group":"g"}`, `{"createdDate":"NOW","createdByUserId":"idD","updatedDate":"NOW","updatedByUserId":"idD"}`},
+		{
+			name: "updated", stored: `{"metadata":{"createdDate":"THEN","createdByUserId":"idA","updatedDate":"THEN",` +
+				`"updatedByUserId":"idA"}}`,
+			want: `{"createdDate":"THEN","createdByUserId":"idA","updatedDate":"NOW","updatedByUserId":"idD"}`,
+		},
+		{
+			name: "created by the system", stored: `{"metadata":{"createdDate":"THEN"}}`,
+			want: `{"createdDate":"THEN","updatedDate":"NOW","updatedByUserId":"idD"}`,
+		},
+		{
+			name: "stored without metadata", stored: `{"group":"g"}`,
+			want: `{"createdDate":"NOW","createdByUserId":"idD","updatedDate":"NOW","updatedByUserId":"idD"}`,
+		},
 	}
 	for _, tc := range tests {
 		got, err := complete(t, records.Usergroup(), shelf{}, sent, tc.stored)
@@ -64,7 +74,8 @@ func TestType_CompleteSetsMetadata(t *testing.T) {
 			t.Errorf("%s: %v", tc.name, err)
 			continue
 		}
-		if want := record(t, strings.ReplaceAll(tc.want, "NOW", clockText)); !reflect.DeepEqual(got.Object("metadata"), want) {
+		if want := record(t, strings.ReplaceAll(tc.want, "NOW", clockText)); !reflect.DeepEqual(got.Object("metadata"),
+			want) {
 			t.Errorf("%s: got %v, want %v", tc.name, got["metadata"], want)
 		}
 	}
@@ -72,7 +83,8 @@ func TestType_CompleteSetsMetadata(t *testing.T) {
 	if err := records.Usergroup().Complete(t.Context(), shelf{}, records.Write{Record: system, Now: clock()}); err != nil {
 		t.Fatal(err)
 	}
-	if want := record(t, `{"createdDate":"`+clockText+`","updatedDate":"`+clockText+`"}`); !reflect.DeepEqual(system.Object("metadata"), want) {
+	if want := record(t, `{"createdDate":"`+clockText+`","updatedDate":"`+clockText+
+		`"}`); !reflect.DeepEqual(system.Object("metadata"), want) {
 		t.Errorf("a system call wrote %v, want %v", system["metadata"], want)
 	}
 }
@@ -80,13 +92,19 @@ func TestType_CompleteSetsMetadata(t *testing.T) {
 func TestType_CompleteRequiresTheStoredVersion(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, sent, stored, want string }{ // want is the new version, or the message
-		{"created", ``, ``, "1"},
-		{"created with a version", `,"_version":7`, ``, "1"},
-		{"the stored one", `,"_version":4`, `{"_version":4}`, "5"},
-		{"the stored one as a fraction", `,"_version":4.0`, `{"_version":4}`, "5"},
-		{"an old one", `,"_version":3`, `{"_version":4}`, "Stored _version is 4, _version of request is 3"},
-		{"a future one", `,"_version":5`, `{"_version":4}`, "Stored _version is 4, _version of request is 5"},
-		{"none", ``, `{"_version":4}`, "Stored _version is 4, _version of request is absent"},
+		{name: "created", sent: ``, stored: ``, want: "1"},
+		{name: "created with a version", sent: `,"_version":7`, stored: ``, want: "1"},
+		{name: "the stored one", sent: `,"_version":4`, stored: `{"_version":4}`, want: "5"},
+		{name: "the stored one as a fraction", sent: `,"_version":4.0`, stored: `{"_version":4}`, want: "5"},
+		{
+			name: "an old one", sent: `,"_version":3`, stored: `{"_version":4}`,
+			want: "Stored _version is 4, _version of request is 3",
+		},
+		{
+			name: "a future one", sent: `,"_version":5`, stored: `{"_version":4}`,
+			want: "Stored _version is 4, _version of request is 5",
+		},
+		{name: "none", sent: ``, stored: `{"_version":4}`, want: "Stored _version is 4, _version of request is absent"},
 	}
 	for _, tc := range tests {
 		got, err := complete(t, records.Instance(), shelf{}, `{"title":"t"`+tc.sent+`}`, tc.stored)
@@ -116,27 +134,35 @@ func TestType_Violation(t *testing.T) {
 		params          []fault.Parameter
 	}{
 		{
-			records.Item(), "item_barcode_key", "barcode value already exists in table item: 123", fault.Invalid,
-			[]fault.Parameter{fault.Param("barcode", "123")},
+			typ: records.Item(), constraint: "item_barcode_key", msg: "barcode value already exists in table item: 123",
+			code:   fault.Invalid,
+			params: []fault.Parameter{fault.Param("barcode", "123")},
 		},
 		{
-			records.Item(), "item_pkey", "id value already exists in table item: " + idA, fault.Invalid,
-			[]fault.Parameter{fault.Param("id", idA)},
+			typ: records.Item(), constraint: "item_pkey", msg: "id value already exists in table item: " +
+				idA, code: fault.Invalid,
+			params: []fault.Parameter{fault.Param("id", idA)},
 		},
 		{
-			records.Item(), "item_material_type_id_fkey",
-			"Cannot set item.materialTypeId = " + idB + " because it does not exist in material_type.id.", fault.Invalid,
-			[]fault.Parameter{fault.Param("materialTypeId", idB)},
+			typ: records.Item(), constraint: "item_material_type_id_fkey",
+			msg: "Cannot set item.materialTypeId = " + idB +
+				" because it does not exist in material_type.id.", code: fault.Invalid,
+			params: []fault.Parameter{fault.Param("materialTypeId", idB)},
 		},
 		{
-			records.Loan(), "loan_open_item_id_key", "Cannot have more than one open loan for the same item", fault.Invalid,
-			[]fault.Parameter{fault.Param("itemId", idC)},
+			typ: records.Loan(), constraint: "loan_open_item_id_key",
+			msg: "Cannot have more than one open loan for the same item", code: fault.Invalid,
+			params: []fault.Parameter{fault.Param("itemId", idC)},
 		},
 		{
-			records.SettingsEntry(), "settings_entry_scope_key_user_id_key", "There is an entry with this scope, key and userId already",
-			fault.Forbidden, nil,
+			typ: records.SettingsEntry(), constraint: "settings_entry_scope_key_user_id_key",
+			msg:  "There is an entry with this scope, key and userId already",
+			code: fault.Forbidden, params: nil,
 		},
-		{records.SettingsEntry(), "settings_entry_pkey", "id value already exists in table settings_entry: " + idA, fault.Forbidden, nil},
+		{
+			typ: records.SettingsEntry(), constraint: "settings_entry_pkey",
+			msg: "id value already exists in table settings_entry: " + idA, code: fault.Forbidden, params: nil,
+		},
 	}
 	for _, tc := range tests {
 		var f *fault.Error
@@ -174,7 +200,9 @@ func TestReference_NamesBothRecords(t *testing.T) {
 		t.Fatalf("got %s %+v, %t", typ.Name, ref, ok)
 	}
 	const still = "Cannot delete holdings_record.id = " + idA + " because id is still referenced from table item."
-	for by, want := range map[string]string{"": still, idB: still + " The item " + idB + " names it in holdingsRecordId."} {
+	for by, want := range map[string]string{
+		"": still, idB: still + " The item " + idB + " names it in holdingsRecordId.",
+	} {
 		var f *fault.Error
 		if err := ref.StillNamed(typ, by, idA); !errors.As(err, &f) || f.Code != fault.Invalid || f.Msg != want {
 			t.Errorf("by %q: got %v, want %s", by, f, want)

@@ -37,7 +37,8 @@ func readLibrary(t *testing.T) library {
 				t.Fatalf("record %d of %s: %v", i+1, f.name, err)
 			}
 			if r.ID() != plain.ID {
-				t.Errorf("record %d of %s: id in the file is %q; without one it would be another at each load", i+1, f.name, plain.ID)
+				t.Errorf("record %d of %s: id in the file is %q; without one it would be another at each load", i+1, f.name,
+					plain.ID)
 			}
 			lib[f.recordType.Table] = append(lib[f.recordType.Table], r)
 		}
@@ -183,7 +184,8 @@ func TestData_HasTheConditionsOfFOLIO(t *testing.T) {
 	for id, name := range map[string]string{
 		records.ItemsChargedOut: "Maximum number of items charged out", records.LostItems: "Maximum number of lost items",
 		records.OverdueItems: "Maximum number of overdue items", records.OverdueRecalls: "Maximum number of overdue recalls",
-		records.DaysOfOverdueRecall: "Recall overdue by maximum number of days", records.OutstandingFeesFines: "Maximum outstanding fee/fine balance",
+		records.DaysOfOverdueRecall:  "Recall overdue by maximum number of days",
+		records.OutstandingFeesFines: "Maximum outstanding fee/fine balance",
 	} {
 		if !slices.ContainsFunc(list, func(r records.Record) bool {
 			return r.ID() == id && r.Text("name") == name && r.Text("message") == "" && r["blockBorrowing"] == false
@@ -204,8 +206,8 @@ func TestData_HasMoreBooksThanTheLimit(t *testing.T) {
 		materialType, policy, limit string
 		lendable                    int
 	}{
-		{"book", "Books, at most 15", "15", 25},
-		{"DVD", "DVDs, at most 3", "3", 5},
+		{materialType: "book", policy: "Books, at most 15", limit: "15", lendable: 25},
+		{materialType: "DVD", policy: "DVDs, at most 3", limit: "3", lendable: 5},
 	} {
 		id := lib.findID(t, "material_type", "name", tt.materialType)
 		policy := lib.findID(t, "loan_policy", "name", tt.policy)
@@ -213,14 +215,16 @@ func TestData_HasMoreBooksThanTheLimit(t *testing.T) {
 			t.Errorf("the rules have no line that starts %q: without the material type in it the limit would not count", rule)
 		}
 		for _, p := range lib["loan_policy"] {
-			if got := p.Object("loansPolicy")["itemLimit"]; p.ID() == policy && (got == nil || got.(json.Number).String() != tt.limit) {
+			if got := p.Object("loansPolicy")["itemLimit"]; p.ID() == policy &&
+				(got == nil || got.(json.Number).String() != tt.limit) {
 				t.Errorf("%s: got itemLimit %v, want %s", tt.policy, got, tt.limit)
 			}
 		}
 		circulates := lib.findID(t, "loan_type", "name", "Can circulate")
 		lendable := 0
 		for _, i := range lib["item"] {
-			if i.Text("materialTypeId") == id && i.Text("permanentLoanTypeId") == circulates && i.Text("status.name") == "Available" {
+			if i.Text("materialTypeId") == id && i.Text("permanentLoanTypeId") == circulates &&
+				i.Text("status.name") == "Available" {
 				lendable++
 			}
 		}

@@ -121,7 +121,9 @@ func TestSweeper_GivesUpACallWithoutAnAnswer(t *testing.T) {
 		var database silent
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		sweep.New(sweep.Rows{Name: "rows", Sweep: database.deleteRows}, database.Tenants, time.Minute, slog.New(slog.DiscardHandler)).Run(ctx)
+		sweep.New(sweep.Rows{
+			Name: "rows", Sweep: database.deleteRows,
+		}, database.Tenants, time.Minute, slog.New(slog.DiscardHandler)).Run(ctx)
 		if database.tenants < 10 || database.batches < 20 {
 			t.Errorf("%d turns with %d batches within an hour, want at least 10 with 2 each", database.tenants, database.batches)
 		}
@@ -136,7 +138,8 @@ func TestSweeper_StartsAtARandomTime(t *testing.T) {
 		begin := time.Now()
 		ctx, stop := context.WithCancel(t.Context())
 		for range instances {
-			s := sweep.New(sweep.Rows{}, starter(func() { starts <- time.Since(begin) }).Tenants, time.Minute, slog.New(slog.DiscardHandler))
+			s := sweep.New(sweep.Rows{}, starter(func() { starts <- time.Since(begin) }).Tenants, time.Minute,
+				slog.New(slog.DiscardHandler))
 			go s.Run(ctx)
 		}
 		<-time.After(time.Minute - 1)
@@ -175,7 +178,8 @@ func TestSweeper_WarnsOfFailuresButNotOfTenantsThatAreNotServed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
 				rows := sweep.Rows{Name: "rows", Sweep: func(context.Context, int) (int, error) { return 0, tt.err }}
-				s := sweep.New(rows, newFakeStore(t, map[string]int{"diku": 0}).Tenants, time.Minute, slog.New(slog.NewTextHandler(&log, nil)))
+				s := sweep.New(rows, newFakeStore(t, map[string]int{"diku": 0}).Tenants, time.Minute,
+					slog.New(slog.NewTextHandler(&log, nil)))
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer cancel()
 				s.Run(ctx)

@@ -19,10 +19,12 @@ func TestCommands(t *testing.T) {
 		args, environ []string
 		want          string // part of the error
 	}{
-		"a typo":               {[]string{"serv"}, nil, `there is no command "serv"`},
-		"too much":             {[]string{"serve", "now"}, nil, `serve takes no arguments, but got ["now"]`},
-		"settings that are no": {nil, []string{"STORAGE_URL=x", "LOCK_TTL_MS=0"}, "LOCK_TTL_MS is 0"},
-		"no healthy service":   {[]string{"--healthcheck"}, []string{"PORT=1"}, "refused"},
+		"a typo": {args: []string{"serv"}, environ: nil, want: `there is no command "serv"`},
+		"too much": {
+			args: []string{"serve", "now"}, environ: nil, want: `serve takes no arguments, but got ["now"]`,
+		},
+		"settings that are no": {args: nil, environ: []string{"STORAGE_URL=x", "LOCK_TTL_MS=0"}, want: "LOCK_TTL_MS is 0"},
+		"no healthy service":   {args: []string{"--healthcheck"}, environ: []string{"PORT=1"}, want: "refused"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +36,9 @@ func TestCommands(t *testing.T) {
 		})
 	}
 	for _, arg := range []string{"help", "-h", "--help"} {
-		if err := run(t.Context(), command.Process{Args: []string{arg}, Environ: nil, Stdout: io.Discard, Stderr: io.Discard}); !errors.Is(err, flag.ErrHelp) {
+		if err := run(t.Context(), command.Process{
+			Args: []string{arg}, Environ: nil, Stdout: io.Discard, Stderr: io.Discard,
+		}); !errors.Is(err, flag.ErrHelp) {
 			t.Errorf("%s: got %v, want the usage", arg, err)
 		}
 	}
@@ -86,7 +90,8 @@ func TestServe_LogsTheErrorThatEndsIt(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	var last struct{ Level, Service, Err string }
-	if e := json.Unmarshal([]byte(lines[len(lines)-1]), &last); e != nil || last.Level != "ERROR" || last.Service != "circulation" || last.Err == "" {
+	if e := json.Unmarshal([]byte(lines[len(lines)-1]), &last); e != nil || last.Level != "ERROR" ||
+		last.Service != "circulation" || last.Err == "" {
 		t.Errorf("the log ends with %q, want an ERROR with the cause", lines[len(lines)-1])
 	}
 }

@@ -38,8 +38,11 @@ func TestService_Settings(t *testing.T) {
 		t.Errorf("got %+v, %v", view, err)
 	}
 	ctx := okapi.NewContext(t.Context(), okapi.Call{UserName: "ann"})
-	view, err = b.service().ChangeSettings(ctx, settings.Change{Own: schemas.LockSettings{Enabled: new(true)}, Version: "7", Reason: "exams"})
-	if err != nil || view.Version != "8" || !*b.change.Own.Enabled || b.change.Version != "7" || b.asked[1] != `update: "exams" by "ann"` {
+	view, err = b.service().ChangeSettings(ctx, settings.Change{
+		Own: schemas.LockSettings{Enabled: new(true)}, Version: "7", Reason: "exams",
+	})
+	if err != nil || view.Version != "8" || !*b.change.Own.Enabled || b.change.Version != "7" ||
+		b.asked[1] != `update: "exams" by "ann"` {
 		t.Errorf("got %+v, %v, changed to %+v, asked %q", view, err, b.change, b.asked)
 	}
 	b.err = fault.New(fault.Conflict, "changed")
@@ -65,12 +68,16 @@ func TestService_NamesTheActor(t *testing.T) {
 	}{
 		"by a password":             {info: okapi.Call{UserName: "ann"}, want: "ann"},
 		"by a password, with an id": {info: okapi.Call{UserName: "ann", UserID: staffID}, want: "ann"},
-		"by the gateway":            {info: okapi.Call{UserID: staffID}, users: user("ann", "Ann", "Reader"), want: "Reader, Ann", lookups: 1},
-		"without a proper name":     {info: okapi.Call{UserID: staffID}, users: user("ann", "", ""), want: "ann", lookups: 1},
-		"without a record":          {info: okapi.Call{UserID: staffID}, want: "", lookups: 1},
-		"when it cannot be read":    {info: okapi.Call{UserID: staffID}, noUsers: errors.New("down"), want: "", lookups: 1},
-		"not at all":                {want: ""},
-		"unprintable and long":      {info: okapi.Call{UserName: " a\x00\n" + strings.Repeat("é", 120)}, want: "a" + strings.Repeat("é", 99)},
+		"by the gateway": {
+			info: okapi.Call{UserID: staffID}, users: user("ann", "Ann", "Reader"), want: "Reader, Ann", lookups: 1,
+		},
+		"without a proper name":  {info: okapi.Call{UserID: staffID}, users: user("ann", "", ""), want: "ann", lookups: 1},
+		"without a record":       {info: okapi.Call{UserID: staffID}, want: "", lookups: 1},
+		"when it cannot be read": {info: okapi.Call{UserID: staffID}, noUsers: errors.New("down"), want: "", lookups: 1},
+		"not at all":             {want: ""},
+		"unprintable and long": {
+			info: okapi.Call{UserName: " a\x00\n" + strings.Repeat("é", 120)}, want: "a" + strings.Repeat("é", 99),
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +124,8 @@ func TestService_Release(t *testing.T) {
 		t.Errorf("asked %q", b.asked)
 	}
 	b.err = fault.New(fault.NotFound, "Not found")
-	if _, err := s.Release(t.Context(), lockID, "stuck"); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "no such lock any more") {
+	if _, err := s.Release(t.Context(), lockID, "stuck"); !fault.Is(err, fault.NotFound) ||
+		!strings.Contains(err.Error(), "no such lock any more") {
 		t.Errorf("got %v, want %s", err, fault.NotFound)
 	}
 }
@@ -130,16 +138,24 @@ func TestService_ListsWhatStorageHas(t *testing.T) {
 		want  string // what storage is asked
 		wrong string // instead of it
 	}{
-		"locks":                       {locks(admin.LockFilter{UserID: annID, Holder: "c 1", Limit: 1000}), "locks " + annID + " c 1 0 1000", ""},
-		"locks of no possible holder": {locks(admin.LockFilter{Holder: "a\n"}), "", holder},
-		"locks of a long holder":      {locks(admin.LockFilter{Holder: strings.Repeat("x", 101)}), "", holder},
-		"changes": {func(s *admin.Service, ctx context.Context) (any, error) {
+		"locks": {
+			ask: locks(admin.LockFilter{UserID: annID, Holder: "c 1", Limit: 1000}), want: "locks " + annID + " c 1 0 1000",
+			wrong: "",
+		},
+		"locks of no possible holder": {ask: locks(admin.LockFilter{Holder: "a\n"}), want: "", wrong: holder},
+		"locks of a long holder": {
+			ask: locks(admin.LockFilter{Holder: strings.Repeat("x", 101)}), want: "", wrong: holder,
+		},
+		"changes": {ask: func(s *admin.Service, ctx context.Context) (any, error) {
 			return s.Changes(ctx, "release", 5, 200)
-		}, "changes release 5 200", ""},
-		"history": {func(s *admin.Service, ctx context.Context) (any, error) {
+		}, want: "changes release 5 200", wrong: ""},
+		"history": {ask: func(s *admin.Service, ctx context.Context) (any, error) {
 			return s.CheckOuts(ctx, schemas.HistoryFilter{UserBarcode: "ann", Offset: 10000, Limit: 200})
-		}, "history ann 10000 200", ""},
-		"figures": {func(s *admin.Service, ctx context.Context) (any, error) { return s.Figures(ctx, 1440) }, "figures diku 1440", ""},
+		}, want: "history ann 10000 200", wrong: ""},
+		"figures": {
+			ask:  func(s *admin.Service, ctx context.Context) (any, error) { return s.Figures(ctx, 1440) },
+			want: "figures diku 1440", wrong: "",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +215,8 @@ func TestService_Lock(t *testing.T) {
 func TestService_Explain(t *testing.T) {
 	t.Parallel()
 	b := &backend{}
-	if e, err := b.service().Explain(t.Context(), checkout.DryRunRequest{ItemBarcode: "book"}); err != nil || !e.WouldLend || b.asked[0] != "explain book" {
+	if e, err := b.service().Explain(t.Context(), checkout.DryRunRequest{ItemBarcode: "book"}); err != nil ||
+		!e.WouldLend || b.asked[0] != "explain book" {
 		t.Errorf("got %+v, %v, asked %q", e, err, b.asked)
 	}
 }

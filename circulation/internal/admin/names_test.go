@@ -24,7 +24,11 @@ func ofStaff(t *testing.T, tenant, userID string) context.Context {
 func TestViewerName_TakesOneCallInTenMinutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := &backend{users: []library.User{{ID: staffID, Username: "ann", Personal: library.Personal{FirstName: "Ann", LastName: "Reader"}}}}
+		b := &backend{
+			users: []library.User{
+				{ID: staffID, Username: "ann", Personal: library.Personal{FirstName: "Ann", LastName: "Reader"}},
+			},
+		}
 		s := b.service()
 		look := func(tenant, userID, want string, calls int) {
 			t.Helper()
@@ -97,7 +101,8 @@ func TestViewerName_WaitsShortlyAndRarely(t *testing.T) {
 		}
 		// A change looks the name up again, and waits longer.
 		began := time.Now()
-		if _, err := s.Release(ofStaff(t, "diku", staffID), lockID, "stuck"); err != nil || time.Since(began) != 2*time.Second {
+		if _, err := s.Release(ofStaff(t, "diku", staffID), lockID, "stuck"); err != nil ||
+			time.Since(began) != 2*time.Second {
 			t.Errorf("got %v after %s", err, time.Since(began))
 		}
 	})

@@ -19,13 +19,22 @@ func TestService_ReviewsTheRules(t *testing.T) {
 		fault     int // its line
 		broken    string
 	}{
-		"blank":                   {text: " \n"},
-		"a limit that counts":     {text: "priority: last-line\nfallback-policy: l free" + rest + "m book: l three" + rest},
-		"one that does not":       {text: "priority: last-line\nfallback-policy: l free" + rest + "g adults: l three" + rest, uncounted: 3},
-		"a line without policies": {text: "priority: last-line\nfallback-policy: l free" + rest + "g x\n    m y\n", broken: "line 4, column 4: Policy missing"},
-		"a missing loan policy":   {text: "priority: last-line\nfallback-policy: l missing" + rest, broken: "line 2, column 19: The policy l does not exist"},
+		"blank":               {text: " \n"},
+		"a limit that counts": {text: "priority: last-line\nfallback-policy: l free" + rest + "m book: l three" + rest},
+		"one that does not": {
+			text: "priority: last-line\nfallback-policy: l free" + rest + "g adults: l three" + rest, uncounted: 3,
+		},
+		"a line without policies": {
+			text:   "priority: last-line\nfallback-policy: l free" + rest + "g x\n    m y\n",
+			broken: "line 4, column 4: Policy missing",
+		},
+		"a missing loan policy": {
+			text:   "priority: last-line\nfallback-policy: l missing" + rest,
+			broken: "line 2, column 19: The policy l does not exist",
+		},
 		"a missing notice policy": {
-			text: "priority: last-line\nfallback-policy: l free r r1 n missing o o1 i i1\n", broken: "line 2, column 31: The policy n does not exist",
+			text:   "priority: last-line\nfallback-policy: l free r r1 n missing o o1 i i1\n",
+			broken: "line 2, column 31: The policy n does not exist",
 		},
 		"rules with a fault": {text: "priority: last-line\nfallback-policy: l free" + rest + "g\n", fault: 3},
 	} {
@@ -33,7 +42,8 @@ func TestService_ReviewsTheRules(t *testing.T) {
 		s := b.service()
 		b.rules, b.policies = tt.text, limited
 		got, err := s.Rules(t.Context())
-		if err != nil || got.Text != tt.text || (got.Fault != nil) != (tt.fault > 0) || len(got.Uncounted) != min(tt.uncounted, 1) {
+		if err != nil || got.Text != tt.text || (got.Fault != nil) != (tt.fault > 0) ||
+			len(got.Uncounted) != min(tt.uncounted, 1) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 			continue
 		}

@@ -35,13 +35,16 @@ type door struct {
 func newDoor(t *testing.T, places int) *door {
 	t.Helper()
 	d := &door{t: t, leave: map[string]func(){}, errs: map[string]error{}, waited: map[string]time.Duration{}}
-	d.Line = admission.New(admission.Options{Places: places, Wait: wait, Entered: func(r admission.Result, _ time.Duration) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if r != admission.Admitted {
-			d.refused = append(d.refused, r)
-		}
-	}})
+	d.Line = admission.New(admission.Options{
+		Places: places, Wait: wait,
+		Entered: func(r admission.Result, _ time.Duration) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if r != admission.Admitted {
+				d.refused = append(d.refused, r)
+			}
+		},
+	})
 	t.Cleanup(func() { <-time.After(2 * wait) }) // after a failure, until the line is empty
 	return d
 }
@@ -201,7 +204,9 @@ func contend(t *testing.T) {
 	const places, patrons, each = 16, 12, 40
 	var working, most atomic.Int64
 	var ofPatron, mostOfPatron [patrons]atomic.Int64
-	l := admission.New(admission.Options{Places: places, Wait: 20 * time.Millisecond, Entered: func(admission.Result, time.Duration) {}})
+	l := admission.New(admission.Options{
+		Places: places, Wait: 20 * time.Millisecond, Entered: func(admission.Result, time.Duration) {},
+	})
 	ctx := inTenant(t, "diku")
 	var wg sync.WaitGroup
 	for i := range patrons * each {

@@ -26,12 +26,15 @@ type crowd struct {
 func newCrowd(t *testing.T, places int, takes time.Duration) *crowd {
 	t.Helper()
 	c := &crowd{t: t, takes: takes, results: map[admission.Result]int{}, longest: map[admission.Result]time.Duration{}}
-	c.Line = admission.New(admission.Options{Places: places, Wait: wait, Entered: func(r admission.Result, took time.Duration) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.results[r]++
-		c.longest[r] = max(c.longest[r], took)
-	}})
+	c.Line = admission.New(admission.Options{
+		Places: places, Wait: wait,
+		Entered: func(r admission.Result, took time.Duration) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.results[r]++
+			c.longest[r] = max(c.longest[r], took)
+		},
+	})
 	t.Cleanup(c.wg.Wait)
 	return c
 }
@@ -118,12 +121,14 @@ func TestLine_AdmitsWhatItServesInTime(t *testing.T) {
 			c.come(5000, each)
 			c.wg.Wait()
 			served, refused := c.results[admission.Admitted], c.results[admission.LineFull]
-			if served < 570 || served+refused != 5000 || c.longest[admission.LineFull] != 0 || c.longest[admission.Admitted] > wait {
-				t.Errorf("%d were served after up to %s, and %d refused after up to %s, want 5,000 in all, 570 or more of them served in time",
+			if served < 570 || served+refused != 5000 || c.longest[admission.LineFull] != 0 ||
+				c.longest[admission.Admitted] > wait {
+				t.Errorf("%d were served after up to %s, and %d refused after up to %s, want 5,000 in all, 570 or more of them "+
+					"served in time",
 					served, c.longest[admission.Admitted], refused, c.longest[admission.LineFull])
 			}
 		},
-		"without progress, those in line end with their wait, and as many as there are places may follow": func(t *testing.T) {
+		"without progress, those in line end with their wait, and as many as places may follow": func(t *testing.T) {
 			c := newCrowd(t, 4, 20*time.Millisecond)
 			c.keepBusy(10 * time.Second)
 			c.wg.Wait()

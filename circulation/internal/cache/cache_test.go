@@ -200,9 +200,9 @@ func TestCache_GivesTheFetchTheOutdatedValue(t *testing.T) {
 			answer int
 			err    error
 		}{
-			{"the first fetch", 0, 5, nil},
-			{"a fetch that fails", 5, 9, failure},
-			{"the fetch after it", 5, 6, nil},
+			{name: "the first fetch", old: 0, answer: 5, err: nil},
+			{name: "a fetch that fails", old: 5, answer: 9, err: failure},
+			{name: "the fetch after it", old: 5, answer: 6, err: nil},
 		}
 		for _, step := range steps {
 			_, err := c.Get(t.Context(), someKey, func(_ context.Context, old int) (int, error) {
@@ -222,10 +222,12 @@ func TestCache_GivesTheFetchTheOutdatedValue(t *testing.T) {
 func TestCache_PanicOfAFetchIsAnError(t *testing.T) {
 	t.Parallel()
 	c := newCache()
-	if got, err := c.Get(t.Context(), someKey, func(context.Context, int) (int, error) { panic("a bug") }); !fault.Is(err, fault.Internal) {
+	if got, err := c.Get(t.Context(), someKey, func(context.Context, int) (int, error) { panic("a bug") }); !fault.Is(err,
+		fault.Internal) {
 		t.Errorf("got %d, %v, want %s", got, err, fault.Internal)
 	}
-	if got, err := c.Get(t.Context(), someKey, func(context.Context, int) (int, error) { return 7, nil }); got != 7 || err != nil {
+	if got, err := c.Get(t.Context(), someKey, func(context.Context, int) (int, error) { return 7, nil }); got != 7 ||
+		err != nil {
 		t.Errorf("got %d, %v after the panic, want 7", got, err)
 	}
 }

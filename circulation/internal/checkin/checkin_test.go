@@ -48,7 +48,10 @@ type desk struct {
 func newDesk() *desk {
 	d := &desk{
 		Records: librarytest.New(), loan: json.RawMessage(`{"id":"loan"}`),
-		location: library.Location{ID: librarytest.MainID, Name: "Main", PrimaryServicePoint: homeID, ServicePointIDs: []string{homeID, librarytest.DeskID}},
+		location: library.Location{
+			ID: librarytest.MainID, Name: "Main", PrimaryServicePoint: homeID,
+			ServicePointIDs: []string{homeID, librarytest.DeskID},
+		},
 	}
 	d.Book.Status.Name = "Checked out"
 	return d
@@ -56,7 +59,9 @@ func newDesk() *desk {
 
 // newReturn returns the request that brings the book back to the desk.
 func newReturn() checkin.Request {
-	return checkin.Request{ItemBarcode: "book", ServicePointID: librarytest.DeskID, CheckInDate: "2026-03-02T09:00:00.000+01:00"}
+	return checkin.Request{
+		ItemBarcode: "book", ServicePointID: librarytest.DeskID, CheckInDate: "2026-03-02T09:00:00.000+01:00",
+	}
 }
 
 func (d *desk) checkIn(t *testing.T, req checkin.Request) (checkin.Returned, error) {
@@ -117,8 +122,9 @@ func TestCheckIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := schemas.CheckIn{
-		ItemID: librarytest.BookItemID, ServicePointID: librarytest.DeskID, CheckInDate: "2026-03-02T08:00:00.000Z", ItemVersion: 4,
-		ItemStatus: "Available", StaffMemberID: staffID,
+		ItemID: librarytest.BookItemID, ServicePointID: librarytest.DeskID, CheckInDate: "2026-03-02T08:00:00.000Z",
+		ItemVersion: 4,
+		ItemStatus:  "Available", StaffMemberID: staffID,
 	}
 	if len(d.checkIns) > 0 && schemas.IsUUID(d.checkIns[0].ID) {
 		want.ID = d.checkIns[0].ID
@@ -126,7 +132,8 @@ func TestCheckIn(t *testing.T) {
 	if !reflect.DeepEqual(d.checkIns, []schemas.CheckIn{want}) {
 		t.Errorf("committed %+v\nwant %+v", d.checkIns, want)
 	}
-	if string(in.Loan) != string(d.loan) || in.Copy.Item.Status.Name != "Available" || in.Copy.Item.InTransitDestinationServicePointID != "" ||
+	if string(in.Loan) != string(d.loan) || in.Copy.Item.Status.Name != "Available" ||
+		in.Copy.Item.InTransitDestinationServicePointID != "" ||
 		in.InHouseUse || in.Copy.Instance.Title != "Moby Dick" || in.Copy.Material.Name != "book" {
 		t.Errorf("answered %+v", in)
 	}
@@ -140,11 +147,28 @@ func TestCheckIn_Destinations(t *testing.T) {
 		status   string
 		to       string
 	}{
-		"at a desk of its location": {at: librarytest.DeskID, location: library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID, ServicePointIDs: []string{librarytest.DeskID}}, status: "Available"},
-		"at its primary desk":       {at: homeID, location: library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID}, status: "Available"},
-		"upper case is the same":    {at: strings.ToUpper(homeID), location: library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID}, status: "Available"},
-		"elsewhere":                 {at: branchID, location: library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID, ServicePointIDs: []string{librarytest.DeskID}}, status: "In transit", to: homeID},
-		"its location is gone":      {at: branchID, location: library.Location{}, status: "Available"},
+		"at a desk of its location": {
+			at: librarytest.DeskID,
+			location: library.Location{
+				ID: librarytest.MainID, PrimaryServicePoint: homeID, ServicePointIDs: []string{librarytest.DeskID},
+			},
+			status: "Available",
+		},
+		"at its primary desk": {
+			at: homeID, location: library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID}, status: "Available",
+		},
+		"upper case is the same": {
+			at: strings.ToUpper(homeID), location: library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID},
+			status: "Available",
+		},
+		"elsewhere": {
+			at: branchID,
+			location: library.Location{
+				ID: librarytest.MainID, PrimaryServicePoint: homeID, ServicePointIDs: []string{librarytest.DeskID},
+			},
+			status: "In transit", to: homeID,
+		},
+		"its location is gone": {at: branchID, location: library.Location{}, status: "Available"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +183,8 @@ func TestCheckIn_Destinations(t *testing.T) {
 			}
 			got := d.checkIns[0]
 			if got.ItemStatus != tt.status || got.InTransitDestinationServicePointID != tt.to || in.Destination.ID != tt.to {
-				t.Errorf("got %s to %q (%+v), want %s to %q", got.ItemStatus, got.InTransitDestinationServicePointID, in.Destination, tt.status, tt.to)
+				t.Errorf("got %s to %q (%+v), want %s to %q", got.ItemStatus, got.InTransitDestinationServicePointID,
+					in.Destination, tt.status, tt.to)
 			}
 		})
 	}
@@ -216,7 +241,10 @@ func TestCheckIn_Refusals(t *testing.T) {
 		},
 		"a date that is none": {
 			func(_ *desk, r *checkin.Request) { r.CheckInDate = "yesterday" },
-			[]string{"checkInDate must be a date and time as in RFC 3339, such as 2026-08-22T10:11:12.345Z, or a date|INVALID|checkInDate=yesterday"},
+			[]string{
+				"checkInDate must be a date and time as in RFC 3339, such as 2026-08-22T10:11:12.345Z, or a " +
+					"date|INVALID|checkInDate=yesterday",
+			},
 		},
 		"an unknown resolution": {
 			func(_ *desk, r *checkin.Request) { r.ClaimedReturnedResolution = "Lost" },
@@ -232,7 +260,10 @@ func TestCheckIn_Refusals(t *testing.T) {
 		},
 		"an intellectual item": {
 			func(d *desk, _ *checkin.Request) { d.Book.Status.Name = "Intellectual item" },
-			[]string{"Moby Dick (book) (Barcode: book) has the item status Intellectual item and cannot be checked in|ITEM_STATUS|itemBarcode=book"},
+			[]string{
+				"Moby Dick (book) (Barcode: book) has the item status Intellectual item and cannot be checked " +
+					"in|ITEM_STATUS|itemBarcode=book",
+			},
 		},
 		"claimed returned without a resolution": {
 			func(d *desk, _ *checkin.Request) { d.Book.Status.Name = "Claimed returned" },
@@ -273,7 +304,8 @@ func TestCheckIn_NeedsALogin(t *testing.T) {
 	d := newDesk()
 	s := &checkin.Service{Library: d, Returner: d, Log: slog.New(slog.DiscardHandler)}
 	_, err := s.CheckIn(t.Context(), newReturn())
-	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "No logged-in user present") || len(d.checkIns) != 0 {
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "No logged-in user present") ||
+		len(d.checkIns) != 0 {
 		t.Errorf("got %v and %d commits", err, len(d.checkIns))
 	}
 }

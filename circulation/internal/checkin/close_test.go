@@ -19,7 +19,8 @@ func (d *desk) close(t *testing.T, itemID, servicePointID string) error {
 	t.Helper()
 	s := &checkin.Service{Library: d, Returner: d, Log: slog.New(slog.DiscardHandler)}
 	return s.Close(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}), schemas.CheckIn{
-		ItemID: itemID, ServicePointID: servicePointID, CheckInDate: "2026-03-02T09:00:00Z", Loan: json.RawMessage(`{"id":"l"}`),
+		ItemID: itemID, ServicePointID: servicePointID, CheckInDate: "2026-03-02T09:00:00Z",
+		Loan: json.RawMessage(`{"id":"l"}`),
 	})
 }
 
@@ -33,21 +34,27 @@ func TestClose_TakesTheItemBackWithTheLoan(t *testing.T) {
 		want       string // the item's status
 		to         string
 	}{
-		"at home":             {status: "Checked out", at: librarytest.DeskID, want: "Available"},
-		"elsewhere":           {status: "Checked out", at: branchID, want: "Available"},
-		"claimed returned":    {status: "Claimed returned", at: librarytest.DeskID, want: "Available"},
-		"requested elsewhere": {status: "Declared lost", at: librarytest.DeskID, queue: []schemas.QueuedRequest{request}, want: "In transit", to: homeID},
+		"at home":          {status: "Checked out", at: librarytest.DeskID, want: "Available"},
+		"elsewhere":        {status: "Checked out", at: branchID, want: "Available"},
+		"claimed returned": {status: "Claimed returned", at: librarytest.DeskID, want: "Available"},
+		"requested elsewhere": {
+			status: "Declared lost", at: librarytest.DeskID, queue: []schemas.QueuedRequest{request}, want: "In transit",
+			to: homeID,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDesk()
 			d.Book.Status.Name, d.Queue, d.answers = tt.status, tt.queue, []error{errGone}
-			if err := d.close(t, librarytest.BookItemID, tt.at); err != nil || len(d.checkIns) != 2 || d.checkIns[0].ID != d.checkIns[1].ID {
+			if err := d.close(t, librarytest.BookItemID, tt.at); err != nil || len(d.checkIns) != 2 ||
+				d.checkIns[0].ID != d.checkIns[1].ID {
 				t.Fatalf("got %v after %+v, want the same check-in sent again", err, d.checkIns)
 			}
 			c := d.checkIns[1]
-			if c.ItemStatus != tt.want || c.InTransitDestinationServicePointID != tt.to || c.ServicePointID != tt.at || c.ItemVersion != d.Book.Version ||
-				c.CheckInDate != "2026-03-02T09:00:00Z" || c.StaffMemberID != staffID || string(c.Loan) != `{"id":"l"}` || (c.RequestID == "") != (tt.queue == nil) {
+			if c.ItemStatus != tt.want || c.InTransitDestinationServicePointID != tt.to || c.ServicePointID != tt.at ||
+				c.ItemVersion != d.Book.Version ||
+				c.CheckInDate != "2026-03-02T09:00:00Z" || c.StaffMemberID != staffID || string(c.Loan) != `{"id":"l"}` ||
+				(c.RequestID == "") != (tt.queue == nil) {
 				t.Errorf("committed %+v", c)
 			}
 		})
@@ -64,7 +71,9 @@ func TestClose_LeavesChangesToItsCaller(t *testing.T) {
 	}
 	d = newDesk()
 	err := d.close(t, librarytest.OtherID, librarytest.DeskID)
-	if got := librarytest.Messages(err); !slices.Equal(got, []string{"No item with ID " + librarytest.OtherID + " could be found"}) || d.checkIns != nil {
+	if got := librarytest.Messages(err); !slices.Equal(got, []string{
+		"No item with ID " + librarytest.OtherID + " could be found",
+	}) || d.checkIns != nil {
 		t.Errorf("an unknown item: got %v", err)
 	}
 }

@@ -34,8 +34,10 @@ func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
 	const days = `{"duration":3,"intervalId":"Days"}`
 	first := func(change func(*schemas.QueuedRequest)) []schemas.QueuedRequest {
 		r := schemas.QueuedRequest{
-			ID: "r1", RequesterID: librarytest.CarlID, ItemID: librarytest.BookItemID, InstanceID: "i", RequestType: "Hold", RequestLevel: "Item",
-			Status: schemas.RequestNotYetFilled, Position: 1, FulfillmentPreference: "Hold Shelf", PickupServicePointID: librarytest.DeskID,
+			ID: "r1", RequesterID: librarytest.CarlID, ItemID: librarytest.BookItemID, InstanceID: "i", RequestType: "Hold",
+			RequestLevel: "Item",
+			Status:       schemas.RequestNotYetFilled, Position: 1, FulfillmentPreference: "Hold Shelf",
+			PickupServicePointID: librarytest.DeskID,
 		}
 		if change != nil {
 			change(&r)
@@ -49,23 +51,44 @@ func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
 		shelf  string
 		want   string // item status, request, its status, destination, hold shelf
 	}{
-		"no request":         {queue: nil, want: "Available||||"},
-		"fetched here":       {queue: first(nil), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
-		"upper case is here": {queue: first(func(r *schemas.QueuedRequest) { r.PickupServicePointID = strings.ToUpper(librarytest.DeskID) }), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
-		"for hours":          {queue: first(nil), shelf: `{"duration":5,"intervalId":"Hours"}`, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-01T05:00:00.000Z"},
-		"without an end":     {queue: first(nil), shelf: "null", want: "Awaiting pickup|r1|Open - Awaiting pickup||"},
-		"the desk is gone":   {queue: first(nil), want: "Awaiting pickup|r1|Open - Awaiting pickup||"},
-		"fetched elsewhere":  {queue: first(func(r *schemas.QueuedRequest) { r.PickupServicePointID = branchID }), want: "In transit|r1|Open - In transit|" + branchID + "|"},
-		"brought":            {queue: first(func(r *schemas.QueuedRequest) { r.FulfillmentPreference = "Delivery"; r.PickupServicePointID = "" }), want: "Awaiting delivery|r1|Open - Awaiting delivery||"},
+		"no request": {queue: nil, want: "Available||||"},
+		"fetched here": {
+			queue: first(nil), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z",
+		},
+		"upper case is here": {
+			queue: first(func(r *schemas.QueuedRequest) { r.PickupServicePointID = strings.ToUpper(librarytest.DeskID) }),
+			shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z",
+		},
+		"for hours": {
+			queue: first(nil), shelf: `{"duration":5,"intervalId":"Hours"}`,
+			want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-01T05:00:00.000Z",
+		},
+		"without an end":   {queue: first(nil), shelf: "null", want: "Awaiting pickup|r1|Open - Awaiting pickup||"},
+		"the desk is gone": {queue: first(nil), want: "Awaiting pickup|r1|Open - Awaiting pickup||"},
+		"fetched elsewhere": {
+			queue: first(func(r *schemas.QueuedRequest) { r.PickupServicePointID = branchID }),
+			want:  "In transit|r1|Open - In transit|" + branchID + "|",
+		},
+		"brought": {
+			queue: first(func(r *schemas.QueuedRequest) { r.FulfillmentPreference = "Delivery"; r.PickupServicePointID = "" }),
+			want:  "Awaiting delivery|r1|Open - Awaiting delivery||",
+		},
 		"waits already": {queue: first(func(r *schemas.QueuedRequest) {
 			r.Status, r.HoldShelfExpirationDate = schemas.RequestAwaitingPickup, "2026-01-01"
 		}), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2026-01-01"},
-		"title level off": {queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }), want: "Available||||"},
-		"title level on":  {titles: true, queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
+		"title level off": {
+			queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }), want: "Available||||",
+		},
+		"title level on": {
+			titles: true, queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }), shelf: days,
+			want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z",
+		},
 		"a recalled copy": {titles: true, queue: first(func(r *schemas.QueuedRequest) {
 			r.RequestLevel, r.RequestType, r.ItemID = title, "Recall", librarytest.OtherID
 		}), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
-		"another copy's turn": {titles: true, queue: first(func(r *schemas.QueuedRequest) { r.ItemID = librarytest.OtherID }), want: "Available||||"},
+		"another copy's turn": {
+			titles: true, queue: first(func(r *schemas.QueuedRequest) { r.ItemID = librarytest.OtherID }), want: "Available||||",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -79,14 +102,17 @@ func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
 					t.Fatal(err)
 				}
 				c := d.checkIns[0]
-				got := strings.Join([]string{c.ItemStatus, c.RequestID, c.RequestStatus, c.InTransitDestinationServicePointID, c.HoldShelfExpirationDate}, "|")
+				got := strings.Join([]string{
+					c.ItemStatus, c.RequestID, c.RequestStatus, c.InTransitDestinationServicePointID, c.HoldShelfExpirationDate,
+				}, "|")
 				if got != tt.want || c.TitleLevel != tt.titles {
 					t.Errorf("got  %s, title level %t\nwant %s, %t", got, c.TitleLevel, tt.want, tt.titles)
 				}
 				if in.Destination.ID != c.InTransitDestinationServicePointID {
 					t.Errorf("answered the destination %+v", in.Destination)
 				}
-				if got := in.Request != nil && in.Request.ID == c.RequestID && in.Request.HoldShelfExpirationDate == c.HoldShelfExpirationDate; got != (c.RequestID != "") {
+				if got := in.Request != nil && in.Request.ID == c.RequestID &&
+					in.Request.HoldShelfExpirationDate == c.HoldShelfExpirationDate; got != (c.RequestID != "") {
 					t.Errorf("answered the request %+v", in.Request)
 				}
 				if in.Slip.Requester.ID != librarytest.CarlID {
@@ -103,9 +129,12 @@ func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
 func TestCheckIn_NeedsAPickupPoint(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
-	d.Queue = []schemas.QueuedRequest{{ID: "r1", ItemID: librarytest.BookItemID, RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1}}
+	d.Queue = []schemas.QueuedRequest{
+		{ID: "r1", ItemID: librarytest.BookItemID, RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1},
+	}
 	_, err := d.checkIn(t, newReturn())
-	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "missing a pickup service point") || len(d.checkIns) != 0 {
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "missing a pickup service point") ||
+		len(d.checkIns) != 0 {
 		t.Errorf("got %v after %d commits, want it refused", err, len(d.checkIns))
 	}
 }
@@ -117,14 +146,16 @@ func TestCheckIn_JudgesAChangedQueueOnce(t *testing.T) {
 		d := newDesk()
 		d.shelf = "null"
 		late := schemas.QueuedRequest{
-			ID: "late", ItemID: librarytest.BookItemID, RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1, PickupServicePointID: librarytest.DeskID,
+			ID: "late", ItemID: librarytest.BookItemID, RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1,
+			PickupServicePointID: librarytest.DeskID,
 		}
 		d.onCheckIn = func() { d.Queue = []schemas.QueuedRequest{late} }
 		for range refusals {
 			d.answers = append(d.answers, changed)
 		}
 		_, err := d.checkIn(t, newReturn())
-		if fault.CodeOf(err) != wanted || len(d.checkIns) != 2 || d.checkIns[0].RequestID != "" || d.checkIns[1].RequestID != "late" {
+		if fault.CodeOf(err) != wanted || len(d.checkIns) != 2 || d.checkIns[0].RequestID != "" ||
+			d.checkIns[1].RequestID != "late" {
 			t.Errorf("changed %d times: got %v, committed %+v; want %q after 2 commits", refusals, err, d.checkIns, wanted)
 		}
 	}
@@ -138,7 +169,8 @@ func TestCheckIn_HasItsSession(t *testing.T) {
 		t.Errorf("got %+v, %v", d.checkIns, err)
 	}
 	req.SessionID = "mine"
-	if _, err := d.checkIn(t, req); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "sessionId must be a UUID") {
+	if _, err := d.checkIn(t, req); !fault.Is(err, fault.Invalid) ||
+		!strings.Contains(err.Error(), "sessionId must be a UUID") {
 		t.Errorf("a session that is no id: got %v", err)
 	}
 }

@@ -75,14 +75,18 @@ func TestCheckIn_SettlesALostAnswer(t *testing.T) {
 		ids    int // different ones, of the check-ins that were sent
 		done   int // check-ins that were kept
 	}{
-		"the answer was lost":             {script: []func(context.Context) error{loseAnswer(errGone)}, ids: 1, done: 1},
-		"the answer came too late":        {script: []func(context.Context) error{answerLate}, ids: 1, done: 1},
-		"storage failed after the commit": {script: []func(context.Context) error{loseAnswer(errDown), loseAnswer(errGone)}, ids: 1, done: 1},
-		"the process slept":               {script: []func(context.Context) error{sleepLong}, ids: 1, done: 1},
-		"it was lost before the commit":   {answer: []error{errGone}, ids: 1, done: 1},
-		"it was lost, then refused":       {answer: []error{errGone, errChanged, errChanged}, code: fault.ItemChanged, ids: 1},
-		"no answer ever comes":            {script: slices.Repeat([]func(context.Context) error{answerLate}, 99), code: fault.Internal, ids: 1, done: 1},
-		"a refusal is not sent again":     {answer: []error{fault.New(fault.Forbidden, "no")}, code: fault.Forbidden, ids: 1},
+		"the answer was lost":      {script: []func(context.Context) error{loseAnswer(errGone)}, ids: 1, done: 1},
+		"the answer came too late": {script: []func(context.Context) error{answerLate}, ids: 1, done: 1},
+		"storage failed after the commit": {
+			script: []func(context.Context) error{loseAnswer(errDown), loseAnswer(errGone)}, ids: 1, done: 1,
+		},
+		"the process slept":             {script: []func(context.Context) error{sleepLong}, ids: 1, done: 1},
+		"it was lost before the commit": {answer: []error{errGone}, ids: 1, done: 1},
+		"it was lost, then refused":     {answer: []error{errGone, errChanged, errChanged}, code: fault.ItemChanged, ids: 1},
+		"no answer ever comes": {
+			script: slices.Repeat([]func(context.Context) error{answerLate}, 99), code: fault.Internal, ids: 1, done: 1,
+		},
+		"a refusal is not sent again": {answer: []error{fault.New(fault.Forbidden, "no")}, code: fault.Forbidden, ids: 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +109,8 @@ func TestCheckIn_SettlesALostAnswer(t *testing.T) {
 					ids[c.ID] = true
 				}
 				if len(ids) != tt.ids || len(f.kept) != tt.done {
-					t.Errorf("sent %d times under %d ids, kept %d check-ins; want %d ids and %d", len(f.sent), len(ids), len(f.kept), tt.ids, tt.done)
+					t.Errorf("sent %d times under %d ids, kept %d check-ins; want %d ids and %d", len(f.sent), len(ids), len(f.kept),
+						tt.ids, tt.done)
 				}
 				if took := time.Since(start); name != "the process slept" && took >= config.FinishMargin {
 					t.Errorf("answered after %s, want less than %s", took, config.FinishMargin)
@@ -119,7 +124,9 @@ func TestCheckIn_SettlesOnceForAMachineThatLeft(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	d.leaves = true // while storage commits
-	f := &forgetful{desk: d, t: t, script: []func(context.Context) error{loseAnswer(errGone)}, kept: map[string]schemas.CheckInResult{}}
+	f := &forgetful{
+		desk: d, t: t, script: []func(context.Context) error{loseAnswer(errGone)}, kept: map[string]schemas.CheckInResult{},
+	}
 	ctx, cancel := context.WithCancel(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}))
 	defer cancel()
 	d.left = cancel

@@ -80,8 +80,11 @@ func TestAcquire_GivesBackTheLockOfAMachineThatLeaves(t *testing.T) {
 		s.Locker = silentLocker{w}
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
-		_, err := s.CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
-		if !errors.Is(err, context.DeadlineExceeded) || len(w.returned) != 1 || !strings.HasSuffix(w.returned[0], w.requests[0].AcquisitionID) {
+		_, err := s.CheckOut(ctx, checkout.Request{
+			ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || len(w.returned) != 1 ||
+			!strings.HasSuffix(w.returned[0], w.requests[0].AcquisitionID) {
 			t.Errorf("got %v, gave back %v, asked for %v", err, w.returned, w.requests)
 		}
 	})
@@ -111,7 +114,8 @@ func TestEnding_ExplainsALockThatWasLost(t *testing.T) {
 	}{
 		"its lock was lost": {
 			set: newWorld().set, commit: []error{errLost},
-			want: "unable to acquire lock: the one it had was released by force or taken over, and no time was left to take it again",
+			want: "unable to acquire lock: the one it had was released by force or taken over, and no time was left to take " +
+				"it again",
 		},
 		"the settings were changed again and again": {
 			set: off, commit: []error{errSettings, errSettings},
@@ -127,7 +131,9 @@ func TestEnding_ExplainsALockThatWasLost(t *testing.T) {
 				w.set, w.commit, w.held = tt.set, tt.commit, tt.held
 				s := w.service()
 				s.Committer = during{w, func() { <-time.After(w.set.WaitBudget() + time.Millisecond) }}
-				_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
+				_, err := s.CheckOut(t.Context(), checkout.Request{
+					ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+				})
 				if got := withoutParameters(t, err); got != `[{"message":"unable to acquire lock","code":"LOCK_NOT_ACQUIRED"}]` {
 					t.Errorf("answered %s, want FOLIO's words", got)
 				}
@@ -152,8 +158,11 @@ func TestEnding_OfAMachineThatLeavesWithALostLock(t *testing.T) {
 	w.commit = []error{errLost}
 	s := w.service()
 	s.Committer = during{w, leave}
-	_, err := s.CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
-	if e := w.endings[0]; !errors.Is(err, context.Canceled) || e.Outcome != checkout.OutcomeClientLeft || len(w.commits) != 1 {
+	_, err := s.CheckOut(ctx, checkout.Request{
+		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+	})
+	if e := w.endings[0]; !errors.Is(err, context.Canceled) || e.Outcome != checkout.OutcomeClientLeft ||
+		len(w.commits) != 1 {
 		t.Errorf("got %v after %d commits, and %+v", err, len(w.commits), e)
 	}
 }

@@ -19,7 +19,9 @@ func TestService_TakesAPlaceAndGivesItBack(t *testing.T) {
 	dry := checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"}
 	for name, f := range map[string]func(ctx context.Context, s *checkout.Service) error{
 		"a check-out": func(ctx context.Context, s *checkout.Service) error {
-			_, err := s.CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
+			_, err := s.CheckOut(ctx, checkout.Request{
+				ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+			})
 			return err
 		},
 		"a dry run": func(ctx context.Context, s *checkout.Service) error {
@@ -64,15 +66,19 @@ func TestService_ReportsACheckOutThatIsNotAdmitted(t *testing.T) {
 	w.overloaded = fault.New(fault.Overloaded, "too many")
 	s := w.service()
 	s.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
+	_, err := s.CheckOut(t.Context(), checkout.Request{
+		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+	})
 	if !errors.Is(err, w.overloaded) || len(w.endings) != 1 {
 		t.Fatalf("got %v and %d endings, want %v and one", err, len(w.endings), w.overloaded)
 	}
 	e := w.endings[0]
-	if e.Outcome != checkout.OutcomeOverloaded || e.Code != string(fault.Overloaded) || e.UserBarcode != "ann" || e.ItemBarcode != "book" {
+	if e.Outcome != checkout.OutcomeOverloaded || e.Code != string(fault.Overloaded) || e.UserBarcode != "ann" ||
+		e.ItemBarcode != "book" {
 		t.Errorf("got %+v", e)
 	}
-	if line := log.String(); strings.Count(line, "level=DEBUG msg=check-out") != 1 || !strings.Contains(line, "outcome=overloaded") {
+	if line := log.String(); strings.Count(line, "level=DEBUG msg=check-out") != 1 ||
+		!strings.Contains(line, "outcome=overloaded") {
 		t.Errorf("logged %q, want one line of debug with the outcome", line)
 	}
 	if len(w.commits) > 0 || len(w.steps) > 0 {
@@ -82,7 +88,9 @@ func TestService_ReportsACheckOutThatIsNotAdmitted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w.overloaded = ctx.Err()
-	if _, err := s.CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann"}); !errors.Is(err, context.Canceled) {
+	if _, err := s.CheckOut(ctx, checkout.Request{
+		ItemBarcode: "book", UserBarcode: "ann",
+	}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if e := w.endings[1]; e.Outcome != checkout.OutcomeClientLeft {

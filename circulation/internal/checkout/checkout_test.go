@@ -40,7 +40,8 @@ func TestCheckOut_LendsUnderTheLockAndReleasesIt(t *testing.T) {
 	if !slices.Equal(w.steps, want) {
 		t.Errorf("steps %v, want %v", w.steps, want)
 	}
-	if len(w.commits) != 1 || w.commits[0].LockID == "" || w.commits[0].SettingsVersion != "" || w.commits[0].ItemVersion != 4 {
+	if len(w.commits) != 1 || w.commits[0].LockID == "" || w.commits[0].SettingsVersion != "" ||
+		w.commits[0].ItemVersion != 4 {
 		t.Errorf("committed %+v", w.commits)
 	}
 	if !slices.Equal(w.released, []string{w.commits[0].LockID}) {
@@ -54,15 +55,18 @@ func TestCheckOut_LendsUnderTheLockAndReleasesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]any{
-		"userId": librarytest.AnnID, "itemId": librarytest.BookItemID, "loanDate": "2026-03-01T10:00:00.000Z", "dueDate": "2026-03-15T10:00:00.000Z",
-		"action": "checkedout", "loanPolicyId": librarytest.ThreeID, "checkoutServicePointId": librarytest.DeskID, "itemEffectiveLocationIdAtCheckOut": librarytest.MainID,
-		"isDcb": false,
+		"userId": librarytest.AnnID, "itemId": librarytest.BookItemID, "loanDate": "2026-03-01T10:00:00.000Z",
+		"dueDate": "2026-03-15T10:00:00.000Z",
+		"action":  "checkedout", "loanPolicyId": librarytest.ThreeID, "checkoutServicePointId": librarytest.DeskID,
+		"itemEffectiveLocationIdAtCheckOut": librarytest.MainID,
+		"isDcb":                             false,
 	} {
 		if loan[key] != want {
 			t.Errorf("%s is %v, want %v", key, loan[key], want)
 		}
 	}
-	if lent.Copy.Item.Status.Name != "Checked out" || lent.Copy.Item.InTransitDestinationServicePointID != "" || lent.Copy.Instance.Title != "Moby Dick" {
+	if lent.Copy.Item.Status.Name != "Checked out" || lent.Copy.Item.InTransitDestinationServicePointID != "" ||
+		lent.Copy.Instance.Title != "Moby Dick" {
 		t.Errorf("answered %+v", lent)
 	}
 }
@@ -74,7 +78,8 @@ func TestCheckOut_TakesNoLockWithTheFeatureOff(t *testing.T) {
 	if _, err := w.checkOut(t); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.requests) != 0 || w.commits[0].LockID != "" || len(w.commits[0].Limits) > 0 || w.commits[0].SettingsVersion != "7" {
+	if len(w.requests) != 0 || w.commits[0].LockID != "" || len(w.commits[0].Limits) > 0 ||
+		w.commits[0].SettingsVersion != "7" {
 		t.Errorf("asked for %v, committed %+v", w.requests, w.commits[0])
 	}
 }
@@ -97,7 +102,9 @@ func TestCheckOut_RefusesALimitReachedMeanwhile(t *testing.T) {
 	if !errors.As(err, &f) || len(f.Details) != 1 || f.Details[0].Code != "ITEM_LIMIT_MATERIAL_TYPE" {
 		t.Fatalf("got %v", err)
 	}
-	if got := describeDetails(err); !slices.Equal(got, []string{"Patron has reached maximum limit of 3 items for material type [itemLimitBlock " + mayLimit + "]"}) ||
+	if got := describeDetails(err); !slices.Equal(got, []string{
+		"Patron has reached maximum limit of 3 items for material type [itemLimitBlock " + mayLimit + "]",
+	}) ||
 		*f.Details[0].Parameters[0].Value != "book" || *f.Details[0].Parameters[1].Value != "3" {
 		t.Errorf("got %q with %+v, want the refusal of the first count", got, f.Details[0].Parameters)
 	}
@@ -166,7 +173,8 @@ func TestAcquire_RefusesInFoliosWords(t *testing.T) {
 	w.held, w.set.Waits = 9, nil
 	_, err := w.checkOut(t)
 	var f *fault.Error
-	if !errors.As(err, &f) || f.Details[0].Message != "unable to acquire lock" || f.Details[0].Code != "LOCK_NOT_ACQUIRED" {
+	if !errors.As(err, &f) || f.Details[0].Message != "unable to acquire lock" ||
+		f.Details[0].Code != "LOCK_NOT_ACQUIRED" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -179,7 +187,8 @@ func TestCheckOut_TakesALostLockAgainForTheSameLoan(t *testing.T) {
 		if _, err := w.checkOut(t); err != nil {
 			t.Fatal(err)
 		}
-		if len(w.commits) != 2 || string(w.commits[0].Loan) != string(w.commits[1].Loan) || w.commits[0].LockID == w.commits[1].LockID {
+		if len(w.commits) != 2 || string(w.commits[0].Loan) != string(w.commits[1].Loan) ||
+			w.commits[0].LockID == w.commits[1].LockID {
 			t.Errorf("committed %+v", w.commits)
 		}
 		if len(w.commits[0].Limits) != 1 || len(w.commits[1].Limits) != 1 {
@@ -250,7 +259,9 @@ func TestCheckOut_ReadsAChangedItemOnce(t *testing.T) {
 			}
 		}
 		_, err := w.checkOut(t)
-		if got := librarytest.Messages(err); !slices.Equal(got, []string{"Item is already checked out", "Cannot check out item that already has an open loan"}) {
+		if got := librarytest.Messages(err); !slices.Equal(got, []string{
+			"Item is already checked out", "Cannot check out item that already has an open loan",
+		}) {
 			t.Errorf("got %v", got)
 		}
 		if len(w.commits) != 1 || len(w.released) != 1 {
@@ -279,7 +290,9 @@ func TestCheckOut_OfAMachineThatLeaves(t *testing.T) {
 				leave()
 			}
 		}
-		_, err := w.service().CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
+		_, err := w.service().CheckOut(ctx, checkout.Request{
+			ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+		})
 		return w, err
 	}
 	t.Run("before the commit nothing is lent and the lock is released", func(t *testing.T) {

@@ -34,27 +34,48 @@ func TestCommit_WithoutAnAnswer(t *testing.T) {
 		"a broken storage may have committed": {prepare: func(w *world) { w.commit = []error{errDown} }},
 		"the loan is there":                   {prepare: func(w *world) { w.commit = forever }, settled: true},
 		"the loan is not there, fenced off":   {prepare: notThere(forever...), code: fault.Unavailable, settled: true},
-		"the same by a defect of storage":     {prepare: notThere(slices.Repeat([]error{errDown}, 99)...), code: fault.Internal, settled: true},
-		"the loan cannot be read":             {prepare: func(w *world) { w.commit, w.loanErr = forever, errGone }, code: fault.OutcomeUnknown, settled: true},
-		"the lock cannot be released":         {prepare: func(w *world) { w.commit, w.lockGone = forever, errGone }, code: fault.OutcomeUnknown, settled: true},
-		"the lock was lost":                   {prepare: notThere(errGone, errLost), settled: true},
-		"refused by a limit":                  {prepare: notThere(errGone, errLimit), code: fault.Invalid, settled: true},
-		"refused by a limit at once":          {prepare: func(w *world) { w.commit = []error{errLimit} }, code: fault.Invalid},
-		"refused, and an earlier try lent":    {prepare: func(w *world) { w.commit = []error{errGone, errLimit} }, settled: true},
+		"the same by a defect of storage": {
+			prepare: notThere(slices.Repeat([]error{errDown}, 99)...), code: fault.Internal, settled: true,
+		},
+		"the loan cannot be read": {
+			prepare: func(w *world) { w.commit, w.loanErr = forever, errGone }, code: fault.OutcomeUnknown, settled: true,
+		},
+		"the lock cannot be released": {
+			prepare: func(w *world) { w.commit, w.lockGone = forever, errGone }, code: fault.OutcomeUnknown, settled: true,
+		},
+		"the lock was lost":          {prepare: notThere(errGone, errLost), settled: true},
+		"refused by a limit":         {prepare: notThere(errGone, errLimit), code: fault.Invalid, settled: true},
+		"refused by a limit at once": {prepare: func(w *world) { w.commit = []error{errLimit} }, code: fault.Invalid},
+		"refused, and an earlier try lent": {
+			prepare: func(w *world) { w.commit = []error{errGone, errLimit} }, settled: true,
+		},
 		"refused, and the loan cannot be read": {
-			prepare: func(w *world) { w.commit, w.loanErr = []error{errGone, errLimit}, errGone }, code: fault.OutcomeUnknown, settled: true,
+			prepare: func(w *world) { w.commit, w.loanErr = []error{errGone, errLimit}, errGone }, code: fault.OutcomeUnknown,
+			settled: true,
 		},
 		"refused, and the lock cannot be released": {
-			prepare: func(w *world) { w.commit, w.lockGone = []error{errGone, errLimit}, errGone }, code: fault.OutcomeUnknown, settled: true,
+			prepare: func(w *world) { w.commit, w.lockGone = []error{errGone, errLimit}, errGone }, code: fault.OutcomeUnknown,
+			settled: true,
 		},
-		"refused after the item changed":      {prepare: notThere(errGone, errChanged, errLimit), code: fault.Invalid}, // by the version
-		"refused after a later try was lost":  {prepare: notThere(errChanged, errGone, errLimit), code: fault.Invalid, settled: true},
-		"refused after the queue changed":     {prepare: notThere(errGone, errQueue, errLimit), code: fault.Invalid, settled: true},
-		"lent after the item changed":         {prepare: notThere(errGone, errChanged)},
-		"without a lock, a missing loan":      {prepare: func(w *world) { notThere(forever...)(w); w.set = off }, code: fault.OutcomeUnknown},
-		"without a lock, the loan is there":   {prepare: func(w *world) { w.commit, w.set = forever, off }},
-		"without a lock, refused":             {prepare: func(w *world) { notThere(errGone, errTaken)(w); w.set = off }, code: fault.KeyLeaseLost},
-		"without a lock, an earlier try lent": {prepare: func(w *world) { w.commit, w.set = []error{errGone, errTaken}, off }},
+		// by the version
+		"refused after the item changed": {prepare: notThere(errGone, errChanged, errLimit), code: fault.Invalid},
+		"refused after a later try was lost": {
+			prepare: notThere(errChanged, errGone, errLimit), code: fault.Invalid, settled: true,
+		},
+		"refused after the queue changed": {
+			prepare: notThere(errGone, errQueue, errLimit), code: fault.Invalid, settled: true,
+		},
+		"lent after the item changed": {prepare: notThere(errGone, errChanged)},
+		"without a lock, a missing loan": {
+			prepare: func(w *world) { notThere(forever...)(w); w.set = off }, code: fault.OutcomeUnknown,
+		},
+		"without a lock, the loan is there": {prepare: func(w *world) { w.commit, w.set = forever, off }},
+		"without a lock, refused": {
+			prepare: func(w *world) { notThere(errGone, errTaken)(w); w.set = off }, code: fault.KeyLeaseLost,
+		},
+		"without a lock, an earlier try lent": {
+			prepare: func(w *world) { w.commit, w.set = []error{errGone, errTaken}, off },
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +94,8 @@ func TestCommit_WithoutAnAnswer(t *testing.T) {
 				if took := time.Since(start); took > 9*time.Second {
 					t.Errorf("answered after %s, when the connection is gone", took)
 				}
-				if settled := len(w.durable) == 1 && w.durable[0] == w.commits[0].LockID; settled != tt.settled || len(w.durable) > 1 {
+				if settled := len(w.durable) == 1 && w.durable[0] == w.commits[0].LockID; settled != tt.settled ||
+					len(w.durable) > 1 {
 					t.Errorf("released durably: %v, want the lock of the first commit: %t", w.durable, tt.settled)
 				}
 				for _, c := range w.commits {
@@ -161,7 +183,9 @@ func TestCommit_IsAnsweredInTimeByASlowStorage(t *testing.T) {
 				slow := &slowStorage{world: w, script: script}
 				service.Committer, service.Library = slow, slow
 				start := time.Now()
-				_, err := service.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
+				_, err := service.CheckOut(t.Context(), checkout.Request{
+					ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+				})
 				if !fault.Is(err, fault.Unavailable) {
 					t.Errorf("got %v, want that nothing was lent", err)
 				}
@@ -193,7 +217,8 @@ func TestCommitted_AnswersLikeTheFirstTime(t *testing.T) {
 	if !done || err != nil {
 		t.Fatalf("got %t, %v, want the loan", done, err)
 	}
-	if string(again.Loan) != string(first.Loan) || again.User.ID != first.User.ID || again.Group != first.Group || again.Policy.Name != first.Policy.Name ||
+	if string(again.Loan) != string(first.Loan) || again.User.ID != first.User.ID || again.Group != first.Group ||
+		again.Policy.Name != first.Policy.Name ||
 		again.Copy.Instance.Title != first.Copy.Instance.Title || again.Copy.Item.Status.Name != "Checked out" {
 		t.Errorf("got %+v, want %+v", again, first)
 	}
@@ -205,7 +230,8 @@ func TestCommitted_AnswersLikeTheFirstTime(t *testing.T) {
 		w.loanErr = err
 		_, done, err := w.service().Committed(t.Context(), req, lease.LoanID)
 		var f *fault.Error
-		if done || !errors.As(err, &f) || f.Code != fault.OutcomeUnknown || *f.Details[0].Parameters[0].Value != lease.LoanID {
+		if done || !errors.As(err, &f) || f.Code != fault.OutcomeUnknown ||
+			*f.Details[0].Parameters[0].Value != lease.LoanID {
 			t.Errorf("%s: got %t, %v, want %s with the loan's id", name, done, err, fault.OutcomeUnknown)
 		}
 	}

@@ -32,12 +32,18 @@ func TestEnding(t *testing.T) {
 		"lent without a lock":   {func(w *world) { w.set = off }, "lent|||ann|loan|none|0"},
 		"lent after waiting":    {func(w *world) { w.held = 2 }, "lent|||ann|loan|1s|0"},
 		"a lock lost meanwhile": {func(w *world) { w.held, w.commit = 1, []error{errLost} }, "lent|||ann|loan|500ms|1"},
-		"two waits, summed":     {func(w *world) { w.acquire, w.commit = []error{errHeld, nil, errHeld}, []error{errLost} }, "lent|||ann|loan|1.5s|1"},
+		"two waits, summed": {
+			func(w *world) { w.acquire, w.commit = []error{errHeld, nil, errHeld}, []error{errLost} }, "lent|||ann|loan|1.5s|1",
+		},
 		"a commit without answer and a changed item": {
 			func(w *world) { w.commit, w.set = []error{errChanged, errGone}, off }, "lent|||ann|loan|none|2",
 		},
-		"limit reached at once":       {func(w *world) { w.open = []int{3} }, "limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "|ann||none|0"},
-		"limit reached while waiting": {func(w *world) { w.open = []int{2, 3} }, "limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "|ann||0s|0"},
+		"limit reached at once": {
+			func(w *world) { w.open = []int{3} }, "limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "|ann||none|0",
+		},
+		"limit reached while waiting": {
+			func(w *world) { w.open = []int{2, 3} }, "limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "|ann||0s|0",
+		},
 		"an item on loan, by its status and its loan": {
 			func(w *world) { w.Book.Status.Name, w.onLoan = "Checked out", true },
 			"refused|ITEM_ALREADY_CHECKED_OUT|Item is already checked out|ann||none|0",
@@ -48,7 +54,8 @@ func TestEnding(t *testing.T) {
 		},
 		"a lost item, and the limit reached": {
 			func(w *world) { w.Book.Status.Name, w.open = "Declared lost", []int{3} },
-			"refused|ITEM_STATUS|Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out; " + limit + "|ann||none|0",
+			"refused|ITEM_STATUS|Moby Dick (book) (Barcode: book) has the item status Declared lost " +
+				"and cannot be checked out; " + limit + "|ann||none|0",
 		},
 		"the limit reached, and an item that is not lent": {
 			func(w *world) {
@@ -68,13 +75,20 @@ func TestEnding(t *testing.T) {
 			func(w *world) {
 				w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 			},
-			"refused|ITEM_REQUESTED|Moby Dick (Barcode: book) cannot be checked out to user … because it has been requested by another patron|ann||none|0",
+			"refused|ITEM_REQUESTED|Moby Dick (Barcode: book) cannot be checked out to user … because it has been requested " +
+				"by another patron|ann||none|0",
 		},
-		"no such patron":                         {func(w *world) { w.NoPatron = true }, "refused|USER_BARCODE_NOT_FOUND|Could not find user with matching barcode|||none|0"},
-		"no lock in time, for another check-out": {func(w *world) { w.held = 9 }, "lock_not_acquired|LOCK_NOT_ACQUIRED|unable to acquire lock|ann||2s|0"},
+		"no such patron": {
+			func(w *world) { w.NoPatron = true },
+			"refused|USER_BARCODE_NOT_FOUND|Could not find user with matching barcode|||none|0",
+		},
+		"no lock in time, for another check-out": {
+			func(w *world) { w.held = 9 }, "lock_not_acquired|LOCK_NOT_ACQUIRED|unable to acquire lock|ann||2s|0",
+		},
 		"rules that name nothing": {
 			func(w *world) { w.NoPolicy = true },
-			"failed|INTERNAL|Loan policy " + librarytest.ThreeID + " could not be found, please check circulation rules|ann||none|0",
+			"failed|INTERNAL|Loan policy " + librarytest.ThreeID +
+				" could not be found, please check circulation rules|ann||none|0",
 		},
 		"a failure that is for the log": {
 			func(w *world) {
@@ -85,7 +99,10 @@ func TestEnding(t *testing.T) {
 		"a failure without a code": {
 			func(w *world) { w.acquire = []error{errors.New("secret")} }, "failed|INTERNAL|Internal server error|ann||0s|0",
 		},
-		"taken over": {func(w *world) { w.commit = []error{fault.New(fault.KeyLeaseLost, "taken")} }, "taken_over|CLAIM_LOST|taken|ann||0s|0"},
+		"taken over": {
+			func(w *world) { w.commit = []error{fault.New(fault.KeyLeaseLost, "taken")} },
+			"taken_over|CLAIM_LOST|taken|ann||0s|0",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -103,11 +120,13 @@ func TestEnding(t *testing.T) {
 				if e.Wait != nil {
 					wait = e.Wait.String()
 				}
-				if got := fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d", e.Outcome, e.Code, e.Reason, nameID(e.UserID, librarytest.AnnID, "ann"),
+				if got := fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d", e.Outcome, e.Code, e.Reason,
+					nameID(e.UserID, librarytest.AnnID, "ann"),
 					nameID(e.LoanID, w.loanID(t), "loan"), wait, e.Repeats); got != tt.want {
 					t.Errorf("got  %s\nwant %s", got, tt.want)
 				}
-				if e.UserBarcode != "ann" || e.ItemBarcode != "book" || e.ServicePointID != librarytest.DeskID || e.Took != time.Since(start) {
+				if e.UserBarcode != "ann" || e.ItemBarcode != "book" || e.ServicePointID != librarytest.DeskID ||
+					e.Took != time.Since(start) {
 					t.Errorf("got %+v", e)
 				}
 				if e.Repeats != len(w.again) {
@@ -125,7 +144,8 @@ func TestEnding_UnknownOutcomeNamesTheLoan(t *testing.T) {
 		w.commit, w.lockGone = slices.Repeat([]error{errGone}, 99), errGone
 		_, err := w.checkOut(t)
 		e := w.endings[0]
-		if !fault.Is(err, fault.OutcomeUnknown) || e.Outcome != checkout.OutcomeUnknown || e.Code != "CHECK_OUT_OUTCOME_UNKNOWN" || e.LoanID != w.loanID(t) {
+		if !fault.Is(err, fault.OutcomeUnknown) || e.Outcome != checkout.OutcomeUnknown ||
+			e.Code != "CHECK_OUT_OUTCOME_UNKNOWN" || e.LoanID != w.loanID(t) {
 			t.Errorf("got %+v", e)
 		}
 	})
@@ -192,11 +212,14 @@ func TestCheckOutLine_NamesNoPatron(t *testing.T) {
 	w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 	s := w.service()
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
-	_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
+	_, err := s.CheckOut(t.Context(), checkout.Request{
+		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+	})
 	if err == nil || !strings.Contains(err.Error(), "Reader, Ann") {
 		t.Fatalf("got %v, want a refusal that names the patron", err)
 	}
-	if line := log.String(); !strings.Contains(line, "cannot be checked out to user … because") || strings.Contains(line, "Reader") {
+	if line := log.String(); !strings.Contains(line, "cannot be checked out to user … because") ||
+		strings.Contains(line, "Reader") {
 		t.Errorf("logged %s", line)
 	}
 }
@@ -210,12 +233,14 @@ func TestEnding_CountsRefusalsByCause(t *testing.T) {
 	}{
 		"no such item": {
 			prepare: func(_ *world, r *checkout.Request) { r.ItemBarcode = "x" },
-			want:    "ITEM_BARCODE_NOT_FOUND", answer: `[{"message":"No item with barcode x could be found","code":"ITEM_BARCODE_NOT_FOUND"}]`,
+			want:    "ITEM_BARCODE_NOT_FOUND",
+			answer:  `[{"message":"No item with barcode x could be found","code":"ITEM_BARCODE_NOT_FOUND"}]`,
 		},
 		"a lost item": {
 			prepare: func(w *world, _ *checkout.Request) { w.Book.Status.Name = "Aged to lost" },
 			want:    "ITEM_STATUS",
-			answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Aged to lost and cannot be checked out",` +
+			answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Aged to lost ` +
+				`and cannot be checked out",` +
 				`"code":"ITEM_STATUS"}]`,
 		},
 		"requested by another": {
@@ -226,21 +251,27 @@ func TestEnding_CountsRefusalsByCause(t *testing.T) {
 		},
 		"no such policy": {
 			prepare: func(w *world, r *checkout.Request) { w.NoPolicy, r.ForceLoanPolicyID = true, librarytest.OtherID },
-			want:    "LOAN_POLICY_NOT_FOUND", answer: `[{"message":"Loan policy ` + librarytest.OtherID + ` could not be found","code":"LOAN_POLICY_NOT_FOUND"}]`,
+			want:    "LOAN_POLICY_NOT_FOUND", answer: `[{"message":"Loan policy ` + librarytest.OtherID +
+				` could not be found","code":"LOAN_POLICY_NOT_FOUND"}]`,
 		},
 		"two of them: the first counts": {
 			prepare: func(w *world, _ *checkout.Request) {
-				w.Book.Status.Name, w.Queue = "Declared lost", []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
+				w.Book.Status.Name, w.Queue = "Declared lost", []schemas.QueuedRequest{
+					librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1),
+				}
 			},
 			want: "ITEM_STATUS",
-			answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out",` +
+			answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Declared lost ` +
+				`and cannot be checked out",` +
 				`"code":"ITEM_STATUS"},{"message":"` + refused + `","code":"ITEM_REQUESTED"}]`,
 		},
 		"a lost item with a loan": {
 			prepare: func(w *world, _ *checkout.Request) { w.Book.Status.Name, w.onLoan = "Claimed returned", true },
 			want:    "ITEM_STATUS",
-			answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Claimed returned and cannot be checked out",` +
-				`"code":"ITEM_STATUS"},{"message":"Cannot check out item that already has an open loan","code":"ITEM_HAS_OPEN_LOAN"}]`,
+			answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Claimed returned and cannot be checked ` +
+				`out",` +
+				`"code":"ITEM_STATUS"},{"message":"Cannot check out item that already has an open loan",` +
+				`"code":"ITEM_HAS_OPEN_LOAN"}]`,
 		},
 	}
 	for name, tt := range tests {
@@ -294,13 +325,21 @@ func TestCheckOutLine_MasksTheBarcodesOfPatronAndProxy(t *testing.T) {
 		wanted []string
 	}{
 		{name: "a loan", item: book, wanted: []string{"outcome=lent", "patron=****0123", "item=" + book}},
-		{name: "a card in place of the book", item: card, wanted: []string{"item=****0123", `why="No item with barcode ****0123 could be found"`}},
-		{name: "a message of a block", item: book, wanted: []string{"Card ****0123 is blocked", "item=" + book}, world: func(w *world) {
+		{
+			name: "a card in place of the book", item: card,
+			wanted: []string{"item=****0123", `why="No item with barcode ****0123 could be found"`},
+		},
+		{name: "a message of a block", item: book, wanted: []string{
+			"Card ****0123 is blocked", "item=" + book,
+		}, world: func(w *world) {
 			w.Automated = []library.AutomatedBlock{{BlockBorrowing: true, Message: "Card " + card + " is blocked"}}
 		}},
-		{name: "a failure that quotes the proxy", item: book, wanted: []string{"no proxy ****0987 here"}, world: func(w *world) {
-			w.acquire = []error{errors.New("no proxy " + proxy + " here")}
-		}},
+		{
+			name: "a failure that quotes the proxy", item: book, wanted: []string{"no proxy ****0987 here"},
+			world: func(w *world) {
+				w.acquire = []error{errors.New("no proxy " + proxy + " here")}
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -317,7 +356,9 @@ func TestCheckOutLine_MasksTheBarcodesOfPatronAndProxy(t *testing.T) {
 			}
 			s := w.service()
 			s.Log = slog.New(slog.NewTextHandler(&log, nil))
-			_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: tt.item, UserBarcode: card, ProxyUserBarcode: proxy, ServicePointID: librarytest.DeskID})
+			_, err := s.CheckOut(t.Context(), checkout.Request{
+				ItemBarcode: tt.item, UserBarcode: card, ProxyUserBarcode: proxy, ServicePointID: librarytest.DeskID,
+			})
 			for _, want := range tt.wanted {
 				if !strings.Contains(log.String(), want) {
 					t.Errorf("logged %s (%v), want %s", log.String(), err, want)

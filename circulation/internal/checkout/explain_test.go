@@ -13,11 +13,15 @@ import (
 )
 
 const (
-	bookRule     = `{"line":3,"text":"m ` + librarytest.BookTypeID + `: l ` + librarytest.ThreeID + ` r r1 n n1 o o1 i i1","fallback":false,"names":["materialType"],"terms":[{"id":"` + librarytest.BookTypeID + `","kind":"materialType","name":"book"},{"id":"` + librarytest.ThreeID + `","kind":"loanPolicy","name":"Three"}]}`
-	fallbackRule = `{"line":2,"text":"fallback-policy: l ` + librarytest.OtherID + ` r r1 n n1 o o1 i i1","fallback":true,"names":[],"terms":[]}`
-	threePolicy  = `{"id":"` + librarytest.ThreeID + `","name":"Three"}`
-	ann          = `{"id":"` + librarytest.AnnID + `","name":"Reader, Ann","group":"adults"}`
-	book         = `{"id":"` + librarytest.BookItemID + `","title":"Moby Dick","status":"Available","materialType":"book","location":"Main"}`
+	bookRule = `{"line":3,"text":"m ` + librarytest.BookTypeID + `: l ` + librarytest.ThreeID +
+		` r r1 n n1 o o1 i i1","fallback":false,"names":["materialType"],"terms":[{"id":"` + librarytest.BookTypeID +
+		`","kind":"materialType","name":"book"},{"id":"` + librarytest.ThreeID + `","kind":"loanPolicy","name":"Three"}]}`
+	fallbackRule = `{"line":2,"text":"fallback-policy: l ` + librarytest.OtherID +
+		` r r1 n n1 o o1 i i1","fallback":true,"names":[],"terms":[]}`
+	threePolicy = `{"id":"` + librarytest.ThreeID + `","name":"Three"}`
+	ann         = `{"id":"` + librarytest.AnnID + `","name":"Reader, Ann","group":"adults"}`
+	book        = `{"id":"` + librarytest.BookItemID +
+		`","title":"Moby Dick","status":"Available","materialType":"book","location":"Main"}`
 	limitMessage = "Patron has reached maximum limit of 3 items for material type"
 )
 
@@ -45,7 +49,8 @@ func TestExplain_NamesWhatDecides(t *testing.T) {
 	}{
 		"it would lend": {
 			prepare: func(w *world, _ *checkout.DryRunRequest) { w.open = []int{2} },
-			errs:    nil, rule: bookRule, policy: threePolicy, limit: standing("2", "false"), due: "2026-03-15T10:00:00.000Z", patron: ann, item: book,
+			errs:    nil, rule: bookRule, policy: threePolicy, limit: standing("2", "false"), due: "2026-03-15T10:00:00.000Z",
+			patron: ann, item: book,
 		},
 		"limit reached": {
 			prepare: func(w *world, _ *checkout.DryRunRequest) { w.open = []int{4} },
@@ -61,7 +66,8 @@ func TestExplain_NamesWhatDecides(t *testing.T) {
 		},
 		"the fallback, without a limit": {
 			prepare: func(w *world, _ *checkout.DryRunRequest) { w.Book.MaterialTypeID = librarytest.OtherID },
-			errs:    nil, rule: fallbackRule, policy: threePolicy, limit: "", due: "2026-03-15T10:00:00.000Z", patron: ann, item: book,
+			errs:    nil, rule: fallbackRule, policy: threePolicy, limit: "", due: "2026-03-15T10:00:00.000Z", patron: ann,
+			item: book,
 		},
 		"no such patron": {
 			prepare: func(_ *world, r *checkout.DryRunRequest) { r.UserBarcode = "x" },
@@ -103,11 +109,13 @@ func TestExplain_NamesWhatDecides(t *testing.T) {
 			if err := json.Unmarshal(raw, &got); err != nil {
 				t.Fatal(err)
 			}
-			if m := librarytest.Messages(fault.Validation(got.Errors...)); !slices.Equal(m, tt.errs) || got.Errors == nil || got.WouldLend != (len(tt.errs) == 0) {
+			if m := librarytest.Messages(fault.Validation(got.Errors...)); !slices.Equal(m, tt.errs) || got.Errors == nil ||
+				got.WouldLend != (len(tt.errs) == 0) {
 				t.Errorf("got %s, want the errors %q", raw, tt.errs)
 			}
 			for part, pair := range map[string][2]string{
-				"rule": {string(got.Rule), tt.rule}, "policy": {string(got.LoanPolicy), tt.policy}, "limit": {string(got.Limit), tt.limit},
+				"rule": {string(got.Rule), tt.rule}, "policy": {string(got.LoanPolicy), tt.policy},
+				"limit":    {string(got.Limit), tt.limit},
 				"due date": {got.DueDate, tt.due}, "patron": {string(got.Patron), tt.patron}, "item": {string(got.Item), tt.item},
 			} {
 				if pair[0] != pair[1] {
@@ -159,7 +167,8 @@ func TestExplain_AgreesWithADryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, refused := w.service().DryRun(t.Context(), req)
-	if got, want := librarytest.Messages(fault.Validation(e.Errors...)), librarytest.Messages(refused); !slices.Equal(got, want) || len(want) != 4 {
+	if got, want := librarytest.Messages(fault.Validation(e.Errors...)), librarytest.Messages(refused); !slices.Equal(got,
+		want) || len(want) != 4 {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -175,7 +184,9 @@ func TestExplain_FailsForUnusableConfiguration(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
 			prepare(w)
-			if e, err := w.service().Explain(t.Context(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"}); !fault.Is(err, fault.Internal) {
+			if e, err := w.service().Explain(t.Context(), checkout.DryRunRequest{
+				ItemBarcode: "book", UserBarcode: "ann",
+			}); !fault.Is(err, fault.Internal) {
 				t.Errorf("got %+v, %v, want %s", e, err, fault.Internal)
 			}
 		})
@@ -188,7 +199,9 @@ func TestDryRun_NamesThePoliciesAndLendsNothing(t *testing.T) {
 	service := w.service()
 	service.Locker, service.Committer, service.Settings, service.Observer = nil, nil, nil, nil // would panic
 	got, err := service.DryRun(t.Context(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"})
-	want := checkout.DryRun{LoanPolicyID: librarytest.ThreeID, OverdueFinePolicyID: "o1", LostItemPolicyID: "i1", PatronNoticePolicyID: "n1"}
+	want := checkout.DryRun{
+		LoanPolicyID: librarytest.ThreeID, OverdueFinePolicyID: "o1", LostItemPolicyID: "i1", PatronNoticePolicyID: "n1",
+	}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}

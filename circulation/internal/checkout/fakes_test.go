@@ -58,7 +58,10 @@ func newWorld() *world {
 	return &world{
 		Records: librarytest.New(),
 		stored:  map[string]json.RawMessage{},
-		set:     settings.Settings{Enabled: true, TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, 500 * time.Millisecond, time.Second}},
+		set: settings.Settings{
+			Enabled: true, TTL: 3 * time.Second,
+			Waits: []time.Duration{500 * time.Millisecond, 500 * time.Millisecond, time.Second},
+		},
 	}
 }
 
@@ -73,7 +76,8 @@ func (w *world) service() *checkout.Service {
 func newLimitReached(places ...int) error {
 	f := fault.New(fault.LimitReached, "the patron has 3 open loans")
 	for _, i := range places {
-		f.Details = append(f.Details, fault.StorageDetail("the patron has 3 open loans", fault.Param("openLoans", "3"), fault.Param("limit", strconv.Itoa(i))))
+		f.Details = append(f.Details, fault.StorageDetail("the patron has 3 open loans", fault.Param("openLoans", "3"),
+			fault.Param("limit", strconv.Itoa(i))))
 	}
 	return f
 }
@@ -81,7 +85,9 @@ func newLimitReached(places ...int) error {
 // checkOut lends the book to Ann.
 func (w *world) checkOut(t *testing.T) (checkout.Lent, error) {
 	t.Helper()
-	return w.service().CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
+	return w.service().CheckOut(t.Context(), checkout.Request{
+		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+	})
 }
 
 func (w *world) Enter(_ context.Context, userBarcode string) (func(), error) {
@@ -98,7 +104,9 @@ func (w *world) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects)
 	seen.OnLoan = &w.onLoan
 	if seen.User.ID != "" {
 		seen.BlockLimits = w.blockLimits
-		seen.OpenLoans = []schemas.OpenLoans{{MaterialTypeID: w.Book.MaterialTypeID, LoanTypeID: w.Book.LoanTypeID(), Count: w.nextOpen()}}
+		seen.OpenLoans = []schemas.OpenLoans{
+			{MaterialTypeID: w.Book.MaterialTypeID, LoanTypeID: w.Book.LoanTypeID(), Count: w.nextOpen()},
+		}
 	}
 	if seen.User.ID == librarytest.AnnID && seen.Proxy.ID == librarytest.CarlID {
 		seen.ProxyRelations = w.proxies
@@ -191,7 +199,9 @@ func (w *world) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.Check
 	if n := len(c.Limits); n > 0 && w.nextOpen() >= c.Limits[n-1].Max { // the policy's comes last
 		return schemas.CheckOutResult{}, newLimitReached(n - 1)
 	}
-	return schemas.CheckOutResult{Loan: c.Loan, Item: json.RawMessage(`{"status":{"name":"Checked out"}}`), LockReleased: w.releases && c.ReleaseLock}, nil
+	return schemas.CheckOutResult{
+		Loan: c.Loan, Item: json.RawMessage(`{"status":{"name":"Checked out"}}`), LockReleased: w.releases && c.ReleaseLock,
+	}, nil
 }
 
 func (w *world) CommittedLoan(_ context.Context, id string) (json.RawMessage, error) {

@@ -103,14 +103,18 @@ func TestCheckOut_EndsWithinTheFinishMargin(t *testing.T) {
 			commits: slices.Repeat([]answerAfter{{0, errGone}}, 99), reading: 0, sent: 0, // as many as the budget allows
 		},
 		"the item changed after a silence, and no other commit is answered": {
-			commits: []answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}}, reading: time.Second, sent: 2 + 1,
+			commits: []answerAfter{
+				{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged},
+			}, reading: time.Second, sent: 2 + 1,
 		},
 		"the item changed, and the other commits fail at once": {
 			commits: append([]answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}},
 				slices.Repeat([]answerAfter{{0, errGone}}, 99)...), reading: 900 * time.Millisecond, sent: 0,
 		},
 		"the item changed, and reading it takes the rest of the time": {
-			commits: []answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}}, reading: time.Hour, sent: 2,
+			commits: []answerAfter{
+				{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged},
+			}, reading: time.Hour, sent: 2,
 		},
 		"the commit is done, and the release hangs": {commits: []answerAfter{{0, nil}}, reading: 0, sent: 1},
 	}
@@ -153,8 +157,11 @@ func (s *stuck) lend(ctx context.Context, withKey bool) error {
 		_, err := service.CheckOut(ctx, req)
 		return err
 	}
-	requests := keyed.Requests{Storage: s, CheckOuts: service, Ended: func(keyed.Outcome) {}, Log: slog.New(slog.DiscardHandler)}
-	_, err := requests.CheckOut(ctx, "key", "hash", req, func(checkout.Lent) (keyed.Answer, error) { return keyed.Answer{}, nil })
+	requests := keyed.Requests{
+		Storage: s, CheckOuts: service, Ended: func(keyed.Outcome) {}, Log: slog.New(slog.DiscardHandler),
+	}
+	_, err := requests.CheckOut(ctx, "key", "hash", req,
+		func(checkout.Lent) (keyed.Answer, error) { return keyed.Answer{}, nil })
 	return err
 }
 
@@ -172,7 +179,10 @@ func TestCheckOut_IsLentIfTheReleaseHangs(t *testing.T) {
 func TestCheckOut_RepeatsNoCommitWithoutTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stuck{world: newWorld(), t: t, commits: []answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}}}
+		s := &stuck{
+			world: newWorld(), t: t,
+			commits: []answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}},
+		}
 		s.reading = time.Hour
 		if err := s.lend(t.Context(), false); fault.Is(err, fault.OutcomeUnknown) || err == nil || s.sent != 2 {
 			t.Errorf("got %v after %d commits, want a failure that says nothing was lent", err, s.sent)

@@ -52,7 +52,9 @@ func (c *changing) lend(t *testing.T) (checkout.Lent, error) {
 	t.Helper()
 	s := c.service()
 	s.Library, s.Committer = c, c
-	return s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
+	return s.CheckOut(t.Context(), checkout.Request{
+		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+	})
 }
 
 func TestChangedItem_HasTheLimitOfItsNewType(t *testing.T) {
@@ -70,7 +72,9 @@ func TestChangedItem_HasTheLimitOfItsNewType(t *testing.T) {
 			c.set = set
 			c.RulesText += "m " + dvdTypeID + ": l " + librarytest.ThreeID + " r r1 n n1 o o1 i i1\n"
 			_, err := c.lend(t)
-			if want := []string{"Patron has reached maximum limit of 3 items for material type"}; !slices.Equal(librarytest.Messages(err), want) {
+			if want := []string{
+				"Patron has reached maximum limit of 3 items for material type",
+			}; !slices.Equal(librarytest.Messages(err), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 			if len(c.commits) != 1 {
@@ -88,10 +92,13 @@ func TestChangedItem_IsCountedByItsNewType(t *testing.T) {
 	c := &changing{world: newWorld(), change: func(w *world) { w.Book.MaterialTypeID, w.open = dvdTypeID, []int{3} }}
 	c.RulesText += "m " + dvdTypeID + ": l " + librarytest.ThreeID + " r r1 n n1 o o1 i i1\n"
 	_, err := c.lend(t)
-	if want := []string{"Patron has reached maximum limit of 3 items for material type"}; !slices.Equal(librarytest.Messages(err), want) {
+	if want := []string{
+		"Patron has reached maximum limit of 3 items for material type",
+	}; !slices.Equal(librarytest.Messages(err), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
-	if len(c.commits) != 2 || c.commits[0].Limits[0].MaterialTypeID != librarytest.BookTypeID || c.commits[1].Limits[0].MaterialTypeID != dvdTypeID {
+	if len(c.commits) != 2 || c.commits[0].Limits[0].MaterialTypeID != librarytest.BookTypeID ||
+		c.commits[1].Limits[0].MaterialTypeID != dvdTypeID {
 		t.Errorf("committed %+v, want the limit of the old type and then that of the new one", c.commits)
 	}
 }
@@ -103,7 +110,8 @@ func TestChangedItem_HasThePolicyOfItsNewType(t *testing.T) {
 	if _, err := c.lend(t); err != nil {
 		t.Fatal(err)
 	}
-	if second := string(c.commits[1].Loan); !strings.Contains(second, `"overdueFinePolicyId":"`+librarytest.OtherID+`"`) || c.commits[1].ItemVersion != 5 {
+	if second := string(c.commits[1].Loan); !strings.Contains(second, `"overdueFinePolicyId":"`+librarytest.OtherID+`"`) ||
+		c.commits[1].ItemVersion != 5 {
 		t.Errorf("committed %s for version %d, want the policies of the new type", second, c.commits[1].ItemVersion)
 	}
 }
@@ -137,9 +145,12 @@ func TestChangedItem_KeepsNothingOld(t *testing.T) {
 func TestChangedItem_HasItsNewQueue(t *testing.T) {
 	t.Parallel()
 	c := &changing{world: newWorld(), change: func(w *world) {
-		w.Titles, w.Queue = true, []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Title", open, 1)}
+		w.Titles, w.Queue = true, []schemas.QueuedRequest{
+			librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Title", open, 1),
+		}
 	}}
-	if _, err := c.lend(t); !fault.Is(err, fault.Invalid) || c.endings[0].Code != library.CodeItemRequested || len(c.commits) != 1 {
+	if _, err := c.lend(t); !fault.Is(err, fault.Invalid) || c.endings[0].Code != library.CodeItemRequested ||
+		len(c.commits) != 1 {
 		t.Errorf("got %v after %d commits, want it refused for the request of another patron", err, len(c.commits))
 	}
 }

@@ -44,7 +44,8 @@ func TestGroupLimits_NeedTheLock(t *testing.T) {
 	}
 	w.Automated = []library.AutomatedBlock{{BlockBorrowing: true, Message: "Too many loans"}}
 	_, err := w.checkOut(t)
-	if got := describeDetails(err); !slices.Equal(got, []string{"Too many loans [patronBlock " + mayPatron + "]"}) || len(w.commits) != 1 {
+	if got := describeDetails(err); !slices.Equal(got, []string{"Too many loans [patronBlock " + mayPatron + "]"}) ||
+		len(w.commits) != 1 {
 		t.Errorf("got %q after %d commits, want the first count's refusal", got, len(w.commits))
 	}
 }
@@ -76,7 +77,8 @@ func TestGroupLimits_ReachedMeanwhileAreRefusedAsBlocks(t *testing.T) {
 				t.Fatalf("got %q (%v), want %q", got, err, tt.want)
 			}
 			var f *fault.Error
-			if errors.As(err, &f) && tt.outcome == checkout.OutcomeRefused && f.Details[0].Code != "USER_IS_BLOCKED_AUTOMATICALLY" {
+			if errors.As(err, &f) && tt.outcome == checkout.OutcomeRefused &&
+				f.Details[0].Code != "USER_IS_BLOCKED_AUTOMATICALLY" {
 				t.Errorf("got the code %q", f.Details[0].Code)
 			}
 			if e := w.endings[0]; e.Outcome != tt.outcome || len(w.commits) != 1 || len(w.released) != 1 {
@@ -89,10 +91,13 @@ func TestGroupLimits_ReachedMeanwhileAreRefusedAsBlocks(t *testing.T) {
 func TestGroupLimits_AreLiftedWithThePatronsBlocks(t *testing.T) {
 	t.Parallel()
 	w := withGroupLimits()
-	if _, err := w.service().CheckOut(asStaff(t, mayPatron), newOverride(t, `{"patronBlock":{},"comment":"c"}`)); err != nil {
+	if _, err := w.service().CheckOut(asStaff(t, mayPatron),
+		newOverride(t, `{"patronBlock":{},"comment":"c"}`)); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.commits[0].Limits; !slices.Equal(got, []schemas.LoanLimit{{Max: 3, MaterialTypeID: librarytest.BookTypeID}}) {
+	if got := w.commits[0].Limits; !slices.Equal(got, []schemas.LoanLimit{
+		{Max: 3, MaterialTypeID: librarytest.BookTypeID},
+	}) {
 		t.Errorf("the commit has the limits %+v, want the policy's alone", got)
 	}
 }

@@ -51,7 +51,9 @@ func (r *recorder) lend(t *testing.T) error {
 	t.Helper()
 	s := r.service()
 	s.Locker, s.Committer = r, r
-	_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
+	_, err := s.CheckOut(t.Context(), checkout.Request{
+		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+	})
 	return err
 }
 
@@ -69,9 +71,13 @@ func TestOrder_GrantThenCommitThatCounts(t *testing.T) {
 		want    [][]string
 		code    fault.Code
 	}{
-		"lent":                      {prepare: func(*world) {}, want: [][]string{grant, committed, givenBack}},
-		"granted at the second try": {prepare: func(w *world) { w.held = 1 }, want: [][]string{grant, grant, committed, givenBack}},
-		"the count refuses":         {prepare: func(w *world) { w.open = []int{2, 3} }, want: [][]string{grant, committed, givenBack}, code: fault.Invalid},
+		"lent": {prepare: func(*world) {}, want: [][]string{grant, committed, givenBack}},
+		"granted at the second try": {
+			prepare: func(w *world) { w.held = 1 }, want: [][]string{grant, grant, committed, givenBack},
+		},
+		"the count refuses": {
+			prepare: func(w *world) { w.open = []int{2, 3} }, want: [][]string{grant, committed, givenBack}, code: fault.Invalid,
+		},
 		"the commit finds the lock gone": {
 			prepare: func(w *world) { w.commit = []error{errLost} },
 			want:    [][]string{grant, committed, givenBack, grant, committed, givenBack},
@@ -106,7 +112,9 @@ func TestOrder_GrantThenCommitThatCounts(t *testing.T) {
 					t.Errorf("got  %q\nwant %q", r.calls, want)
 				}
 				for i, c := range r.commits {
-					if c.LockID != r.held[i] || !slices.Equal(c.Limits, []schemas.LoanLimit{{Max: 3, MaterialTypeID: librarytest.BookTypeID}}) {
+					if c.LockID != r.held[i] || !slices.Equal(c.Limits, []schemas.LoanLimit{
+						{Max: 3, MaterialTypeID: librarytest.BookTypeID},
+					}) {
 						t.Errorf("commit %d names the lock %q and the limit %+v, want %q and 3 books", i, c.LockID, c.Limits, r.held[i])
 					}
 				}

@@ -65,10 +65,11 @@ func describeDetails(err error) []string {
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	const (
-		patron    = `{"patronBlock":{},"comment":"c"}`
-		limit     = `{"itemLimitBlock":{},"comment":"c"}`
-		loanable  = `{"itemNotLoanableBlock":{"dueDate":"2026-03-02T10:00:00Z"},"comment":"c"}`
-		all       = `{"patronBlock":{},"itemLimitBlock":{},"itemNotLoanableBlock":{"dueDate":"2026-03-02T10:00:00Z"},"comment":"c"}`
+		patron   = `{"patronBlock":{},"comment":"c"}`
+		limit    = `{"itemLimitBlock":{},"comment":"c"}`
+		loanable = `{"itemNotLoanableBlock":{"dueDate":"2026-03-02T10:00:00Z"},"comment":"c"}`
+		all      = `{"patronBlock":{},"itemLimitBlock":{},"itemNotLoanableBlock":{"dueDate":"2026-03-02T10:00:00Z"},` +
+			`"comment":"c"}`
 		manually  = "Patron blocked from borrowing"
 		reached   = "Patron has reached maximum limit of 3 items for material type"
 		noComment = "Override should be performed with the comment specified"
@@ -82,36 +83,65 @@ func TestOverrides(t *testing.T) {
 		want    []string // nothing means that the book is lent
 	}{
 		"none asked for": {blocks: `{}`, granted: everything, want: []string{
-			manually + " [patronBlock ]", "too many [patronBlock ]", reached + " [itemLimitBlock ]", "Item is not loanable [itemNotLoanableBlock ]",
+			manually + " [patronBlock ]", "too many [patronBlock ]", reached +
+				" [itemLimitBlock ]", "Item is not loanable [itemNotLoanableBlock ]",
 		}},
 		"none is null, without a permission": {blocks: `null`, want: []string{
 			manually + " [patronBlock " + mayPatron + "]", "too many [patronBlock " + mayPatron + "]",
 			reached + " [itemLimitBlock " + mayLimit + "]", "Item is not loanable [itemNotLoanableBlock " + mayLoanable + "]",
 		}},
-		"a comment alone lifts nothing": {blocks: `{"comment":"c"}`, granted: []string{mayPatron, mayLimit, mayLoanable}, want: []string{
-			manually + " [patronBlock ]", "too many [patronBlock ]", reached + " [itemLimitBlock ]", "Item is not loanable [itemNotLoanableBlock ]",
-		}},
-		"all":               {blocks: all, granted: everything},
-		"the patron's only": {blocks: patron, granted: everything, want: []string{reached + " [itemLimitBlock ]", "Item is not loanable [itemNotLoanableBlock ]"}},
+		"a comment alone lifts nothing": {
+			blocks: `{"comment":"c"}`, granted: []string{mayPatron, mayLimit, mayLoanable},
+			want: []string{
+				manually + " [patronBlock ]", "too many [patronBlock ]", reached +
+					" [itemLimitBlock ]", "Item is not loanable [itemNotLoanableBlock ]",
+			},
+		},
+		"all": {blocks: all, granted: everything},
+		"the patron's only": {
+			blocks: patron, granted: everything,
+			want: []string{reached + " [itemLimitBlock ]", "Item is not loanable [itemNotLoanableBlock ]"},
+		},
 		"the limit only": {blocks: limit, granted: everything, want: []string{
 			manually + " [patronBlock ]", "too many [patronBlock ]", "Item is not loanable [itemNotLoanableBlock ]",
 		}},
-		"not loanable only": {blocks: loanable, granted: everything, want: []string{manually + " [patronBlock ]", "too many [patronBlock ]", reached + " [itemLimitBlock ]"}},
+		"not loanable only": {
+			blocks: loanable, granted: everything,
+			want: []string{manually + " [patronBlock ]", "too many [patronBlock ]", reached + " [itemLimitBlock ]"},
+		},
 		"no permission": {blocks: all, want: []string{
-			denied + " [patronBlock " + mayPatron + "]", denied + " [itemLimitBlock " + mayLimit + "]", denied + " [itemNotLoanableBlock " + mayLoanable + "]",
+			denied + " [patronBlock " + mayPatron + "]", denied + " [itemLimitBlock " + mayLimit + "]", denied +
+				" [itemNotLoanableBlock " + mayLoanable + "]",
 		}},
-		"the wrong permissions": {blocks: all, granted: []string{"circulation.override-renewal-block.post", mayLimit}, want: []string{
+		"the wrong permissions": {blocks: all, granted: []string{
+			"circulation.override-renewal-block.post", mayLimit,
+		}, want: []string{
 			denied + " [patronBlock " + mayPatron + "]", denied + " [itemNotLoanableBlock " + mayLoanable + "]",
 		}},
 		"without permission no word of the comment": {blocks: `{"patronBlock":{}}`, want: []string{
-			denied + " [patronBlock " + mayPatron + "]", reached + " [itemLimitBlock " + mayLimit + "]", "Item is not loanable [itemNotLoanableBlock " + mayLoanable + "]",
+			denied + " [patronBlock " + mayPatron + "]", reached + " [itemLimitBlock " + mayLimit +
+				"]", "Item is not loanable [itemNotLoanableBlock " + mayLoanable + "]",
 		}},
-		"no comment":            {blocks: strings.Replace(all, `"c"`, `" "`, 1), granted: everything, want: []string{noComment}},
-		"comment is null":       {blocks: strings.Replace(all, `"c"`, `null`, 1), granted: everything, want: []string{noComment}},
-		"no due date":           {blocks: strings.Replace(all, `{"dueDate":"2026-03-02T10:00:00Z"}`, `{}`, 1), granted: everything, want: []string{"Override should be performed with due date specified"}},
-		"due before the loan":   {blocks: strings.Replace(all, "03-02T10", "03-01T09", 1), granted: everything, want: []string{tooEarly}},
-		"due with the loan":     {blocks: strings.Replace(all, "03-02T10", "03-01T10", 1), granted: everything, want: []string{tooEarly}},
-		"due at once, no words": {blocks: `{"patronBlock":{},"itemLimitBlock":{},"itemNotLoanableBlock":{"dueDate":"2026-03-01T10:00:00Z"}}`, granted: everything, want: []string{tooEarly, noComment}},
+		"no comment": {
+			blocks: strings.Replace(all, `"c"`, `" "`, 1), granted: everything, want: []string{noComment},
+		},
+		"comment is null": {
+			blocks: strings.Replace(all, `"c"`, `null`, 1), granted: everything, want: []string{noComment},
+		},
+		"no due date": {
+			blocks: strings.Replace(all, `{"dueDate":"2026-03-02T10:00:00Z"}`, `{}`, 1), granted: everything,
+			want: []string{"Override should be performed with due date specified"},
+		},
+		"due before the loan": {
+			blocks: strings.Replace(all, "03-02T10", "03-01T09", 1), granted: everything, want: []string{tooEarly},
+		},
+		"due with the loan": {
+			blocks: strings.Replace(all, "03-02T10", "03-01T10", 1), granted: everything, want: []string{tooEarly},
+		},
+		"due at once, no words": {
+			blocks:  `{"patronBlock":{},"itemLimitBlock":{},"itemNotLoanableBlock":{"dueDate":"2026-03-01T10:00:00Z"}}`,
+			granted: everything, want: []string{tooEarly, noComment},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,19 +160,34 @@ func TestOverrides(t *testing.T) {
 func TestOverrides_OfALoan(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ blocks, action, comment, due string }{
-		"plain":              {blocks: `{"comment":"unused"}`, action: "checkedout", due: "2026-03-15T10:00:00.000Z"},
-		"patron block":       {blocks: `{"patronBlock":{},"comment":"known"}`, action: "checkedOutThroughOverride", comment: "known", due: "2026-03-15T10:00:00.000Z"},
-		"item limit":         {blocks: `{"itemLimitBlock":{},"comment":"known"}`, action: "checkedOutThroughOverride", comment: "known", due: "2026-03-15T10:00:00.000Z"},
-		"not loanable":       {blocks: `{"itemNotLoanableBlock":{"dueDate":"2026-03-02"},"comment":"known"}`, action: "checkedOutThroughOverride", comment: "known", due: "2026-03-02T00:00:00.000Z"},
-		"renewal's block":    {blocks: `{"renewalBlock":{},"comment":"unused"}`, action: "checkedout", due: "2026-03-15T10:00:00.000Z"},
-		"a later expiration": {blocks: `{"itemNotLoanableBlock":{"dueDate":"2026-05-02"},"comment":"known"}`, action: "checkedOutThroughOverride", comment: "known", due: "2026-05-02T00:00:00.000Z"},
+		"plain": {blocks: `{"comment":"unused"}`, action: "checkedout", due: "2026-03-15T10:00:00.000Z"},
+		"patron block": {
+			blocks: `{"patronBlock":{},"comment":"known"}`, action: "checkedOutThroughOverride", comment: "known",
+			due: "2026-03-15T10:00:00.000Z",
+		},
+		"item limit": {
+			blocks: `{"itemLimitBlock":{},"comment":"known"}`, action: "checkedOutThroughOverride", comment: "known",
+			due: "2026-03-15T10:00:00.000Z",
+		},
+		"not loanable": {
+			blocks: `{"itemNotLoanableBlock":{"dueDate":"2026-03-02"},"comment":"known"}`, action: "checkedOutThroughOverride",
+			comment: "known", due: "2026-03-02T00:00:00.000Z",
+		},
+		"renewal's block": {
+			blocks: `{"renewalBlock":{},"comment":"unused"}`, action: "checkedout", due: "2026-03-15T10:00:00.000Z",
+		},
+		"a later expiration": {
+			blocks: `{"itemNotLoanableBlock":{"dueDate":"2026-05-02"},"comment":"known"}`, action: "checkedOutThroughOverride",
+			comment: "known", due: "2026-05-02T00:00:00.000Z",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
 			w.Patron.ExpirationDate.Time = librarytest.Today.AddDate(0, 1, 0)
-			if _, err := w.service().CheckOut(asStaff(t, mayPatron, mayLimit, mayLoanable), newOverride(t, tt.blocks)); err != nil {
+			if _, err := w.service().CheckOut(asStaff(t, mayPatron, mayLimit, mayLoanable),
+				newOverride(t, tt.blocks)); err != nil {
 				t.Fatal(err)
 			}
 			var loan library.Loan
@@ -162,7 +207,8 @@ func TestOverrides_OfTheLimitHoldUnderTheLock(t *testing.T) {
 	w := newWorld()
 	w.open = []int{3}
 	w.commit = []error{errChanged} // the item is judged once more
-	if _, err := w.service().CheckOut(asStaff(t, mayLimit), newOverride(t, `{"itemLimitBlock":{},"comment":"c"}`)); err != nil {
+	if _, err := w.service().CheckOut(asStaff(t, mayLimit),
+		newOverride(t, `{"itemLimitBlock":{},"comment":"c"}`)); err != nil {
 		t.Fatal(err)
 	}
 	if len(w.requests) != 1 || len(w.commits) != 2 || len(w.commits[0].Limits) > 0 || len(w.commits[1].Limits) > 0 {

@@ -30,24 +30,45 @@ func TestPlan_Refusals(t *testing.T) {
 		prepare func(*world, *checkout.Request)
 		want    []string
 	}{
-		"no service point":       {func(_ *world, r *checkout.Request) { r.ServicePointID = " " }, []string{"Check out must be performed at a service point"}},
-		"service point is no id": {func(_ *world, r *checkout.Request) { r.ServicePointID = "desk" }, []string{"servicePointId must be a UUID"}},
-		"unknown patron":         {func(_ *world, r *checkout.Request) { r.UserBarcode = "bob" }, []string{"Could not find user with matching barcode"}},
-		"no patron at all":       {func(_ *world, r *checkout.Request) { r.UserBarcode = "" }, []string{noUserBarcode}},
-		"no item at all":         {func(_ *world, r *checkout.Request) { r.ItemBarcode = "" }, []string{noItemBarcode}},
-		"activity unknown":       {func(w *world, _ *checkout.Request) { w.Patron.Active = nil }, []string{"Cannot determine if user is active or not"}},
-		"inactive":               {func(w *world, _ *checkout.Request) { w.Patron.Active = &inactive }, []string{"Cannot check out to inactive user"}},
+		"no service point": {
+			func(_ *world, r *checkout.Request) { r.ServicePointID = " " },
+			[]string{"Check out must be performed at a service point"},
+		},
+		"service point is no id": {
+			func(_ *world, r *checkout.Request) { r.ServicePointID = "desk" }, []string{"servicePointId must be a UUID"},
+		},
+		"unknown patron": {
+			func(_ *world, r *checkout.Request) { r.UserBarcode = "bob" }, []string{"Could not find user with matching barcode"},
+		},
+		"no patron at all": {func(_ *world, r *checkout.Request) { r.UserBarcode = "" }, []string{noUserBarcode}},
+		"no item at all":   {func(_ *world, r *checkout.Request) { r.ItemBarcode = "" }, []string{noItemBarcode}},
+		"activity unknown": {
+			func(w *world, _ *checkout.Request) { w.Patron.Active = nil }, []string{"Cannot determine if user is active or not"},
+		},
+		"inactive": {
+			func(w *world, _ *checkout.Request) { w.Patron.Active = &inactive }, []string{"Cannot check out to inactive user"},
+		},
 		"expired": {func(w *world, _ *checkout.Request) {
 			w.Patron.ExpirationDate.Time = librarytest.Today.Add(-time.Second)
 		}, []string{"Cannot check out to inactive user"}},
-		"unknown item":            {func(_ *world, r *checkout.Request) { r.ItemBarcode = "x" }, []string{"No item with barcode x could be found"}},
-		"a barcode that none has": {func(_ *world, r *checkout.Request) { r.ItemBarcode = "x\x00" }, []string{"No item with barcode x\x00 could be found"}},
-		"already checked out":     {func(w *world, _ *checkout.Request) { w.Book.Status.Name = "Checked out" }, []string{"Item is already checked out"}},
+		"unknown item": {
+			func(_ *world, r *checkout.Request) { r.ItemBarcode = "x" }, []string{"No item with barcode x could be found"},
+		},
+		"a barcode that none has": {
+			func(_ *world, r *checkout.Request) { r.ItemBarcode = "x\x00" },
+			[]string{"No item with barcode x\x00 could be found"},
+		},
+		"already checked out": {
+			func(w *world, _ *checkout.Request) { w.Book.Status.Name = "Checked out" }, []string{"Item is already checked out"},
+		},
 		"declared lost": {
 			func(w *world, _ *checkout.Request) { w.Book.Status.Name = "Declared lost" },
 			[]string{"Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out"},
 		},
-		"open loan":     {func(w *world, _ *checkout.Request) { w.onLoan = true }, []string{"Cannot check out item that already has an open loan"}},
+		"open loan": {
+			func(w *world, _ *checkout.Request) { w.onLoan = true },
+			[]string{"Cannot check out item that already has an open loan"},
+		},
 		"limit reached": {func(w *world, _ *checkout.Request) { w.open = []int{3} }, []string{limit}},
 		"not loanable": {
 			func(w *world, _ *checkout.Request) {
@@ -61,10 +82,12 @@ func TestPlan_Refusals(t *testing.T) {
 		},
 		"everything at once": {
 			func(w *world, r *checkout.Request) {
-				r.ServicePointID, w.Patron.Active, w.Book.Status.Name, w.onLoan, w.open = "", &inactive, "Checked out", true, []int{5}
+				r.ServicePointID, w.Patron.Active = "", &inactive
+				w.Book.Status.Name, w.onLoan, w.open = "Checked out", true, []int{5}
 			},
 			[]string{
-				"Check out must be performed at a service point", "Cannot check out to inactive user", "Item is already checked out",
+				"Check out must be performed at a service point", "Cannot check out to inactive user",
+				"Item is already checked out",
 				"Cannot check out item that already has an open loan", limit,
 			},
 		},
@@ -142,11 +165,26 @@ func TestPlan_ConfigurationFaultsNameTheirCause(t *testing.T) {
 		prepare func(*world)
 		want    string
 	}{
-		"patron without group":     {func(w *world) { w.Patron.PatronGroup = "" }, "Unable to apply circulation rules to a user with null value as patronGroupId"},
-		"item without place":       {func(w *world) { w.Book.EffectiveLocationID = "" }, "Unable to apply circulation rules to an item with null value as locationId"},
-		"item without loan type":   {func(w *world) { w.Book.PermanentLoanTypeID = "" }, "Unable to apply circulation rules to an item which loan type can not be determined"},
-		"item without type":        {func(w *world) { w.Book.MaterialTypeID = "" }, "Unable to apply circulation rules to an item with null value as materialTypeId"},
-		"rules name no such thing": {func(w *world) { w.NoPolicy = true }, "Loan policy " + librarytest.ThreeID + " could not be found, please check circulation rules"},
+		"patron without group": {
+			func(w *world) { w.Patron.PatronGroup = "" },
+			"Unable to apply circulation rules to a user with null value as patronGroupId",
+		},
+		"item without place": {
+			func(w *world) { w.Book.EffectiveLocationID = "" },
+			"Unable to apply circulation rules to an item with null value as locationId",
+		},
+		"item without loan type": {
+			func(w *world) { w.Book.PermanentLoanTypeID = "" },
+			"Unable to apply circulation rules to an item which loan type can not be determined",
+		},
+		"item without type": {
+			func(w *world) { w.Book.MaterialTypeID = "" },
+			"Unable to apply circulation rules to an item with null value as materialTypeId",
+		},
+		"rules name no such thing": {
+			func(w *world) { w.NoPolicy = true },
+			"Loan policy " + librarytest.ThreeID + " could not be found, please check circulation rules",
+		},
 		"a schedule that is gone": {
 			func(w *world) {
 				w.Policy = strings.Replace(w.Policy, `"itemLimit":3`, `"fixedDueDateScheduleId":"s1"`, 1)
@@ -176,16 +214,24 @@ func TestPlan_LimitCountsWhatItsRuleNames(t *testing.T) {
 		rule string
 		want []schemas.LoanLimit // of the count under the lock
 	}{
-		"by material type":       {"m " + librarytest.BookTypeID, []schemas.LoanLimit{{Max: 3, MaterialTypeID: librarytest.BookTypeID}}},
-		"by loan type":           {"t " + librarytest.CanLendID, []schemas.LoanLimit{{Max: 3, LoanTypeID: librarytest.CanLendID}}},
-		"by both":                {"m " + librarytest.BookTypeID + " + t " + librarytest.CanLendID, []schemas.LoanLimit{{Max: 3, MaterialTypeID: librarytest.BookTypeID, LoanTypeID: librarytest.CanLendID}}},
+		"by material type": {
+			"m " + librarytest.BookTypeID, []schemas.LoanLimit{{Max: 3, MaterialTypeID: librarytest.BookTypeID}},
+		},
+		"by loan type": {
+			"t " + librarytest.CanLendID, []schemas.LoanLimit{{Max: 3, LoanTypeID: librarytest.CanLendID}},
+		},
+		"by both": {
+			"m " + librarytest.BookTypeID + " + t " + librarytest.CanLendID,
+			[]schemas.LoanLimit{{Max: 3, MaterialTypeID: librarytest.BookTypeID, LoanTypeID: librarytest.CanLendID}},
+		},
 		"by patron group, never": {"g " + librarytest.AdultsID, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			w.RulesText = "priority: last-line\nfallback-policy: l " + librarytest.OtherID + rest + tt.rule + ": l " + librarytest.ThreeID + rest
+			w.RulesText = "priority: last-line\nfallback-policy: l " + librarytest.OtherID + rest + tt.rule + ": l " +
+				librarytest.ThreeID + rest
 			if _, err := w.checkOut(t); err != nil {
 				t.Fatal(err)
 			}
@@ -205,9 +251,12 @@ func TestPlan_LimitNamesThePermissionThatLiftsIt(t *testing.T) {
 		w := newWorld()
 		w.open = []int{3}
 		ctx := okapi.NewContext(t.Context(), okapi.Call{Permissions: []string{granted}})
-		_, err := w.service().CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
+		_, err := w.service().CheckOut(ctx, checkout.Request{
+			ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+		})
 		var f *fault.Error
-		if !errors.As(err, &f) || f.Details[0].OverridableBlock == nil || !slices.Equal(f.Details[0].OverridableBlock.MissingPermissions, want) {
+		if !errors.As(err, &f) || f.Details[0].OverridableBlock == nil ||
+			!slices.Equal(f.Details[0].OverridableBlock.MissingPermissions, want) {
 			t.Errorf("with %q: got %v", granted, err)
 		}
 	}
@@ -248,18 +297,24 @@ func TestPlan_BlocksOfAPatron(t *testing.T) {
 	}{
 		"none": {},
 		"two by staff": {
-			manual: []library.ManualBlock{{Desc: "owes books", Borrowing: true}, {Desc: "was loud", Borrowing: true, ExpirationDate: until(time.Second)}},
-			want:   []fault.Detail{manually},
+			manual: []library.ManualBlock{
+				{Desc: "owes books", Borrowing: true}, {Desc: "was loud", Borrowing: true, ExpirationDate: until(time.Second)},
+			},
+			want: []fault.Detail{manually},
 		},
 		"of other things": {
 			manual: []library.ManualBlock{{Desc: "no renewals"}},
 			auto:   []library.AutomatedBlock{{Message: "no requests"}},
 		},
 		"expired": {manual: []library.ManualBlock{
-			{Desc: "a second ago", Borrowing: true, ExpirationDate: until(-time.Second)}, {Desc: "now", Borrowing: true, ExpirationDate: until(0)},
+			{
+				Desc: "a second ago", Borrowing: true, ExpirationDate: until(-time.Second),
+			}, {Desc: "now", Borrowing: true, ExpirationDate: until(0)},
 		}},
 		"by conditions, one error each": {
-			auto: []library.AutomatedBlock{{BlockBorrowing: true, Message: "too many"}, {Message: "unused"}, {BlockBorrowing: true, Message: "too late"}},
+			auto: []library.AutomatedBlock{
+				{BlockBorrowing: true, Message: "too many"}, {Message: "unused"}, {BlockBorrowing: true, Message: "too late"},
+			},
 			want: []fault.Detail{automatic("too many"), automatic("too late")},
 		},
 	}
@@ -292,17 +347,41 @@ func TestPlan_Proxies(t *testing.T) {
 		by      string
 		want    []string
 	}{
-		"allowed":                   {carl: library.User{ID: librarytest.CarlID, Active: &yes}, proxies: related},
-		"allowed, for ever":         {carl: library.User{ID: librarytest.CarlID, Active: &yes}, proxies: []library.ProxyRelation{{Status: "Inactive"}, {Status: "Active"}}},
-		"unknown":                   {by: "dora", proxies: related, want: []string{"Could not find user with matching barcode"}},
-		"no relation":               {carl: library.User{ID: librarytest.CarlID, Active: &yes}, want: []string{noRelation}},
-		"inactive relation":         {carl: library.User{ID: librarytest.CarlID, Active: &yes}, proxies: []library.ProxyRelation{{Status: "Inactive"}}, want: []string{noRelation}},
-		"expired relation":          {carl: library.User{ID: librarytest.CarlID, Active: &yes}, proxies: []library.ProxyRelation{{Status: "Active", ExpirationDate: until(-time.Second)}}, want: []string{noRelation}},
-		"activity unknown":          {carl: library.User{ID: librarytest.CarlID}, proxies: related, want: []string{"Cannot determine if proxying user is active or not"}},
-		"inactive":                  {carl: library.User{ID: librarytest.CarlID, Active: &no}, proxies: related, want: []string{"Cannot check out via inactive proxying user"}},
-		"expired":                   {carl: library.User{ID: librarytest.CarlID, Active: &yes, ExpirationDate: until(-time.Second)}, proxies: related, want: []string{"Cannot check out via inactive proxying user"}},
-		"expired, without relation": {carl: library.User{ID: librarytest.CarlID, Active: &yes, ExpirationDate: until(-time.Second)}, want: []string{"Cannot check out via inactive proxying user", noRelation}},
-		"for themselves":            {by: "ann", proxies: related, want: []string{"User cannot be proxy for themselves"}},
+		"allowed": {carl: library.User{ID: librarytest.CarlID, Active: &yes}, proxies: related},
+		"allowed, for ever": {
+			carl:    library.User{ID: librarytest.CarlID, Active: &yes},
+			proxies: []library.ProxyRelation{{Status: "Inactive"}, {Status: "Active"}},
+		},
+		"unknown": {
+			by: "dora", proxies: related, want: []string{"Could not find user with matching barcode"},
+		},
+		"no relation": {carl: library.User{ID: librarytest.CarlID, Active: &yes}, want: []string{noRelation}},
+		"inactive relation": {
+			carl: library.User{ID: librarytest.CarlID, Active: &yes}, proxies: []library.ProxyRelation{{Status: "Inactive"}},
+			want: []string{noRelation},
+		},
+		"expired relation": {
+			carl:    library.User{ID: librarytest.CarlID, Active: &yes},
+			proxies: []library.ProxyRelation{{Status: "Active", ExpirationDate: until(-time.Second)}},
+			want:    []string{noRelation},
+		},
+		"activity unknown": {
+			carl: library.User{ID: librarytest.CarlID}, proxies: related,
+			want: []string{"Cannot determine if proxying user is active or not"},
+		},
+		"inactive": {
+			carl: library.User{ID: librarytest.CarlID, Active: &no}, proxies: related,
+			want: []string{"Cannot check out via inactive proxying user"},
+		},
+		"expired": {
+			carl: library.User{ID: librarytest.CarlID, Active: &yes, ExpirationDate: until(-time.Second)}, proxies: related,
+			want: []string{"Cannot check out via inactive proxying user"},
+		},
+		"expired, without relation": {
+			carl: library.User{ID: librarytest.CarlID, Active: &yes, ExpirationDate: until(-time.Second)},
+			want: []string{"Cannot check out via inactive proxying user", noRelation},
+		},
+		"for themselves": {by: "ann", proxies: related, want: []string{"User cannot be proxy for themselves"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -318,7 +397,8 @@ func TestPlan_Proxies(t *testing.T) {
 			if got := librarytest.Messages(err); !slices.Equal(got, tt.want) || (err == nil) != (len(w.commits) == 1) {
 				t.Errorf("got %q (%v), want %q", got, err, tt.want)
 			}
-			if err == nil && (w.requests[0].UserID != librarytest.AnnID || !contains(w, `"userId":"`+librarytest.AnnID+`","proxyUserId":"`+librarytest.CarlID+`"`)) {
+			if err == nil && (w.requests[0].UserID != librarytest.AnnID ||
+				!contains(w, `"userId":"`+librarytest.AnnID+`","proxyUserId":"`+librarytest.CarlID+`"`)) {
 				t.Errorf("locked %+v, lent %s; both must be the sponsor's", w.requests[0], w.commits[0].Loan)
 			}
 		})

@@ -15,7 +15,8 @@ var errQueue = fault.New(fault.RequestChanged, "the queue is another")
 
 const (
 	open    = schemas.RequestNotYetFilled
-	refused = "Moby Dick (Barcode: book) cannot be checked out to user Reader, Ann because it has been requested by another patron"
+	refused = "Moby Dick (Barcode: book) cannot be checked out to user Reader, Ann because it has been requested by " +
+		"another patron"
 )
 
 func TestQueue(t *testing.T) {
@@ -34,20 +35,61 @@ func TestQueue(t *testing.T) {
 		fills  string
 		want   []string
 	}{
-		"no request":                            {},
-		"Ann is first":                          {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.AnnID, "Page", "Item", open, 1), librarytest.NewRequest("2", librarytest.CarlID, "Hold", "Item", open, 2)}, fills: "1"},
-		"Ann's book awaits her":                 {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", schemas.RequestAwaitingPickup, 1)}, fills: "1"},
-		"Ann is second":                         {queue: []schemas.QueuedRequest{librarytest.NewRequest("2", librarytest.AnnID, "Hold", "Item", open, 2), librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}, want: []string{refused}},
-		"it awaits another patron":              {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", schemas.RequestAwaitingPickup, 1)}, want: []string{refused}},
-		"it is on its way to them":              {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Recall", "Item", schemas.RequestInTransit, 1)}, want: []string{refused}},
-		"theirs is closed":                      {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", "Closed - Filled", 1)}},
-		"a title's, switched off":               {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Title", open, 1)}},
-		"a title's, switched on":                {queue: []schemas.QueuedRequest{anyCopy}, titles: true, want: []string{refused}},
-		"Ann's, of the title":                   {queue: []schemas.QueuedRequest{ours}, titles: true, fills: "1"},
-		"another copy is paged":                 {queue: []schemas.QueuedRequest{elsewhere}, titles: true},
-		"another copy is recalled":              {queue: []schemas.QueuedRequest{recalled}, titles: true},
-		"this copy is paged":                    {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Page", "Title", open, 1)}, titles: true, want: []string{refused}},
-		"another copy is paged, Ann has a hold": {queue: []schemas.QueuedRequest{elsewhere, librarytest.NewRequest("2", librarytest.AnnID, "Hold", "Item", open, 2)}, titles: true, fills: "2"},
+		"no request": {},
+		"Ann is first": {
+			queue: []schemas.QueuedRequest{
+				librarytest.NewRequest("1", librarytest.AnnID, "Page", "Item", open, 1),
+				librarytest.NewRequest("2", librarytest.CarlID, "Hold", "Item", open, 2),
+			},
+			fills: "1",
+		},
+		"Ann's book awaits her": {
+			queue: []schemas.QueuedRequest{
+				librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", schemas.RequestAwaitingPickup, 1),
+			},
+			fills: "1",
+		},
+		"Ann is second": {
+			queue: []schemas.QueuedRequest{
+				librarytest.NewRequest("2", librarytest.AnnID, "Hold", "Item", open, 2),
+				librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1),
+			},
+			want: []string{refused},
+		},
+		"it awaits another patron": {
+			queue: []schemas.QueuedRequest{
+				librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", schemas.RequestAwaitingPickup, 1),
+			},
+			want: []string{refused},
+		},
+		"it is on its way to them": {
+			queue: []schemas.QueuedRequest{
+				librarytest.NewRequest("1", librarytest.CarlID, "Recall", "Item", schemas.RequestInTransit, 1),
+			},
+			want: []string{refused},
+		},
+		"theirs is closed": {
+			queue: []schemas.QueuedRequest{
+				librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", "Closed - Filled", 1),
+			},
+		},
+		"a title's, switched off": {
+			queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Title", open, 1)},
+		},
+		"a title's, switched on": {
+			queue: []schemas.QueuedRequest{anyCopy}, titles: true, want: []string{refused},
+		},
+		"Ann's, of the title":      {queue: []schemas.QueuedRequest{ours}, titles: true, fills: "1"},
+		"another copy is paged":    {queue: []schemas.QueuedRequest{elsewhere}, titles: true},
+		"another copy is recalled": {queue: []schemas.QueuedRequest{recalled}, titles: true},
+		"this copy is paged": {
+			queue:  []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Page", "Title", open, 1)},
+			titles: true, want: []string{refused},
+		},
+		"another copy is paged, Ann has a hold": {
+			queue:  []schemas.QueuedRequest{elsewhere, librarytest.NewRequest("2", librarytest.AnnID, "Hold", "Item", open, 2)},
+			titles: true, fills: "2",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +113,8 @@ func TestQueue_RefusesAPatronWithoutAFirstName(t *testing.T) {
 	w.Patron.Personal.FirstName = ""
 	w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 	_, err := w.checkOut(t)
-	if want := strings.Replace(refused, "Reader, Ann", "Reader", 1); !slices.Equal(librarytest.Messages(err), []string{want}) {
+	if want := strings.Replace(refused, "Reader, Ann", "Reader", 1); !slices.Equal(librarytest.Messages(err),
+		[]string{want}) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -100,7 +143,9 @@ func TestQueue_IsReadOnceMoreAfterAChange(t *testing.T) {
 	t.Run("the borrower's request is gone", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld()
-		w.Queue, w.commit = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1)}, []error{errQueue}
+		w.Queue, w.commit = []schemas.QueuedRequest{
+			librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1),
+		}, []error{errQueue}
 		change(w)
 		if _, err := w.checkOut(t); err != nil || w.commits[0].FilledRequestID != "1" || w.commits[1].FilledRequestID != "" {
 			t.Errorf("got %v, committed %+v", err, w.commits)
@@ -134,16 +179,24 @@ func TestQueue_ShortensALoanWhileAHoldWaits(t *testing.T) {
 		queue []schemas.QueuedRequest
 		want  string
 	}{
-		"no request":              {nil, usual},
-		"only Ann waited":         {[]schemas.QueuedRequest{own}, usual},
-		"a hold waits behind her": {[]schemas.QueuedRequest{own, librarytest.NewRequest("2", librarytest.CarlID, "Hold", "Item", open, 2)}, alternate},
-		"a hold that has a book":  {[]schemas.QueuedRequest{own, librarytest.NewRequest("2", librarytest.CarlID, "Hold", "Item", schemas.RequestAwaitingPickup, 2)}, usual},
+		"no request":      {nil, usual},
+		"only Ann waited": {[]schemas.QueuedRequest{own}, usual},
+		"a hold waits behind her": {
+			[]schemas.QueuedRequest{own, librarytest.NewRequest("2", librarytest.CarlID, "Hold", "Item", open, 2)}, alternate,
+		},
+		"a hold that has a book": {
+			[]schemas.QueuedRequest{
+				own, librarytest.NewRequest("2", librarytest.CarlID, "Hold", "Item", schemas.RequestAwaitingPickup, 2),
+			},
+			usual,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			w.Policy = strings.TrimSuffix(w.Policy, "}") + `,"requestManagement":{"holds":{"alternateCheckoutLoanPeriod":{"duration":2,"intervalId":"Days"}}}}`
+			w.Policy = strings.TrimSuffix(w.Policy, "}") +
+				`,"requestManagement":{"holds":{"alternateCheckoutLoanPeriod":{"duration":2,"intervalId":"Days"}}}}`
 			w.Queue = tt.queue
 			if _, err := w.checkOut(t); err != nil {
 				t.Fatal(err)
@@ -162,7 +215,11 @@ func TestQueue_ShortensALoanWhileARecallWaits(t *testing.T) {
 	recall := librarytest.NewRequest("2", librarytest.CarlID, "Recall", "Item", open, 2)
 	elsewhere := recall
 	elsewhere.ItemID = librarytest.OtherID
-	const usual, five, marked = `"dueDate":"2026-03-15T10:00:00.000Z"`, `"dueDate":"2026-03-06T10:00:00.000Z"`, `"dueDateChangedByRecall":true`
+	const (
+		usual  = `"dueDate":"2026-03-15T10:00:00.000Z"`
+		five   = `"dueDate":"2026-03-06T10:00:00.000Z"`
+		marked = `"dueDateChangedByRecall":true`
+	)
 	for _, tt := range []struct {
 		name     string
 		queue    []schemas.QueuedRequest
@@ -171,18 +228,23 @@ func TestQueue_ShortensALoanWhileARecallWaits(t *testing.T) {
 		recalled bool
 	}{
 		{name: "only Ann waited", queue: []schemas.QueuedRequest{own}, days: "5", want: usual},
-		{name: "a recall waits behind her", queue: []schemas.QueuedRequest{own, recall}, days: "5", want: five, recalled: true},
+		{
+			name: "a recall waits behind her", queue: []schemas.QueuedRequest{own, recall}, days: "5", want: five,
+			recalled: true,
+		},
 		{name: "a recall of another copy", queue: []schemas.QueuedRequest{own, elsewhere}, days: "5", want: usual},
 		{name: "due before", queue: []schemas.QueuedRequest{own, recall}, days: "50", want: usual, recalled: true},
 	} {
 		w := newWorld()
-		w.Policy = strings.TrimSuffix(w.Policy, "}") + `,"requestManagement":{"recalls":{"recallReturnInterval":{"duration":` + tt.days + `,"intervalId":"Days"}}}}`
+		w.Policy = strings.TrimSuffix(w.Policy, "}") +
+			`,"requestManagement":{"recalls":{"recallReturnInterval":{"duration":` + tt.days + `,"intervalId":"Days"}}}}`
 		w.Queue = tt.queue
 		if _, err := w.checkOut(t); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		if c := w.commits[0]; !strings.Contains(string(c.Loan), tt.want) || strings.Contains(string(c.Loan), marked) != tt.recalled || c.Recalled == nil || *c.Recalled != tt.recalled {
+		if c := w.commits[0]; !strings.Contains(string(c.Loan), tt.want) ||
+			strings.Contains(string(c.Loan), marked) != tt.recalled || c.Recalled == nil || *c.Recalled != tt.recalled {
 			t.Errorf("%s: lent %s, recalled %v, want %s", tt.name, c.Loan, c.Recalled, tt.want)
 		}
 	}
@@ -198,7 +260,8 @@ func TestQueue_SeesARecallThatCameMeanwhile(t *testing.T) {
 			w.Queue = []schemas.QueuedRequest{own, librarytest.NewRequest("2", librarytest.CarlID, "Recall", "Item", open, 2)}
 		}
 	}
-	if _, err := w.checkOut(t); err != nil || *w.commits[0].Recalled || !*w.commits[1].Recalled || !strings.Contains(string(w.commits[1].Loan), `"dueDate":"2026-03-01T10:00:00.000Z"`) {
+	if _, err := w.checkOut(t); err != nil || *w.commits[0].Recalled || !*w.commits[1].Recalled ||
+		!strings.Contains(string(w.commits[1].Loan), `"dueDate":"2026-03-01T10:00:00.000Z"`) {
 		t.Errorf("got %v, committed %+v, want the second one recalled", err, w.commits)
 	}
 }
@@ -206,12 +269,16 @@ func TestQueue_SeesARecallThatCameMeanwhile(t *testing.T) {
 func TestQueue_RefusesALoanByAnInvalidRecallPeriod(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.Policy = strings.TrimSuffix(w.Policy, "}") + `,"requestManagement":{"recalls":{"recallReturnInterval":{"duration":0,"intervalId":"Days"}}}}`
+	w.Policy = strings.TrimSuffix(w.Policy, "}") +
+		`,"requestManagement":{"recalls":{"recallReturnInterval":{"duration":0,"intervalId":"Days"}}}}`
 	w.Queue = []schemas.QueuedRequest{
-		librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1), librarytest.NewRequest("2", librarytest.CarlID, "Recall", "Item", open, 2),
+		librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1),
+		librarytest.NewRequest("2", librarytest.CarlID, "Recall", "Item", open, 2),
 	}
 	_, err := w.checkOut(t)
-	if want := []string{`the duration "0" in "recallReturnInterval" is invalid`}; !slices.Equal(librarytest.Messages(err), want) || len(w.commits) != 0 {
+	if want := []string{
+		`the duration "0" in "recallReturnInterval" is invalid`,
+	}; !slices.Equal(librarytest.Messages(err), want) || len(w.commits) != 0 {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }

@@ -15,7 +15,9 @@ func TestSettings_OneChangeNeedsNoBudget(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
 			w.set = settings.Settings{Version: "7"} // without waits, so the lock is tried for once
-			w.fresh = &settings.Settings{Version: "8", Enabled: enabled, TTL: 3 * time.Second, Waits: []time.Duration{time.Millisecond}}
+			w.fresh = &settings.Settings{
+				Version: "8", Enabled: enabled, TTL: 3 * time.Second, Waits: []time.Duration{time.Millisecond},
+			}
 			w.held = 1 // so that the wait of the new settings is needed
 			w.commit = []error{fault.New(fault.SettingsChanged, "settings have version 8")}
 			if _, err := w.checkOut(t); err != nil {
@@ -34,7 +36,9 @@ func TestCommit_ShowsTheVersionOfSettingsThatCanEnd(t *testing.T) {
 	}{
 		"no lock":                         {set: settings.Settings{Version: "7"}, version: "7"},
 		"a lock that the tenant asks for": {set: settings.Settings{Enabled: true, Version: "7"}, lock: true},
-		"a lock that is announced":        {set: settings.Settings{Enabled: true, Version: "7", Announced: true}, lock: true, version: "7"},
+		"a lock that is announced": {
+			set: settings.Settings{Enabled: true, Version: "7", Announced: true}, lock: true, version: "7",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +49,8 @@ func TestCommit_ShowsTheVersionOfSettingsThatCanEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c := w.commits[0]; (c.LockID != "") != tt.lock || c.SettingsVersion != tt.version {
-				t.Errorf("the commit shows the lock %q and version %q, want a lock: %t, version %q", c.LockID, c.SettingsVersion, tt.lock, tt.version)
+				t.Errorf("the commit shows the lock %q and version %q, want a lock: %t, version %q", c.LockID, c.SettingsVersion,
+					tt.lock, tt.version)
 			}
 		})
 	}
@@ -62,7 +67,8 @@ func TestCommit_AfterAnAnnouncementEnded(t *testing.T) {
 	if _, err := w.checkOut(t); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.commits) != 2 || w.commits[1].SettingsVersion != "9" || w.commits[1].LockID == w.commits[0].LockID || w.commits[1].LockID == "" {
+	if len(w.commits) != 2 || w.commits[1].SettingsVersion != "9" || w.commits[1].LockID == w.commits[0].LockID ||
+		w.commits[1].LockID == "" {
 		t.Errorf("committed %+v, want the second under a new lock and the new version", w.commits)
 	}
 	if len(w.released) != 2 || len(w.commits[0].Limits) != 1 || len(w.commits[1].Limits) != 1 {

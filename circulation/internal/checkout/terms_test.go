@@ -17,7 +17,9 @@ func contains(w *world, part string) bool { return strings.Contains(string(w.com
 func TestForcedPolicy_NeedsNoRules(t *testing.T) {
 	t.Parallel()
 	ask := func(id string) checkout.Request {
-		return checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, ForceLoanPolicyID: id}
+		return checkout.Request{
+			ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, ForceLoanPolicyID: id,
+		}
 	}
 	ctx := asStaff(t, mayLimit)
 	w := newWorld()
@@ -29,7 +31,9 @@ func TestForcedPolicy_NeedsNoRules(t *testing.T) {
 		t.Errorf("committed %+v, want no limit and the policy", w.commits[0])
 	}
 	w.NoPolicy = true
-	if _, err := w.service().CheckOut(ctx, ask(librarytest.OtherID)); !slices.Equal(librarytest.Messages(err), []string{"Loan policy " + librarytest.OtherID + " could not be found"}) {
+	if _, err := w.service().CheckOut(ctx, ask(librarytest.OtherID)); !slices.Equal(librarytest.Messages(err), []string{
+		"Loan policy " + librarytest.OtherID + " could not be found",
+	}) {
 		t.Errorf("got %v", err)
 	}
 	_, err := w.service().CheckOut(ctx, ask("three"))
@@ -48,12 +52,15 @@ func TestForcedPolicy_NeedsThePermissionForTheLimit(t *testing.T) {
 			_, err := w.service().CheckOut(asStaff(t, permissions...), checkout.Request{
 				ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, ForceLoanPolicyID: librarytest.ThreeID,
 			})
-			if want := []string{"Insufficient override permissions [itemLimitBlock " + mayLimit + "]"}; !slices.Equal(describeDetails(err), want) {
+			if want := []string{
+				"Insufficient override permissions [itemLimitBlock " + mayLimit + "]",
+			}; !slices.Equal(describeDetails(err), want) {
 				t.Fatalf("got %q (%v), want %q", describeDetails(err), err, want)
 			}
 			var f *fault.Error
 			if !errors.As(err, &f) || f.Code != fault.Invalid || f.Details[0].Code != "INSUFFICIENT_OVERRIDE_PERMISSIONS" ||
-				len(f.Details[0].Parameters) != 1 || f.Details[0].Parameters[0].Key != "forceLoanPolicyId" || *f.Details[0].Parameters[0].Value != librarytest.ThreeID {
+				len(f.Details[0].Parameters) != 1 || f.Details[0].Parameters[0].Key != "forceLoanPolicyId" ||
+				*f.Details[0].Parameters[0].Value != librarytest.ThreeID {
 				t.Errorf("got %+v, want the parameter forceLoanPolicyId", f)
 			}
 			if len(w.requests)+len(w.commits) != 0 {
@@ -77,7 +84,9 @@ func TestTerms_RefusalsNameThePolicyFirst(t *testing.T) {
 	for _, p := range f.Details[0].Parameters {
 		got = append(got, p.Key+"="+*p.Value)
 	}
-	if want := []string{"loanPolicyName=Three", "loanPolicyId=" + librarytest.ThreeID, "itemBarcode=book"}; !slices.Equal(got, want) {
+	if want := []string{
+		"loanPolicyName=Three", "loanPolicyId=" + librarytest.ThreeID, "itemBarcode=book",
+	}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -118,7 +127,8 @@ func TestTerms_FollowTheSchedule(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
 			w.Schedule = tt.schedule
-			w.Policy = strings.Replace(w.Policy, `"profileId":"Rolling"`, `"profileId":"`+tt.profile+`","fixedDueDateScheduleId":"s1"`, 1)
+			w.Policy = strings.Replace(w.Policy, `"profileId":"Rolling"`, `"profileId":"`+tt.profile+
+				`","fixedDueDateScheduleId":"s1"`, 1)
 			_, err := w.checkOut(t)
 			if got := librarytest.Messages(err); !slices.Equal(got, tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
@@ -137,7 +147,8 @@ func TestTerms_KeepTheCallersLoanID(t *testing.T) {
 	_, err := w.service().Lend(t.Context(), checkout.Request{
 		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
 	}, checkout.KeyLease{LoanID: librarytest.CarlID})
-	if err != nil || len(w.commits) != 2 || !contains(w, `{"id":"`+librarytest.CarlID+`"`) || string(w.commits[0].Loan) != string(w.commits[1].Loan) {
+	if err != nil || len(w.commits) != 2 || !contains(w, `{"id":"`+librarytest.CarlID+`"`) ||
+		string(w.commits[0].Loan) != string(w.commits[1].Loan) {
 		t.Errorf("got %v, committed %+v", err, w.commits)
 	}
 }

@@ -48,7 +48,8 @@ var shownSettings = settings.View{
 	Version:          "7", LongestWaitMs: 500, MachinePatienceMs: 5000,
 }
 
-const shownSettingsJSON = `{"enabled":{"value":true,"source":"tenant"},"lockTtlMs":{"value":3000,"source":"environment"},` +
+const shownSettingsJSON = `{"enabled":{"value":true,"source":"tenant"},"lockTtlMs":{"value":3000,` +
+	`"source":"environment"},` +
 	`"retryIntervalsMs":{"value":[500],"source":"environment"},"version":"7","longestWaitMs":500,"machinePatienceMs":5000}`
 
 func (o *adminFake) Settings(ctx context.Context) (settings.View, error) {
@@ -56,7 +57,8 @@ func (o *adminFake) Settings(ctx context.Context) (settings.View, error) {
 }
 
 func (o *adminFake) ChangeSettings(ctx context.Context, c settings.Change) (settings.View, error) {
-	return shownSettings, o.note(ctx, "change %t %v %v of %s", c.Own.Enabled != nil && *c.Own.Enabled, c.Own.TTL, c.Own.Waits, c.Version)
+	return shownSettings, o.note(ctx, "change %t %v %v of %s", c.Own.Enabled != nil && *c.Own.Enabled, c.Own.TTL,
+		c.Own.Waits, c.Version)
 }
 
 func (o *adminFake) Environment() settings.Environment {
@@ -64,7 +66,9 @@ func (o *adminFake) Environment() settings.Environment {
 }
 
 func (o *adminFake) Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
-	return schemas.LockChanges{Changes: []schemas.LockChange{}, TotalRecords: 3}, o.note(ctx, "changes %q %d %d", kind, offset, limit)
+	return schemas.LockChanges{
+		Changes: []schemas.LockChange{}, TotalRecords: 3,
+	}, o.note(ctx, "changes %q %d %d", kind, offset, limit)
 }
 
 func (o *adminFake) Locks(ctx context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error) {
@@ -89,7 +93,9 @@ func (o *adminFake) Figures(ctx context.Context, minutes int) (schemas.Figures, 
 }
 
 func (o *adminFake) Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error) {
-	return checkout.Explanation{Errors: []fault.Detail{{Message: "no"}}}, o.note(ctx, "explain %s %s %s", req.ItemBarcode, req.UserBarcode, req.ProxyUserBarcode)
+	return checkout.Explanation{
+		Errors: []fault.Detail{{Message: "no"}},
+	}, o.note(ctx, "explain %s %s %s", req.ItemBarcode, req.UserBarcode, req.ProxyUserBarcode)
 }
 
 func (o *adminFake) PatronID(_ context.Context, barcode string) (string, error) {
@@ -111,21 +117,66 @@ func TestAdminRoutes(t *testing.T) {
 		method, path, body string
 		asked, want        string // of the service; beginning of the answer
 	}{
-		"settings":           {"GET", base + "lock-settings", ``, `settings`, shownSettingsJSON},
-		"change of settings": {"PUT", base + "lock-settings", shownSettingsJSON, `change true <nil> [] of 7`, shownSettingsJSON},
-		"changes":            {"GET", base + "lock-changes", ``, `changes "" 0 20`, `{"changes":[],"totalRecords":3}`},
-		"changes of a kind":  {"GET", base + "lock-changes?kind=release&offset=40&limit=200", ``, `changes "release" 40 200`, `{"changes":[]`},
-		"locks":              {"GET", locks, ``, `locks "" "" any 0 10`, oneLock},
-		"locks, narrowed":    {"GET", locks + "?userId=" + patronID + "&holder=desk%201&outdated=true&offset=1&limit=1000", ``, `locks "` + patronID + `" "desk 1" true 1 1000`, oneLock},
-		"locks in force":     {"GET", locks + "?outdated=false", ``, `locks "" "" false 0 10`, oneLock},
-		"a patron's locks":   {"GET", locks + "?userBarcode=P-1", ``, `locks "` + patronID + `" "" any 0 10`, oneLock},
-		"release":            {"POST", locks + "/" + strings.ToUpper(lockID) + "/release", `{"reason":"kiosk died"}`, `release ` + lockID + ` "kiosk died"`, `{"id":"` + lockID + `"`},
-		"release, no reason": {"POST", locks + "/" + lockID + "/release", `{}`, `release ` + lockID + ` ""`, `{"id":`}, // the service refuses it
-		"history":            {"GET", history, ``, `{UserBarcode: ItemBarcode: ServicePointID: Outcome: From: Until: Offset:0 Limit:50}`, `{"checkOuts":[],"more":true}`},
-		"history, narrowed":  {"GET", history + "?userBarcode=P-1&itemBarcode=D%202&servicePointId=desk&outcome=lent&from=2026-08-22T14:00:00Z&until=2026-08-22T14:10:00.5%2B02:00&offset=10000&limit=200", ``, `{UserBarcode:P-1 ItemBarcode:D 2 ServicePointID:desk Outcome:lent From:2026-08-22T14:00:00Z Until:2026-08-22T14:10:00.5+02:00 Offset:10000 Limit:200}`, `{"checkOuts"`},
-		"figures":            {"GET", base + "figures", ``, `figures 60`, `{"date":"","waiting":4`},
-		"figures of a day":   {"GET", base + "figures?minutes=1440", ``, `figures 1440`, `{"date"`},
-		"explanation":        {"POST", base + "explanation", `{"itemBarcode":"i","userBarcode":"u","proxyUserBarcode":"p"}`, `explain i u p`, `{"wouldLend":false,"errors":[{"message":"no","parameters":[]}]}`},
+		"settings": {
+			method: "GET", path: base + "lock-settings", body: ``, asked: `settings`, want: shownSettingsJSON,
+		},
+		"change of settings": {
+			method: "PUT", path: base + "lock-settings", body: shownSettingsJSON, asked: `change true <nil> [] of 7`,
+			want: shownSettingsJSON,
+		},
+		"changes": {
+			method: "GET", path: base + "lock-changes", body: ``, asked: `changes "" 0 20`,
+			want: `{"changes":[],"totalRecords":3}`,
+		},
+		"changes of a kind": {
+			method: "GET", path: base + "lock-changes?kind=release&offset=40&limit=200", body: ``,
+			asked: `changes "release" 40 200`, want: `{"changes":[]`,
+		},
+		"locks": {method: "GET", path: locks, body: ``, asked: `locks "" "" any 0 10`, want: oneLock},
+		"locks, narrowed": {
+			method: "GET", path: locks + "?userId=" + patronID + "&holder=desk%201&outdated=true&offset=1&limit=1000", body: ``,
+			asked: `locks "` + patronID + `" "desk 1" true 1 1000`, want: oneLock,
+		},
+		"locks in force": {
+			method: "GET", path: locks + "?outdated=false", body: ``, asked: `locks "" "" false 0 10`, want: oneLock,
+		},
+		"a patron's locks": {
+			method: "GET", path: locks + "?userBarcode=P-1", body: ``, asked: `locks "` + patronID + `" "" any 0 10`,
+			want: oneLock,
+		},
+		"release": {
+			method: "POST", path: locks + "/" + strings.ToUpper(lockID) + "/release", body: `{"reason":"kiosk died"}`,
+			asked: `release ` + lockID + ` "kiosk died"`, want: `{"id":"` + lockID + `"`,
+		},
+		// the service refuses it
+		"release, no reason": {
+			method: "POST", path: locks + "/" + lockID + "/release", body: `{}`, asked: `release ` + lockID + ` ""`,
+			want: `{"id":`,
+		},
+		"history": {
+			method: "GET", path: history, body: ``,
+			asked: `{UserBarcode: ItemBarcode: ServicePointID: Outcome: From: Until: Offset:0 Limit:50}`,
+			want:  `{"checkOuts":[],"more":true}`,
+		},
+		"history, narrowed": {
+			method: "GET",
+			path: history + "?userBarcode=P-1&itemBarcode=D%202&servicePointId=desk&outcome=lent&from=2026-08-22T14:00:00Z" +
+				"&until=2026-08-22T14:10:00.5%2B02:00&offset=10000&limit=200",
+			body: ``,
+			asked: `{UserBarcode:P-1 ItemBarcode:D 2 ServicePointID:desk Outcome:lent From:2026-08-22T14:00:00Z ` +
+				`Until:2026-08-22T14:10:00.5+02:00 Offset:10000 Limit:200}`,
+			want: `{"checkOuts"`,
+		},
+		"figures": {
+			method: "GET", path: base + "figures", body: ``, asked: `figures 60`, want: `{"date":"","waiting":4`,
+		},
+		"figures of a day": {
+			method: "GET", path: base + "figures?minutes=1440", body: ``, asked: `figures 1440`, want: `{"date"`,
+		},
+		"explanation": {
+			method: "POST", path: base + "explanation", body: `{"itemBarcode":"i","userBarcode":"u","proxyUserBarcode":"p"}`,
+			asked: `explain i u p`, want: `{"wouldLend":false,"errors":[{"message":"no","parameters":[]}]}`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -154,29 +205,108 @@ func TestAdminRoutes_DescribeABadRequest(t *testing.T) {
 		status             int
 		want               []string
 	}{
-		"settings, no JSON":       {"PUT", base + "lock-settings", `enabled`, 400, []string{"not valid JSON"}},
-		"changes, all wrong":      {"GET", base + "lock-changes?kind=&offset=x&limit=1.5", ``, 422, []string{`"kind must have 1 to 255 characters"`, `"offset must be an integer from 0`, `{"key":"limit","value":"1.5"}`}},
-		"locks, all wrong":        {"GET", locks + "?userId=&holder=&outdated=yes&offset=a&limit=99999999999999999999&userBarcode=", ``, 422, []string{"userId must have", "holder must have", `"outdated must be true or false"`, "offset must be", "limit must be", "userBarcode must have"}},
-		"locks, no such patron":   {"GET", locks + "?userBarcode=P-2", ``, 422, []string{`"userBarcode is no patron's barcode"`, `{"key":"userBarcode","value":"P-2"}`}},
-		"locks, named twice":      {"GET", locks + "?userBarcode=P-1&userId=" + patronID, ``, 422, []string{"userBarcode must not be given together with userId"}},
-		"locks of version 15":     {"GET", locks + "?userId=f4cae63d-1227-f01e-92a8-000d1a700c85", ``, 422, []string{"userId must be a UUID, of the versions 1 to 5"}},
-		"release, an id of none":  {"POST", locks + "/all/release", `{"reason":"x"}`, 400, []string{"The id of the lock must be a UUID"}},
-		"release, no JSON":        {"POST", locks + "/" + lockID + "/release", `reason=x`, 400, []string{"not valid JSON"}},
-		"release, no body":        {"POST", locks + "/" + lockID + "/release", ``, 400, []string{"The body is empty"}},
-		"release, reason a list":  {"POST", locks + "/" + lockID + "/release", `{"reason":["x"]}`, 400, []string{"reason must be of type string, not array"}},
-		"history, all wrong":      {"GET", history + "?userBarcode=&itemBarcode=&servicePointId=&outcome=&from=&until=&offset=&limit=ten", ``, 422, []string{"userBarcode must", "itemBarcode must", "servicePointId must", "outcome must", "from must", "until must", "offset must", "limit must"}},
-		"figures in words":        {"GET", base + "figures?minutes=an+hour", ``, 422, []string{`"minutes must be an integer from 1 to 1440"`, `"value":"an hour"`}},
-		"settings, parameters":    {"GET", base + "lock-settings?enabled=true", ``, 422, []string{"enabled is unknown; no parameters are allowed"}},
-		"change, parameters":      {"PUT", base + "lock-settings?enabled=true", shownSettingsJSON, 422, []string{"enabled is unknown"}},
-		"changes, a typo":         {"GET", base + "lock-changes?kinds=release", ``, 422, []string{"kinds is unknown; allowed are kind, offset, limit"}},
-		"locks, a typo":           {"GET", locks + "?user=" + patronID, ``, 422, []string{"user is unknown; allowed are userId, holder, outdated, offset, limit, userBarcode"}},
-		"release, parameters":     {"POST", locks + "/" + lockID + "/release?reason=x", `{"reason":"x"}`, 422, []string{"reason is unknown"}},
-		"history, a typo":         {"GET", history + "?userbarcode=P-1", ``, 422, []string{"userbarcode is unknown; allowed are userBarcode, itemBarcode, servicePointId, outcome, from, until, offset, limit"}},
-		"history, two limits":     {"GET", history + "?limit=5&limit=6", ``, 422, []string{"limit must be given once, not 2 times"}},
-		"figures, a typo":         {"GET", base + "figures?minuts=5", ``, 422, []string{"minuts is unknown; allowed are minutes"}},
-		"explanation, parameters": {"POST", base + "explanation?itemBarcode=i", `{"itemBarcode":"i","userBarcode":"u"}`, 422, []string{"itemBarcode is unknown"}},
-		"explanation, a number":   {"POST", base + "explanation", `{"itemBarcode":1}`, 400, []string{"itemBarcode must be of type string"}},
-		"explanation of nothing":  {"POST", base + "explanation", `{}`, 422, []string{"itemBarcode is required", "userBarcode is required"}},
+		"settings, no JSON": {
+			method: "PUT", path: base + "lock-settings", body: `enabled`, status: 400, want: []string{"not valid JSON"},
+		},
+		"changes, all wrong": {
+			method: "GET", path: base + "lock-changes?kind=&offset=x&limit=1.5", body: ``, status: 422,
+			want: []string{
+				`"kind must have 1 to 255 characters"`, `"offset must be an integer from 0`, `{"key":"limit","value":"1.5"}`,
+			},
+		},
+		"locks, all wrong": {
+			method: "GET", path: locks + "?userId=&holder=&outdated=yes&offset=a&limit=99999999999999999999&userBarcode=",
+			body: ``, status: 422,
+			want: []string{
+				"userId must have", "holder must have", `"outdated must be true or false"`, "offset must be", "limit must be",
+				"userBarcode must have",
+			},
+		},
+		"locks, no such patron": {
+			method: "GET", path: locks + "?userBarcode=P-2", body: ``, status: 422,
+			want: []string{`"userBarcode is no patron's barcode"`, `{"key":"userBarcode","value":"P-2"}`},
+		},
+		"locks, named twice": {
+			method: "GET", path: locks + "?userBarcode=P-1&userId=" + patronID, body: ``, status: 422,
+			want: []string{"userBarcode must not be given together with userId"},
+		},
+		"locks of version 15": {
+			method: "GET", path: locks + "?userId=f4cae63d-1227-f01e-92a8-000d1a700c85", body: ``, status: 422,
+			want: []string{"userId must be a UUID, of the versions 1 to 5"},
+		},
+		"release, an id of none": {
+			method: "POST", path: locks + "/all/release", body: `{"reason":"x"}`, status: 400,
+			want: []string{"The id of the lock must be a UUID"},
+		},
+		"release, no JSON": {
+			method: "POST", path: locks + "/" + lockID + "/release", body: `reason=x`, status: 400,
+			want: []string{"not valid JSON"},
+		},
+		"release, no body": {
+			method: "POST", path: locks + "/" + lockID + "/release", body: ``, status: 400, want: []string{"The body is empty"},
+		},
+		"release, reason a list": {
+			method: "POST", path: locks + "/" + lockID + "/release", body: `{"reason":["x"]}`, status: 400,
+			want: []string{"reason must be of type string, not array"},
+		},
+		"history, all wrong": {
+			method: "GET", path: history + "?userBarcode=&itemBarcode=&servicePointId=&outcome=&from=&until=&offset=&limit=ten",
+			body: ``, status: 422,
+			want: []string{
+				"userBarcode must", "itemBarcode must", "servicePointId must", "outcome must", "from must", "until must",
+				"offset must", "limit must",
+			},
+		},
+		"figures in words": {
+			method: "GET", path: base + "figures?minutes=an+hour", body: ``, status: 422,
+			want: []string{`"minutes must be an integer from 1 to 1440"`, `"value":"an hour"`},
+		},
+		"settings, parameters": {
+			method: "GET", path: base + "lock-settings?enabled=true", body: ``, status: 422,
+			want: []string{"enabled is unknown; no parameters are allowed"},
+		},
+		"change, parameters": {
+			method: "PUT", path: base + "lock-settings?enabled=true", body: shownSettingsJSON, status: 422,
+			want: []string{"enabled is unknown"},
+		},
+		"changes, a typo": {
+			method: "GET", path: base + "lock-changes?kinds=release", body: ``, status: 422,
+			want: []string{"kinds is unknown; allowed are kind, offset, limit"},
+		},
+		"locks, a typo": {
+			method: "GET", path: locks + "?user=" + patronID, body: ``, status: 422,
+			want: []string{"user is unknown; allowed are userId, holder, outdated, offset, limit, userBarcode"},
+		},
+		"release, parameters": {
+			method: "POST", path: locks + "/" + lockID + "/release?reason=x", body: `{"reason":"x"}`, status: 422,
+			want: []string{"reason is unknown"},
+		},
+		"history, a typo": {
+			method: "GET", path: history + "?userbarcode=P-1", body: ``, status: 422,
+			want: []string{
+				"userbarcode is unknown; allowed are userBarcode, itemBarcode, servicePointId, outcome, from, until, offset, limit",
+			},
+		},
+		"history, two limits": {
+			method: "GET", path: history + "?limit=5&limit=6", body: ``, status: 422,
+			want: []string{"limit must be given once, not 2 times"},
+		},
+		"figures, a typo": {
+			method: "GET", path: base + "figures?minuts=5", body: ``, status: 422,
+			want: []string{"minuts is unknown; allowed are minutes"},
+		},
+		"explanation, parameters": {
+			method: "POST", path: base + "explanation?itemBarcode=i", body: `{"itemBarcode":"i","userBarcode":"u"}`, status: 422,
+			want: []string{"itemBarcode is unknown"},
+		},
+		"explanation, a number": {
+			method: "POST", path: base + "explanation", body: `{"itemBarcode":1}`, status: 400,
+			want: []string{"itemBarcode must be of type string"},
+		},
+		"explanation of nothing": {
+			method: "POST", path: base + "explanation", body: `{}`, status: 422,
+			want: []string{"itemBarcode is required", "userBarcode is required"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -204,16 +334,34 @@ type unread struct {
 func TestAdminRoutes_AnswerRefusals(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ method, path, body, want string }{
-		"settings, a wrong type": {"PUT", "lock-settings", `{"enabled":"yes"}`, "enabled must be true or false"},
-		"settings, no object":    {"PUT", "lock-settings", `true`, "The body must be a JSON object"},
-		"too many changes":       {"GET", "lock-changes?limit=201", ``, "limit must be an integer from 1 to 200"},
-		"too many locks":         {"GET", "locks?limit=1001", ``, "limit must be an integer from 1 to 1000"},
-		"locks of no patron":     {"GET", "locks?userId=me", ``, "userId must be a UUID"},
-		"locks of a barcode":     {"GET", "locks?userBarcode=%00", ``, "userBarcode must be UTF-8 without NUL"},
-		"release, no reason":     {"POST", "locks/" + lockID + "/release", `{}`, "reason is required"},
-		"release, a blank one":   {"POST", "locks/" + lockID + "/release", `{"reason":" "}`, "reason is required"},
-		"the end of the history": {"GET", "history?offset=10001&limit=0", ``, "offset must be an integer from 0 to 10000"},
-		"figures of a week":      {"GET", "figures?minutes=10080", ``, "minutes must be an integer from 1 to 1440"},
+		"settings, a wrong type": {
+			method: "PUT", path: "lock-settings", body: `{"enabled":"yes"}`, want: "enabled must be true or false",
+		},
+		"settings, no object": {
+			method: "PUT", path: "lock-settings", body: `true`, want: "The body must be a JSON object",
+		},
+		"too many changes": {
+			method: "GET", path: "lock-changes?limit=201", body: ``, want: "limit must be an integer from 1 to 200",
+		},
+		"too many locks": {
+			method: "GET", path: "locks?limit=1001", body: ``, want: "limit must be an integer from 1 to 1000",
+		},
+		"locks of no patron": {method: "GET", path: "locks?userId=me", body: ``, want: "userId must be a UUID"},
+		"locks of a barcode": {
+			method: "GET", path: "locks?userBarcode=%00", body: ``, want: "userBarcode must be UTF-8 without NUL",
+		},
+		"release, no reason": {
+			method: "POST", path: "locks/" + lockID + "/release", body: `{}`, want: "reason is required",
+		},
+		"release, a blank one": {
+			method: "POST", path: "locks/" + lockID + "/release", body: `{"reason":" "}`, want: "reason is required",
+		},
+		"the end of the history": {
+			method: "GET", path: "history?offset=10001&limit=0", body: ``, want: "offset must be an integer from 0 to 10000",
+		},
+		"figures of a week": {
+			method: "GET", path: "figures?minutes=10080", body: ``, want: "minutes must be an integer from 1 to 1440",
+		},
 	}
 	service := admin.NewService(unread{}, unread{}, settings.Environment{}, nil, slog.New(slog.DiscardHandler))
 	for name, tt := range tests {
@@ -221,7 +369,8 @@ func TestAdminRoutes_AnswerRefusals(t *testing.T) {
 			t.Parallel()
 			b := &backend{adminFake: adminFake{real: service}}
 			status, header, answer := b.send(t, tt.method, "/circulation/check-out-"+tt.path, tt.body)
-			if status != http.StatusUnprocessableEntity || header.Get(fault.Header) != string(fault.Invalid) || !strings.Contains(answer, tt.want) {
+			if status != http.StatusUnprocessableEntity || header.Get(fault.Header) != string(fault.Invalid) ||
+				!strings.Contains(answer, tt.want) {
 				t.Errorf("got %d %s, want 422 with %s", status, answer, tt.want)
 			}
 		})
@@ -231,11 +380,14 @@ func TestAdminRoutes_AnswerRefusals(t *testing.T) {
 func TestAdminRoutes_KeepTheStatusOfFaults(t *testing.T) {
 	t.Parallel()
 	for _, g := range guarded {
-		for _, code := range []fault.Code{fault.Unavailable, fault.Conflict, fault.Internal, fault.Timeout, fault.Invalid, fault.NotFound} {
+		for _, code := range []fault.Code{
+			fault.Unavailable, fault.Conflict, fault.Internal, fault.Timeout, fault.Invalid, fault.NotFound,
+		} {
 			b := &backend{adminFake: adminFake{fault: fault.New(code, "x")}}
 			status, header, _ := b.send(t, g.method, g.path, g.body)
 			if status != fault.Status(code) || header.Get(fault.Header) != string(code) {
-				t.Errorf("%s %s: got %d %s, want %d %s", g.method, g.path, status, header.Get(fault.Header), fault.Status(code), code)
+				t.Errorf("%s %s: got %d %s, want %d %s", g.method, g.path, status, header.Get(fault.Header), fault.Status(code),
+					code)
 			}
 		}
 	}

@@ -86,7 +86,10 @@ func (b *backend) Admit(_ context.Context, req checkout.Request) (func(), error)
 
 func (b *backend) CheckOut(ctx context.Context, req checkout.Request) (checkout.Lent, error) {
 	b.asked, b.caller = req, okapi.FromContext(ctx)
-	return checkout.Lent{Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: library.Item{ID: "i"}}, User: library.User{ID: "u", Barcode: "569"}}, b.err
+	return checkout.Lent{
+		Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: library.Item{ID: "i"}},
+		User: library.User{ID: "u", Barcode: "569"},
+	}, b.err
 }
 
 func (b *backend) Lend(ctx context.Context, req checkout.Request, lease checkout.KeyLease) (checkout.Lent, error) {
@@ -96,7 +99,10 @@ func (b *backend) Lend(ctx context.Context, req checkout.Request, lease checkout
 
 func (b *backend) Committed(_ context.Context, _ checkout.Request, loanID string) (checkout.Lent, bool, error) {
 	b.sought = loanID
-	return checkout.Lent{Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: library.Item{ID: "i"}}, User: library.User{ID: "u", Barcode: "569"}}, b.committed, b.err
+	return checkout.Lent{
+		Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: library.Item{ID: "i"}},
+		User: library.User{ID: "u", Barcode: "569"},
+	}, b.committed, b.err
 }
 
 func (b *backend) CheckIn(_ context.Context, req checkin.Request) (checkin.Returned, error) {
@@ -170,7 +176,9 @@ func (b *backend) PutRules(_ context.Context, text string) error {
 }
 
 func (b *backend) ExistingPolicies(_ context.Context, kind policy.Kind, ids []string) ([]string, error) {
-	existing := map[policy.Kind]string{policy.KindLoan: policyID, policy.KindRequest: requestPolicyID, policy.KindNotice: noticePolicyID}[kind]
+	existing := map[policy.Kind]string{
+		policy.KindLoan: policyID, policy.KindRequest: requestPolicyID, policy.KindNotice: noticePolicyID,
+	}[kind]
 	if slices.Contains(ids, existing) {
 		return []string{existing}, b.err
 	}
@@ -192,15 +200,20 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 	mode := cmp.Or(b.mode, auth.None)
 	front, err := httpapi.New(httpapi.Options{
 		Keyed:    &keyed.Requests{Storage: b.keys, CheckOuts: b, Ended: func(keyed.Outcome) {}, Log: log},
-		CheckOut: b.CheckOut, CheckIn: b.CheckIn, Loans: b, Rules: b, RulesFor: b.RulesFor, DryRun: b.DryRun, EndSessions: b.End, Renewals: b, Placing: b, Changes: b, LoanChanges: b, LoanRecords: b, Queues: b, Settings: b, Log: log,
-		Admin: cmp.Or[httpapi.Admin](b.real, &b.adminFake), Guard: auth.NewGuard(auth.Settings{Auth: mode, Password: staffPassword}, checkout.OverridePermissions(), log),
+		CheckOut: b.CheckOut, CheckIn: b.CheckIn, Loans: b, Rules: b, RulesFor: b.RulesFor, DryRun: b.DryRun,
+		EndSessions: b.End, Renewals: b, Placing: b, Changes: b, LoanChanges: b, LoanRecords: b, Queues: b, Settings: b,
+		Log:   log,
+		Admin: cmp.Or[httpapi.Admin](b.real, &b.adminFake), Guard: auth.NewGuard(auth.Settings{
+			Auth: mode, Password: staffPassword,
+		}, checkout.OverridePermissions(), log),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	handler := web.New(web.Options{
-		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1000, JSONFaults: true, BelievePermissions: mode == auth.Gateway,
-		Ready: func(context.Context) error { return nil },
+		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1000, JSONFaults: true,
+		BelievePermissions: mode == auth.Gateway,
+		Ready:              func(context.Context) error { return nil },
 	}, front.Routes)
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 	r.Host = cmp.Or(b.host, "localhost")

@@ -9,12 +9,24 @@ import (
 func TestRoutes_ADifferentCheckOutNeverHasTheHashOfAnother(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, first, second string }{
-		{"another order of two cases", `"userBarcode":"ann","USERBARCODE":"ben"`, `"USERBARCODE":"ben","userBarcode":"ann"`},
-		{"another order of three cases", `"userbarcode":"ann","userBarcode":"ben","Userbarcode":"cat"`, `"userBarcode":"ben","Userbarcode":"cat","userbarcode":"ann"`},
-		{"a repeat", `"userBarcode":"ann"`, `"userBarcode":"ben","userBarcode":"ann"`},
-		{"a repeat in another order", `"userBarcode":"ann","userBarcode":"ben"`, `"userBarcode":"ben","userBarcode":"ann"`},
-		{"inside", `"userBarcode":"ann","overrideBlocks":{"comment":"a","COMMENT":"b"}`, `"userBarcode":"ann","overrideBlocks":{"COMMENT":"b","comment":"a"}`},
-		{"another patron", `"userBarcode":"ann"`, `"userBarcode":"ben"`},
+		{
+			name: "another order of two cases", first: `"userBarcode":"ann","USERBARCODE":"ben"`,
+			second: `"USERBARCODE":"ben","userBarcode":"ann"`,
+		},
+		{
+			name: "another order of three cases", first: `"userbarcode":"ann","userBarcode":"ben","Userbarcode":"cat"`,
+			second: `"userBarcode":"ben","Userbarcode":"cat","userbarcode":"ann"`,
+		},
+		{name: "a repeat", first: `"userBarcode":"ann"`, second: `"userBarcode":"ben","userBarcode":"ann"`},
+		{
+			name: "a repeat in another order", first: `"userBarcode":"ann","userBarcode":"ben"`,
+			second: `"userBarcode":"ben","userBarcode":"ann"`,
+		},
+		{
+			name: "inside", first: `"userBarcode":"ann","overrideBlocks":{"comment":"a","COMMENT":"b"}`,
+			second: `"userBarcode":"ann","overrideBlocks":{"COMMENT":"b","comment":"a"}`,
+		},
+		{name: "another patron", first: `"userBarcode":"ann"`, second: `"userBarcode":"ben"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -46,14 +58,16 @@ func TestRoutes_ADifferentCheckOutNeverHasTheHashOfAnother(t *testing.T) {
 func TestRoutes_RefuseARepeatedProperty(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
-		checkOutPath, "/circulation/check-out-by-barcode-dry-run", "/circulation/check-in-by-barcode", "/circulation/renew-by-barcode",
+		checkOutPath, "/circulation/check-out-by-barcode-dry-run", "/circulation/check-in-by-barcode",
+		"/circulation/renew-by-barcode",
 		"/circulation/requests", "/circulation/end-patron-action-session", "/circulation/check-out-explanation",
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			b := &backend{}
 			status, header, body := b.send(t, "POST", path, `{"itemBarcode":"036","userBarcode":"ann","userBarcode":"ben"}`)
-			if status != http.StatusBadRequest || header.Get("X-Fault-Code") != "MALFORMED" || !strings.Contains(body, "the property userBarcode more than once") {
+			if status != http.StatusBadRequest || header.Get("X-Fault-Code") != "MALFORMED" ||
+				!strings.Contains(body, "the property userBarcode more than once") {
 				t.Errorf("got %d %s, want 400 that names the property", status, body)
 			}
 			if b.asked.ItemBarcode != "" || b.wish != "" || b.returned.ItemBarcode != "" || b.renewal.ItemBarcode != "" {
@@ -66,7 +80,8 @@ func TestRoutes_RefuseARepeatedProperty(t *testing.T) {
 func TestRoutes_ReadPropertiesByTheirExactName(t *testing.T) {
 	t.Parallel()
 	b := &backend{}
-	status, _, body := b.send(t, "POST", checkOutPath, `{"itemBarcode":"036","ITEMBARCODE":"037","UserBarcode":"569","servicePointId":"s","more":{"a":[1]}}`)
+	status, _, body := b.send(t, "POST", checkOutPath,
+		`{"itemBarcode":"036","ITEMBARCODE":"037","UserBarcode":"569","servicePointId":"s","more":{"a":[1]}}`)
 	if status != http.StatusCreated || b.asked.ItemBarcode != "036" || b.asked.UserBarcode != "" {
 		t.Errorf("got %d %s after asking for %+v, want item 036 and no patron", status, body, b.asked)
 	}

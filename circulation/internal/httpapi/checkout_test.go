@@ -51,10 +51,21 @@ func TestCheckOut_AnswersARepeatLikeTheFirst(t *testing.T) {
 		err    error
 		status int
 	}{
-		"lent":                     {nil, http.StatusCreated},
-		"refused":                  {fault.Validation(fault.Detail{Message: "Item is <not> loanable", Code: "X", Parameters: []fault.Parameter{{Key: "a"}}, OverridableBlock: &fault.OverridableBlock{Name: "b", MissingPermissions: []string{"p"}}}), 422},
-		"refused with two reasons": {fault.Validation(fault.Detail{Message: "one"}, fault.Detail{Message: "two", Parameters: []fault.Parameter{fault.Param("k", "v")}}), 422},
-		"refused in words":         {fault.New(fault.Invalid, "No"), 422},
+		"lent": {nil, http.StatusCreated},
+		"refused": {
+			fault.Validation(fault.Detail{
+				Message: "Item is <not> loanable", Code: "X", Parameters: []fault.Parameter{{Key: "a"}},
+				OverridableBlock: &fault.OverridableBlock{Name: "b", MissingPermissions: []string{"p"}},
+			}),
+			422,
+		},
+		"refused with two reasons": {
+			fault.Validation(fault.Detail{Message: "one"}, fault.Detail{
+				Message: "two", Parameters: []fault.Parameter{fault.Param("k", "v")},
+			}),
+			422,
+		},
+		"refused in words": {fault.New(fault.Invalid, "No"), 422},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +107,8 @@ func TestCheckOut_IsAdmittedOnce(t *testing.T) {
 	}
 	full := &backend{keys: &kept{}, extra: withKey("k"), full: fault.New(fault.Overloaded, "too many")}
 	status, header, _ := full.send(t, "POST", checkOutPath, checkOutBody)
-	if status != http.StatusServiceUnavailable || header.Get(fault.Header) != "OVERLOADED" || full.asked.ItemBarcode != "" {
+	if status != http.StatusServiceUnavailable || header.Get(fault.Header) != "OVERLOADED" ||
+		full.asked.ItemBarcode != "" {
 		t.Errorf("without a place, answered %d %s and asked for %+v", status, header.Get(fault.Header), full.asked)
 	}
 }
@@ -148,7 +160,8 @@ func TestCheckOut_RefusesAReusedKey(t *testing.T) {
 	t.Parallel()
 	b := &backend{keys: &kept{err: fault.New(fault.KeyReused, "It was used for another body")}, extra: withKey("k")}
 	status, header, body := b.send(t, "POST", checkOutPath, checkOutBody)
-	if status != 422 || header.Get(fault.Header) != "IDEMPOTENCY_KEY_REUSED" || !strings.Contains(body, `"code":"IDEMPOTENCY_KEY_REUSED"`) || b.asked.ItemBarcode != "" {
+	if status != 422 || header.Get(fault.Header) != "IDEMPOTENCY_KEY_REUSED" ||
+		!strings.Contains(body, `"code":"IDEMPOTENCY_KEY_REUSED"`) || b.asked.ItemBarcode != "" {
 		t.Errorf("got %d %s", status, body)
 	}
 }

@@ -12,14 +12,35 @@ import (
 
 // guarded are staff's endpoints with their permissions, as docs/api.md has them.
 var guarded = []struct{ method, path, body, permission string }{
-	{"GET", "/circulation/check-out-lock-settings", ``, "circulation.check-out-lock-settings.item.get"},
-	{"PUT", "/circulation/check-out-lock-settings", `{}`, "circulation.check-out-lock-settings.item.put"},
-	{"GET", "/circulation/check-out-lock-changes", ``, "circulation.check-out-lock-changes.collection.get"},
-	{"GET", "/circulation/check-out-locks", ``, "circulation.check-out-locks.collection.get"},
-	{"POST", "/circulation/check-out-locks/" + lockID + "/release", `{"reason":"x"}`, "circulation.check-out-locks.item.release.post"},
-	{"GET", "/circulation/check-out-history", ``, "circulation.check-out-history.collection.get"},
-	{"GET", "/circulation/check-out-figures", ``, "circulation.check-out-figures.get"},
-	{"POST", "/circulation/check-out-explanation", `{"itemBarcode":"i","userBarcode":"u"}`, "circulation.check-out-explanation.post"},
+	{
+		method: "GET", path: "/circulation/check-out-lock-settings", body: ``,
+		permission: "circulation.check-out-lock-settings.item.get",
+	},
+	{
+		method: "PUT", path: "/circulation/check-out-lock-settings", body: `{}`,
+		permission: "circulation.check-out-lock-settings.item.put",
+	},
+	{
+		method: "GET", path: "/circulation/check-out-lock-changes", body: ``,
+		permission: "circulation.check-out-lock-changes.collection.get",
+	},
+	{
+		method: "GET", path: "/circulation/check-out-locks", body: ``,
+		permission: "circulation.check-out-locks.collection.get",
+	},
+	{
+		method: "POST", path: "/circulation/check-out-locks/" + lockID + "/release", body: `{"reason":"x"}`,
+		permission: "circulation.check-out-locks.item.release.post",
+	},
+	{
+		method: "GET", path: "/circulation/check-out-history", body: ``,
+		permission: "circulation.check-out-history.collection.get",
+	},
+	{method: "GET", path: "/circulation/check-out-figures", body: ``, permission: "circulation.check-out-figures.get"},
+	{
+		method: "POST", path: "/circulation/check-out-explanation", body: `{"itemBarcode":"i","userBarcode":"u"}`,
+		permission: "circulation.check-out-explanation.post",
+	},
 }
 
 func TestAdminRoutes_RequirePermissions(t *testing.T) {
@@ -35,14 +56,31 @@ func TestAdminRoutes_RequirePermissions(t *testing.T) {
 			status int
 			want   string
 		}{
-			"granted":           {backend{adminFake: adminFake{mode: auth.Gateway}, extra: granted(g.permission)}, 200, ""},
-			"granted all else":  {backend{adminFake: adminFake{mode: auth.Gateway}, extra: granted(allOthers...)}, 403, "Access requires permission: " + g.permission},
-			"granted nothing":   {backend{adminFake: adminFake{mode: auth.Gateway}}, 403, "Access requires permission: " + g.permission},
-			"the password":      {backend{adminFake: adminFake{mode: auth.Basic}, extra: signedIn("ann", staffPassword)}, 200, ""},
-			"a wrong password":  {backend{adminFake: adminFake{mode: auth.Basic}, extra: signedIn("ann", "correct horse")}, 401, "The password is wrong"},
-			"no password":       {backend{adminFake: adminFake{mode: auth.Basic}, extra: granted(g.permission)}, 401, "Sign in"},
-			"this machine":      {backend{}, 200, ""},
-			"another host name": {backend{adminFake: adminFake{host: "rebound.example"}}, 403, "STAFF_AUTH=none"},
+			"granted": {
+				b: backend{adminFake: adminFake{mode: auth.Gateway}, extra: granted(g.permission)}, status: 200, want: "",
+			},
+			"granted all else": {
+				b: backend{adminFake: adminFake{mode: auth.Gateway}, extra: granted(allOthers...)}, status: 403,
+				want: "Access requires permission: " + g.permission,
+			},
+			"granted nothing": {
+				b: backend{adminFake: adminFake{mode: auth.Gateway}}, status: 403,
+				want: "Access requires permission: " + g.permission,
+			},
+			"the password": {
+				b: backend{adminFake: adminFake{mode: auth.Basic}, extra: signedIn("ann", staffPassword)}, status: 200, want: "",
+			},
+			"a wrong password": {
+				b: backend{adminFake: adminFake{mode: auth.Basic}, extra: signedIn("ann", "correct horse")}, status: 401,
+				want: "The password is wrong",
+			},
+			"no password": {
+				b: backend{adminFake: adminFake{mode: auth.Basic}, extra: granted(g.permission)}, status: 401, want: "Sign in",
+			},
+			"this machine": {b: backend{}, status: 200, want: ""},
+			"another host name": {
+				b: backend{adminFake: adminFake{host: "rebound.example"}}, status: 403, want: "STAFF_AUTH=none",
+			},
 		}
 		for name, tt := range tests {
 			t.Run(g.permission+" "+name, func(t *testing.T) {

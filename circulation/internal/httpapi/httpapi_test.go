@@ -34,20 +34,33 @@ func TestCheckOut_AnswersTheLoan(t *testing.T) {
 func TestCheckIn_AnswersWithAndWithoutALoan(t *testing.T) {
 	t.Parallel()
 	const (
-		item   = `"item":{"id":"i","contributors":[],"status":{"name":"Available"}},"staffSlipContext":{"item":{"status":"Available","allContributors":"","yearCaption":"","datesOfPublication":"","editions":"","physicalDescriptions":"","lastCheckedInDateTime":"now"}},"inHouseUse":`
-		gone   = `{"feesAndFines":{"amountRemainingToPay":0},"id":"` + loanID + `","item":{"id":"i","contributors":[],"status":{"name":"Available"}},"itemId":"i","userId":"u"}`
+		item = `"item":{"id":"i","contributors":[],"status":{"name":"Available"}},` +
+			`"staffSlipContext":{"item":{"status":"Available","allContributors":"","yearCaption":"","datesOfPublication":"",` +
+			`"editions":"","physicalDescriptions":"","lastCheckedInDateTime":"now"}},"inHouseUse":`
+		gone = `{"feesAndFines":{"amountRemainingToPay":0},"id":"` + loanID +
+			`","item":{"id":"i","contributors":[],"status":{"name":"Available"}},"itemId":"i","userId":"u"}`
 		method = "POST"
 		path   = "/circulation/check-in-by-barcode"
 	)
-	returned := library.Item{ID: "i", Status: library.Status{Name: "Available"}, LastCheckIn: map[string]any{"dateTime": "now"}}
+	returned := library.Item{
+		ID: "i", Status: library.Status{Name: "Available"}, LastCheckIn: map[string]any{"dateTime": "now"},
+	}
 	tests := map[string]struct {
 		b    *backend
 		want string
 	}{
-		"on loan":     {&backend{in: checkin.Returned{Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: returned}}}, `{"loan":` + shownLoan + `,` + item + `false}`},
-		"not on loan": {&backend{in: checkin.Returned{Copy: library.Copy{Item: returned}, InHouseUse: true}}, `{` + item + `true}`},
+		"on loan": {
+			&backend{in: checkin.Returned{Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: returned}}},
+			`{"loan":` + shownLoan + `,` + item + `false}`,
+		},
+		"not on loan": {
+			&backend{in: checkin.Returned{Copy: library.Copy{Item: returned}, InHouseUse: true}}, `{` + item + `true}`,
+		},
 		"storage failed after the commit": {
-			&backend{in: checkin.Returned{Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: returned}}, noUsers: fault.New(fault.Unavailable, "down")},
+			&backend{
+				in:      checkin.Returned{Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: returned}},
+				noUsers: fault.New(fault.Unavailable, "down"),
+			},
 			`{"loan":` + gone + `,` + item + `false}`,
 		},
 	}
@@ -67,13 +80,16 @@ func TestCheckIn_AnswersWithAndWithoutALoan(t *testing.T) {
 
 func TestRoutes_AcceptJSONOfAnyContentType(t *testing.T) {
 	t.Parallel()
-	for _, contentType := range []string{"", "text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "*/*;;"} {
+	for _, contentType := range []string{
+		"", "text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "*/*;;",
+	} {
 		b := &backend{extra: http.Header{"Content-Type": {contentType}}}
 		status, _, body := b.send(t, "POST", "/circulation/check-out-by-barcode", `{"itemBarcode":"1","userBarcode":"569"}`)
 		if status != http.StatusCreated || b.asked.UserBarcode != "569" {
 			t.Errorf("%q: got %d %s", contentType, status, body)
 		}
-		if status, _, body = b.send(t, "POST", "/circulation/check-out-by-barcode", `barcode=1`); status != http.StatusBadRequest {
+		if status, _, body = b.send(t, "POST", "/circulation/check-out-by-barcode",
+			`barcode=1`); status != http.StatusBadRequest {
 			t.Errorf("%q: got %d %s for what is no JSON", contentType, status, body)
 		}
 	}
@@ -107,31 +123,80 @@ func TestRoutes_DescribeABadRequest(t *testing.T) {
 		status             int
 		want               string // part of the answer
 	}{
-		"check-out, no JSON":       {"POST", "/circulation/check-out-by-barcode", `{`, 400, "not valid JSON"},
-		"check-out, wrong type":    {"POST", "/circulation/check-out-by-barcode", `{"itemBarcode":5}`, 400, "itemBarcode must be of type string, not number"},
-		"check-out, bad loan date": {"POST", "/circulation/check-out-by-barcode", `{"loanDate":"soon"}`, 400, `loanDate must be a date and time`},
-		"check-out, no loan date":  {"POST", "/circulation/check-out-by-barcode", `{"loanDate":5}`, 400, "loanDate must be of type string, not number"},
-		"check-out, bad due date": {
-			"POST", "/circulation/check-out-by-barcode",
-			`{"overrideBlocks":{"itemNotLoanableBlock":{"dueDate":"late"}}}`, 400, `overrideBlocks.itemNotLoanableBlock.dueDate must be a date and time`,
+		"check-out, no JSON": {
+			method: "POST", path: "/circulation/check-out-by-barcode", body: `{`, status: 400, want: "not valid JSON",
 		},
-		"check-out, no object":      {"POST", "/circulation/check-out-by-barcode", `[]`, 400, "must be of type object"},
-		"check-out, nothing":        {"POST", "/circulation/check-out-by-barcode", ``, 400, "The body is empty"},
-		"check-out, huge":           {"POST", "/circulation/check-out-by-barcode", `{"itemBarcode":"` + strings.Repeat("1", 2000) + `"}`, 413, "at most 1000 bytes"},
-		"check-in, wrong type":      {"POST", "/circulation/check-in-by-barcode", `{"checkInDate":1}`, 400, "checkInDate must be of type string"},
-		"loans, negative offset":    {"GET", "/circulation/loans?offset=-1", "", 400, "allowed are integers from 0"},
-		"loans, huge limit":         {"GET", "/circulation/loans?limit=99999999999", "", 400, "allowed are integers from 0"},
-		"loans, limit in words":     {"GET", "/circulation/loans?limit=ten", "", 400, "ten"},
-		"loan, an id that is none":  {"GET", "/circulation/loans/1%27%20OR%201=1", "", 400, "must be a UUID"},
-		"loan, unknown":             {"GET", "/circulation/loans/" + other, "", 404, "There is no loan with the id " + other},
-		"rules, no JSON":            {"PUT", "/circulation/rules", `priority: t`, 422, `{"message":"The body is not valid JSON`},
-		"rules, nothing":            {"PUT", "/circulation/rules", ``, 422, `{"message":"The body is empty`},
-		"rules, no text":            {"PUT", "/circulation/rules", `{}`, 422, `{"message":"The body must be a JSON object with the string rulesAsText"}`},
-		"rules, null":               {"PUT", "/circulation/rules", `{"rulesAsText":null}`, 422, `rulesAsText"}`},
-		"rules, a number":           {"PUT", "/circulation/rules", `{"rulesAsText":5}`, 422, `rulesAsText"}`},
-		"rules, huge":               {"PUT", "/circulation/rules", `{"rulesAsText":"` + strings.Repeat("#", 2000) + `"}`, 413, "at most 1000 bytes"},
-		"another method":            {"DELETE", "/circulation/rules", ``, 405, ""},
-		"a path that is not served": {"GET", "/circulation/items", ``, 404, ""},
+		"check-out, wrong type": {
+			method: "POST", path: "/circulation/check-out-by-barcode", body: `{"itemBarcode":5}`, status: 400,
+			want: "itemBarcode must be of type string, not number",
+		},
+		"check-out, bad loan date": {
+			method: "POST", path: "/circulation/check-out-by-barcode", body: `{"loanDate":"soon"}`, status: 400,
+			want: `loanDate must be a date and time`,
+		},
+		"check-out, no loan date": {
+			method: "POST", path: "/circulation/check-out-by-barcode", body: `{"loanDate":5}`, status: 400,
+			want: "loanDate must be of type string, not number",
+		},
+		"check-out, bad due date": {
+			method: "POST", path: "/circulation/check-out-by-barcode",
+			body: `{"overrideBlocks":{"itemNotLoanableBlock":{"dueDate":"late"}}}`, status: 400,
+			want: `overrideBlocks.itemNotLoanableBlock.dueDate must be a date and time`,
+		},
+		"check-out, no object": {
+			method: "POST", path: "/circulation/check-out-by-barcode", body: `[]`, status: 400, want: "must be of type object",
+		},
+		"check-out, nothing": {
+			method: "POST", path: "/circulation/check-out-by-barcode", body: ``, status: 400, want: "The body is empty",
+		},
+		"check-out, huge": {
+			method: "POST", path: "/circulation/check-out-by-barcode",
+			body: `{"itemBarcode":"` + strings.Repeat("1", 2000) + `"}`, status: 413, want: "at most 1000 bytes",
+		},
+		"check-in, wrong type": {
+			method: "POST", path: "/circulation/check-in-by-barcode", body: `{"checkInDate":1}`, status: 400,
+			want: "checkInDate must be of type string",
+		},
+		"loans, negative offset": {
+			method: "GET", path: "/circulation/loans?offset=-1", body: "", status: 400, want: "allowed are integers from 0",
+		},
+		"loans, huge limit": {
+			method: "GET", path: "/circulation/loans?limit=99999999999", body: "", status: 400,
+			want: "allowed are integers from 0",
+		},
+		"loans, limit in words": {
+			method: "GET", path: "/circulation/loans?limit=ten", body: "", status: 400, want: "ten",
+		},
+		"loan, an id that is none": {
+			method: "GET", path: "/circulation/loans/1%27%20OR%201=1", body: "", status: 400, want: "must be a UUID",
+		},
+		"loan, unknown": {
+			method: "GET", path: "/circulation/loans/" + other, body: "", status: 404,
+			want: "There is no loan with the id " + other,
+		},
+		"rules, no JSON": {
+			method: "PUT", path: "/circulation/rules", body: `priority: t`, status: 422,
+			want: `{"message":"The body is not valid JSON`,
+		},
+		"rules, nothing": {
+			method: "PUT", path: "/circulation/rules", body: ``, status: 422, want: `{"message":"The body is empty`,
+		},
+		"rules, no text": {
+			method: "PUT", path: "/circulation/rules", body: `{}`, status: 422,
+			want: `{"message":"The body must be a JSON object with the string rulesAsText"}`,
+		},
+		"rules, null": {
+			method: "PUT", path: "/circulation/rules", body: `{"rulesAsText":null}`, status: 422, want: `rulesAsText"}`,
+		},
+		"rules, a number": {
+			method: "PUT", path: "/circulation/rules", body: `{"rulesAsText":5}`, status: 422, want: `rulesAsText"}`,
+		},
+		"rules, huge": {
+			method: "PUT", path: "/circulation/rules", body: `{"rulesAsText":"` + strings.Repeat("#", 2000) + `"}`, status: 413,
+			want: "at most 1000 bytes",
+		},
+		"another method":            {method: "DELETE", path: "/circulation/rules", body: ``, status: 405, want: ""},
+		"a path that is not served": {method: "GET", path: "/circulation/items", body: ``, status: 404, want: ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -147,24 +212,26 @@ func TestRoutes_DescribeABadRequest(t *testing.T) {
 func TestRoutes_KeepTheStatusOfFaults(t *testing.T) {
 	t.Parallel()
 	requests := []struct{ method, path, body string }{
-		{"POST", "/circulation/check-out-by-barcode", `{}`},
-		{"POST", "/circulation/check-in-by-barcode", `{}`},
-		{"GET", "/circulation/loans", ``},
-		{"GET", "/circulation/loans/" + loanID, ``},
-		{"GET", "/circulation/rules", ``},
-		{"PUT", "/circulation/rules", `{"rulesAsText":` + quoted(goodRules) + `}`},
+		{method: "POST", path: "/circulation/check-out-by-barcode", body: `{}`},
+		{method: "POST", path: "/circulation/check-in-by-barcode", body: `{}`},
+		{method: "GET", path: "/circulation/loans", body: ``},
+		{method: "GET", path: "/circulation/loans/" + loanID, body: ``},
+		{method: "GET", path: "/circulation/rules", body: ``},
+		{method: "PUT", path: "/circulation/rules", body: `{"rulesAsText":` + quoted(goodRules) + `}`},
 	}
 	for _, r := range requests {
 		for _, code := range []fault.Code{fault.Unavailable, fault.Conflict, fault.Internal, fault.Timeout} {
 			status, header, _ := (&backend{err: fault.New(code, "x")}).send(t, r.method, r.path, r.body)
 			if status != fault.Status(code) || header.Get(fault.Header) != string(code) {
-				t.Errorf("%s %s: got %d %s, want %d %s", r.method, r.path, status, header.Get(fault.Header), fault.Status(code), code)
+				t.Errorf("%s %s: got %d %s, want %d %s", r.method, r.path, status, header.Get(fault.Header), fault.Status(code),
+					code)
 			}
 		}
 	}
 }
 
-const goodRules = "priority: first-line\nm book: l " + policyID + " r " + requestPolicyID + " n " + noticePolicyID + " o o1 i i1\nfallback-policy: l " + policyID + " r " + requestPolicyID + " n " + noticePolicyID + " o o1 i i1\n"
+const goodRules = "priority: first-line\nm book: l " + policyID + " r " + requestPolicyID + " n " + noticePolicyID +
+	" o o1 i i1\nfallback-policy: l " + policyID + " r " + requestPolicyID + " n " + noticePolicyID + " o o1 i i1\n"
 
 func quoted(s string) string {
 	raw, _ := json.Marshal(s) // a string can always be written
@@ -181,13 +248,15 @@ func TestRules_AreStoredWithAWarningForEachUncountedLimit(t *testing.T) {
 	b := &backend{itemLimit: 3, log: log}
 	status, header, _ := b.send(t, "PUT", "/circulation/rules", `{"rulesAsText":`+quoted(text)+`}`)
 	want := func(line int, rule string) string {
-		return fmt.Sprintf("line %d: the item limit 3 of the loan policy %s counts nothing, because %s names neither a material type nor a loan type", line, policyID, rule)
+		return fmt.Sprintf("line %d: the item limit 3 of the loan policy %s counts nothing, because %s names neither a "+
+			"material type nor a loan type", line, policyID, rule)
 	}
 	if got := header.Values("X-Rules-Warning"); status != http.StatusNoContent || b.rules != text ||
 		!slices.Equal(got, []string{want(2, "the rule"), want(4, "the fallback")}) {
 		t.Errorf("got %d with %q, stored %q", status, got, b.rules)
 	}
-	if line := logged.String(); strings.Count(line, `"level":"WARN"`) != 1 || !strings.Contains(line, `"rules":2`) || !strings.Contains(line, "line 2: ") ||
+	if line := logged.String(); strings.Count(line, `"level":"WARN"`) != 1 || !strings.Contains(line, `"rules":2`) ||
+		!strings.Contains(line, "line 2: ") ||
 		!strings.Contains(line, `"policy_id":"`+policyID+`"`) {
 		t.Errorf("logged %s, want one warning with the policy", line)
 	}
@@ -200,7 +269,8 @@ func TestRules_AreStoredWithAWarningForEachUncountedLimit(t *testing.T) {
 	}
 	b = &backend{itemLimit: 3}
 	refused := strings.Replace(text, " i i1", "", 1)
-	if _, header, _ = b.send(t, "PUT", "/circulation/rules", `{"rulesAsText":`+quoted(refused)+`}`); header.Get("X-Rules-Warning") != "" {
+	if _, header, _ = b.send(t, "PUT", "/circulation/rules", `{"rulesAsText":`+quoted(refused)+
+		`}`); header.Get("X-Rules-Warning") != "" {
 		t.Errorf("refused rules have the warning %q", header.Get("X-Rules-Warning"))
 	}
 }
@@ -212,15 +282,38 @@ func TestRules_AreStoredOnlyIfUsable(t *testing.T) {
 		status int
 		want   string
 	}{
-		"good":                    {goodRules, 204, ""},
-		"a tab":                   {"\t" + goodRules, 422, `{"message":"Tabulator character is not allowed, use spaces instead.","line":1,"column":1}`},
-		"blank":                   {" \n", 422, `{"message":"Cannot apply blank circulation rules","line":1,"column":1}`},
-		"an unknown policy":       {strings.Replace(goodRules, policyID, loanID, 1), 422, `{"message":"The policy l does not exist","line":2,"column":11}`},
-		"no request policy":       {strings.Replace(goodRules, requestPolicyID, policyID, 1), 422, `{"message":"The policy r does not exist","line":2,"column":50}`},
-		"no notice policy":        {strings.Replace(goodRules, noticePolicyID, policyID, 1), 422, `{"message":"The policy n does not exist","line":2,"column":89}`},
-		"a missing policy":        {strings.Replace(goodRules, " i i1", "", 1), 422, `{"message":"Must contain one of each policy type, missing type i","line":2,"column":7}`},
-		"a line without policies": {strings.Replace(goodRules, "m book", "m all\n  g x\nm book", 1), 422, `{"message":"Policy missing","line":3,"column":3}`},
-		"a policy without id":     {strings.Replace(goodRules, policyID, "mine", 1), 422, `{"message":"The policy l does not exist","line":2,"column":11}`},
+		"good": {text: goodRules, status: 204, want: ""},
+		"a tab": {
+			text: "\t" + goodRules, status: 422,
+			want: `{"message":"Tabulator character is not allowed, use spaces instead.","line":1,"column":1}`,
+		},
+		"blank": {
+			text: " \n", status: 422, want: `{"message":"Cannot apply blank circulation rules","line":1,"column":1}`,
+		},
+		"an unknown policy": {
+			text: strings.Replace(goodRules, policyID, loanID, 1), status: 422,
+			want: `{"message":"The policy l does not exist","line":2,"column":11}`,
+		},
+		"no request policy": {
+			text: strings.Replace(goodRules, requestPolicyID, policyID, 1), status: 422,
+			want: `{"message":"The policy r does not exist","line":2,"column":50}`,
+		},
+		"no notice policy": {
+			text: strings.Replace(goodRules, noticePolicyID, policyID, 1), status: 422,
+			want: `{"message":"The policy n does not exist","line":2,"column":89}`,
+		},
+		"a missing policy": {
+			text: strings.Replace(goodRules, " i i1", "", 1), status: 422,
+			want: `{"message":"Must contain one of each policy type, missing type i","line":2,"column":7}`,
+		},
+		"a line without policies": {
+			text: strings.Replace(goodRules, "m book", "m all\n  g x\nm book", 1), status: 422,
+			want: `{"message":"Policy missing","line":3,"column":3}`,
+		},
+		"a policy without id": {
+			text: strings.Replace(goodRules, policyID, "mine", 1), status: 422,
+			want: `{"message":"The policy l does not exist","line":2,"column":11}`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -239,7 +332,8 @@ func TestRules_AreStoredOnlyIfUsable(t *testing.T) {
 			}
 		})
 	}
-	if status, _, body := (&backend{rules: "text"}).send(t, "GET", "/circulation/rules", ""); status != 200 || body != `{"id":"1","rulesAsText":"text"}` {
+	if status, _, body := (&backend{rules: "text"}).send(t, "GET", "/circulation/rules", ""); status != 200 ||
+		body != `{"id":"1","rulesAsText":"text"}` {
 		t.Errorf("got %d %s", status, body)
 	}
 }

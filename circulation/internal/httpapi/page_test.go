@@ -22,11 +22,14 @@ func TestLists_AreBounded(t *testing.T) {
 			matching    int
 			status      int
 		}{
-			{"any limit while few match", "?limit=2147483647", 3, http.StatusOK},
-			{"as many as are allowed", "?limit=2147483647", 10_000, http.StatusOK},
-			{"one more", "?limit=2147483647", 10_001, http.StatusUnprocessableEntity},
-			{"a limit that is just too high", "?limit=10001", 20_000, http.StatusUnprocessableEntity},
-			{"a page of many", "?limit=10000&offset=5", 20_000, http.StatusOK},
+			{name: "any limit while few match", query: "?limit=2147483647", matching: 3, status: http.StatusOK},
+			{name: "as many as are allowed", query: "?limit=2147483647", matching: 10_000, status: http.StatusOK},
+			{name: "one more", query: "?limit=2147483647", matching: 10_001, status: http.StatusUnprocessableEntity},
+			{
+				name: "a limit that is just too high", query: "?limit=10001", matching: 20_000,
+				status: http.StatusUnprocessableEntity,
+			},
+			{name: "a page of many", query: "?limit=10000&offset=5", matching: 20_000, status: http.StatusOK},
 		}
 		for _, tt := range tests {
 			t.Run(path+" with "+tt.name, func(t *testing.T) {

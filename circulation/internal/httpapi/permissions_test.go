@@ -25,11 +25,26 @@ func TestRoutes_GiveACheckOutOnlyPermissionsThatAreBelieved(t *testing.T) {
 		status  int
 		granted []string
 	}{
-		{"behind a gateway the header counts", auth.Gateway, granted(all[1]), 201, all[1:2]},
-		{"with basic the header counts for nothing", auth.Basic, granted(all...), 201, nil},
-		{"with basic the password grants all", auth.Basic, signedIn("ann", staffPassword), 201, all},
-		{"with basic a wrong password is refused", auth.Basic, both("correct horse"), 401, nil},
-		{"with none the header counts for nothing", auth.None, both(staffPassword), 201, nil},
+		{
+			name: "behind a gateway the header counts", mode: auth.Gateway, header: granted(all[1]), status: 201,
+			granted: all[1:2],
+		},
+		{
+			name: "with basic the header counts for nothing", mode: auth.Basic, header: granted(all...), status: 201,
+			granted: nil,
+		},
+		{
+			name: "with basic the password grants all", mode: auth.Basic, header: signedIn("ann", staffPassword), status: 201,
+			granted: all,
+		},
+		{
+			name: "with basic a wrong password is refused", mode: auth.Basic, header: both("correct horse"), status: 401,
+			granted: nil,
+		},
+		{
+			name: "with none the header counts for nothing", mode: auth.None, header: both(staffPassword), status: 201,
+			granted: nil,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -37,7 +52,8 @@ func TestRoutes_GiveACheckOutOnlyPermissionsThatAreBelieved(t *testing.T) {
 			b := &backend{adminFake: adminFake{mode: tt.mode}, extra: tt.header}
 			status, _, body := b.send(t, "POST", checkOutPath, checkOutBody)
 			if status != tt.status || !slices.Equal(b.caller.Permissions, tt.granted) {
-				t.Errorf("got %d %s with the permissions %q, want %d with %q", status, body, b.caller.Permissions, tt.status, tt.granted)
+				t.Errorf("got %d %s with the permissions %q, want %d with %q", status, body, b.caller.Permissions, tt.status,
+					tt.granted)
 			}
 			if reached := b.asked.ItemBarcode != ""; reached != (tt.status == http.StatusCreated) {
 				t.Errorf("a check-out was made: %t", reached)

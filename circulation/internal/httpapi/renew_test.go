@@ -25,14 +25,16 @@ func TestRenewByID_AnswersTheLoan(t *testing.T) {
 	t.Parallel()
 	b := &backend{}
 	status, _, body := b.send(t, "POST", "/circulation/renew-by-id", `{"itemId":"i","userId":"u","servicePointId":"s"}`)
-	if status != http.StatusOK || body != shownLoan || b.renewal.ItemBarcode != "i" || b.renewal.UserBarcode != "u" || b.renewal.ServicePointID != "s" {
+	if status != http.StatusOK || body != shownLoan || b.renewal.ItemBarcode != "i" || b.renewal.UserBarcode != "u" ||
+		b.renewal.ServicePointID != "s" {
 		t.Errorf("got %d %s, asked for %+v", status, body, b.renewal)
 	}
 }
 
 func TestRenew_AnswersTheLoan(t *testing.T) {
 	t.Parallel()
-	const path, request = "/circulation/renew-by-barcode", `{"itemBarcode":"036","userBarcode":"569","servicePointId":"s","other":1}`
+	const path, request = "/circulation/renew-by-barcode", `{"itemBarcode":"036","userBarcode":"569",` +
+		`"servicePointId":"s","other":1}`
 	b := &backend{}
 	if status, _, body := b.send(t, "POST", path, request); status != http.StatusOK || body != shownLoan {
 		t.Errorf("got %d\n%s\nwant 200\n%s", status, body, shownLoan)
@@ -46,14 +48,19 @@ func TestRenew_AnswersTheLoan(t *testing.T) {
 		t.Errorf("got %d %s, want the loan with less around it", status, body)
 	}
 
-	for code, want := range map[fault.Code]int{fault.LoanChanged: http.StatusConflict, fault.Unavailable: http.StatusServiceUnavailable} {
+	for code, want := range map[fault.Code]int{
+		fault.LoanChanged: http.StatusConflict, fault.Unavailable: http.StatusServiceUnavailable,
+	} {
 		status, header, _ := (&backend{err: fault.New(code, "x")}).send(t, "POST", path, request)
 		if status != want || header.Get(fault.Header) != string(code) {
 			t.Errorf("%s: got %d %s, want %d", code, status, header.Get(fault.Header), want)
 		}
 	}
-	for body, says := range map[string]string{`{`: "not valid JSON", ``: "empty", `{"userBarcode":[]}`: "userBarcode must be of type string"} {
-		if status, _, answer := (&backend{}).send(t, "POST", path, body); status != http.StatusBadRequest || !strings.Contains(answer, says) {
+	for body, says := range map[string]string{
+		`{`: "not valid JSON", ``: "empty", `{"userBarcode":[]}`: "userBarcode must be of type string",
+	} {
+		if status, _, answer := (&backend{}).send(t, "POST", path, body); status != http.StatusBadRequest ||
+			!strings.Contains(answer, says) {
 			t.Errorf("%s: got %d %s, want 400 saying %q", body, status, answer, says)
 		}
 	}

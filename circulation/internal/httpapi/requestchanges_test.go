@@ -46,32 +46,86 @@ func TestRequestChanges(t *testing.T) {
 		status               int
 		want, asked          string
 	}{
-		"edited":               {"PUT", path + "/" + strings.ToUpper(wishID), `{"patronComments":"x"}`, nil, 204, "", `edit ` + wishID + ` {"patronComments":"x"}`},
-		"closed before":        {"PUT", path + "/" + wishID, `{}`, closed, 422, `{"errors":[{"message":"The Request has already been closed","code":"INVALID","parameters":[{"key":"id","value":"` + wishID + `"}]}]}`, "edit " + wishID + " {}"},
-		"edited, no id":        {"PUT", path + "/first", `{}`, nil, 400, "must be a UUID", ""},
-		"edited, no body":      {"PUT", path + "/" + wishID, ``, nil, 400, "body", ""},
-		"a property twice":     {"PUT", path + "/" + wishID, `{"status":"a","status":"b"}`, nil, 400, "status", ""},
-		"deleted":              {"DELETE", path + "/" + wishID, "", nil, 204, "", "delete " + wishID},
-		"deleted, not there":   {"DELETE", path + "/" + wishID, "", errNone, 404, "There is no request with the id " + wishID, "delete " + wishID},
-		"deleted by query":     {"DELETE", path + "?query=a==b", "", nil, 204, "", "delete where a==b"},
-		"deleted without one":  {"DELETE", path, "", fault.New(fault.Malformed, "CQL: the query is missing"), 400, "the query is missing", "delete where "},
-		"deleted by two":       {"DELETE", path + "?query=a&query=b", "", nil, 400, "2 times", ""},
-		"moved":                {"POST", path + "/" + wishID + "/move", `{"destinationItemId":"i","requestType":"Hold"}`, nil, 200, storedWish, "move " + wishID + " i Hold"},
-		"moved, not there":     {"POST", path + "/" + wishID + "/move", `{}`, errNone, 404, "Not found", "move " + wishID + "  "},
-		"moved, no body":       {"POST", path + "/" + wishID + "/move", ``, nil, 400, "body", ""},
-		"moved, no id":         {"POST", path + "/first/move", `{}`, nil, 400, "must be a UUID", ""},
-		"an item's queue":      {"POST", path + "/queue/item/" + wishID + "/reorder", `{}`, nil, 200, `{"requests":[` + storedWish + `],"totalRecords":1}`, "reorder " + wishID + " false {}"},
-		"a title's queue":      {"POST", path + "/queue/instance/" + wishID + "/reorder", `{}`, nil, 200, `"totalRecords":1`, "reorder " + wishID + " true {}"},
-		"no queue":             {"POST", path + "/queue/item/" + wishID + "/reorder", `{}`, errNone, 404, "Not found", "reorder " + wishID + " false {}"},
-		"a queue of nothing":   {"POST", path + "/queue/item/book/reorder", `{}`, nil, 400, "must be a UUID", ""},
-		"changed all the time": {"DELETE", path + "/" + wishID, "", fault.New(fault.RequestChanged, "read it again"), 409, "read it again", "delete " + wishID},
+		"edited": {
+			method: "PUT", target: path + "/" + strings.ToUpper(wishID), body: `{"patronComments":"x"}`, err: nil, status: 204,
+			want: "", asked: `edit ` + wishID + ` {"patronComments":"x"}`,
+		},
+		"closed before": {
+			method: "PUT", target: path + "/" + wishID, body: `{}`, err: closed, status: 422,
+			want: `{"errors":[{"message":"The Request has already been closed","code":"INVALID","parameters":[{"key":"id",` +
+				`"value":"` + wishID + `"}]}]}`,
+			asked: "edit " + wishID + " {}",
+		},
+		"edited, no id": {
+			method: "PUT", target: path + "/first", body: `{}`, err: nil, status: 400, want: "must be a UUID", asked: "",
+		},
+		"edited, no body": {
+			method: "PUT", target: path + "/" + wishID, body: ``, err: nil, status: 400, want: "body", asked: "",
+		},
+		"a property twice": {
+			method: "PUT", target: path + "/" + wishID, body: `{"status":"a","status":"b"}`, err: nil, status: 400,
+			want: "status", asked: "",
+		},
+		"deleted": {
+			method: "DELETE", target: path + "/" + wishID, body: "", err: nil, status: 204, want: "", asked: "delete " + wishID,
+		},
+		"deleted, not there": {
+			method: "DELETE", target: path + "/" + wishID, body: "", err: errNone, status: 404,
+			want: "There is no request with the id " + wishID, asked: "delete " + wishID,
+		},
+		"deleted by query": {
+			method: "DELETE", target: path + "?query=a==b", body: "", err: nil, status: 204, want: "",
+			asked: "delete where a==b",
+		},
+		"deleted without one": {
+			method: "DELETE", target: path, body: "", err: fault.New(fault.Malformed, "CQL: the query is missing"), status: 400,
+			want: "the query is missing", asked: "delete where ",
+		},
+		"deleted by two": {
+			method: "DELETE", target: path + "?query=a&query=b", body: "", err: nil, status: 400, want: "2 times", asked: "",
+		},
+		"moved": {
+			method: "POST", target: path + "/" + wishID + "/move", body: `{"destinationItemId":"i","requestType":"Hold"}`,
+			err: nil, status: 200, want: storedWish, asked: "move " + wishID + " i Hold",
+		},
+		"moved, not there": {
+			method: "POST", target: path + "/" + wishID + "/move", body: `{}`, err: errNone, status: 404, want: "Not found",
+			asked: "move " + wishID + "  ",
+		},
+		"moved, no body": {
+			method: "POST", target: path + "/" + wishID + "/move", body: ``, err: nil, status: 400, want: "body", asked: "",
+		},
+		"moved, no id": {
+			method: "POST", target: path + "/first/move", body: `{}`, err: nil, status: 400, want: "must be a UUID", asked: "",
+		},
+		"an item's queue": {
+			method: "POST", target: path + "/queue/item/" + wishID + "/reorder", body: `{}`, err: nil, status: 200,
+			want: `{"requests":[` + storedWish + `],"totalRecords":1}`, asked: "reorder " + wishID + " false {}",
+		},
+		"a title's queue": {
+			method: "POST", target: path + "/queue/instance/" + wishID + "/reorder", body: `{}`, err: nil, status: 200,
+			want: `"totalRecords":1`, asked: "reorder " + wishID + " true {}",
+		},
+		"no queue": {
+			method: "POST", target: path + "/queue/item/" + wishID + "/reorder", body: `{}`, err: errNone, status: 404,
+			want: "Not found", asked: "reorder " + wishID + " false {}",
+		},
+		"a queue of nothing": {
+			method: "POST", target: path + "/queue/item/book/reorder", body: `{}`, err: nil, status: 400, want: "must be a UUID",
+			asked: "",
+		},
+		"changed all the time": {
+			method: "DELETE", target: path + "/" + wishID, body: "", err: fault.New(fault.RequestChanged, "read it again"),
+			status: 409, want: "read it again", asked: "delete " + wishID,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := &backend{err: tt.err}
 			status, _, answer := b.send(t, tt.method, tt.target, tt.body)
-			if tt.want == "" && answer != "" || status != tt.status || !strings.Contains(strings.NewReplacer("\n", "", ": ", ":").Replace(answer), tt.want) {
+			if tt.want == "" && answer != "" || status != tt.status ||
+				!strings.Contains(strings.NewReplacer("\n", "", ": ", ":").Replace(answer), tt.want) {
 				t.Errorf("got %d %s, want %d with %s", status, answer, tt.status, tt.want)
 			}
 			if b.wish != tt.asked {

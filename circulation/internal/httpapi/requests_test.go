@@ -21,7 +21,9 @@ func (b *backend) Create(_ context.Context, body []byte) (json.RawMessage, error
 	return json.RawMessage(storedWish), b.err
 }
 
-func (b *backend) AllowedPoints(_ context.Context, q requests.AllowedQuestion) (map[string][]requests.AllowedPoint, error) {
+func (b *backend) AllowedPoints(_ context.Context, q requests.AllowedQuestion) (map[string][]requests.AllowedPoint,
+	error,
+) {
 	b.question = q
 	return map[string][]requests.AllowedPoint{"Hold": {{ID: wishID, Name: "Desk"}}}, b.err
 }
@@ -58,21 +60,55 @@ func TestRequests(t *testing.T) {
 		status               int
 		want                 string
 	}{
-		"placed":                 {"POST", path, `{"requestType":"Hold"}`, nil, 201, storedWish},
-		"refused":                {"POST", path, `{}`, fault.Validation(fault.Detail{Message: "no item ID"}), 422, `"no item ID"`},
-		"changed all the time":   {"POST", path, `{}`, fault.New(fault.RequestChanged, "read the queue again"), 409, "read the queue again"},
-		"no body":                {"POST", path, "", nil, 400, "body"},
-		"one":                    {"GET", path + "/" + wishID, "", nil, 200, storedWish},
-		"one that is not there":  {"GET", path + "/" + loanID, "", nil, 404, "There is no request with the id " + loanID},
-		"one without an id":      {"GET", path + "/first", "", nil, 400, "must be a UUID"},
-		"a page":                 {"GET", path + "?query=a&offset=3&limit=2", "", nil, 200, `{"requests":[` + storedWish + `],"totalRecords":17}`},
-		"a page of too few":      {"GET", path + "?limit=-1", "", nil, 400, "limit"},
-		"an item's queue":        {"GET", path + "/queue/item/" + wishID, "", nil, 200, `{"requests":[` + storedWish + `],"totalRecords":1}`},
-		"in upper case":          {"GET", path + "/queue/item/" + strings.ToUpper(wishID), "", nil, 200, `{"requests":[` + storedWish + `],"totalRecords":1}`},
-		"an empty queue":         {"GET", path + "/queue/item/" + loanID, "", nil, 200, `{"requests":[],"totalRecords":0}`},
-		"a queue of nothing":     {"GET", path + "/queue/item/book", "", nil, 400, "must be a UUID"},
-		"a title's queue":        {"GET", path + "/queue/instance/" + wishID, "", nil, 200, `"totalRecords":2`},
-		"a queue, storage fails": {"GET", path + "/queue/item/" + wishID, "", fault.New(fault.Unavailable, "Storage was not reached"), 503, "Storage was not reached"},
+		"placed": {
+			method: "POST", target: path, body: `{"requestType":"Hold"}`, err: nil, status: 201, want: storedWish,
+		},
+		"refused": {
+			method: "POST", target: path, body: `{}`, err: fault.Validation(fault.Detail{Message: "no item ID"}), status: 422,
+			want: `"no item ID"`,
+		},
+		"changed all the time": {
+			method: "POST", target: path, body: `{}`, err: fault.New(fault.RequestChanged, "read the queue again"), status: 409,
+			want: "read the queue again",
+		},
+		"no body": {method: "POST", target: path, body: "", err: nil, status: 400, want: "body"},
+		"one": {
+			method: "GET", target: path + "/" + wishID, body: "", err: nil, status: 200, want: storedWish,
+		},
+		"one that is not there": {
+			method: "GET", target: path + "/" + loanID, body: "", err: nil, status: 404,
+			want: "There is no request with the id " + loanID,
+		},
+		"one without an id": {
+			method: "GET", target: path + "/first", body: "", err: nil, status: 400, want: "must be a UUID",
+		},
+		"a page": {
+			method: "GET", target: path + "?query=a&offset=3&limit=2", body: "", err: nil, status: 200,
+			want: `{"requests":[` + storedWish + `],"totalRecords":17}`,
+		},
+		"a page of too few": {method: "GET", target: path + "?limit=-1", body: "", err: nil, status: 400, want: "limit"},
+		"an item's queue": {
+			method: "GET", target: path + "/queue/item/" + wishID, body: "", err: nil, status: 200,
+			want: `{"requests":[` + storedWish + `],"totalRecords":1}`,
+		},
+		"in upper case": {
+			method: "GET", target: path + "/queue/item/" + strings.ToUpper(wishID), body: "", err: nil, status: 200,
+			want: `{"requests":[` + storedWish + `],"totalRecords":1}`,
+		},
+		"an empty queue": {
+			method: "GET", target: path + "/queue/item/" + loanID, body: "", err: nil, status: 200,
+			want: `{"requests":[],"totalRecords":0}`,
+		},
+		"a queue of nothing": {
+			method: "GET", target: path + "/queue/item/book", body: "", err: nil, status: 400, want: "must be a UUID",
+		},
+		"a title's queue": {
+			method: "GET", target: path + "/queue/instance/" + wishID, body: "", err: nil, status: 200, want: `"totalRecords":2`,
+		},
+		"a queue, storage fails": {
+			method: "GET", target: path + "/queue/item/" + wishID, body: "",
+			err: fault.New(fault.Unavailable, "Storage was not reached"), status: 503, want: "Storage was not reached",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +118,8 @@ func TestRequests(t *testing.T) {
 			if status != tt.status || !strings.Contains(body, tt.want) {
 				t.Errorf("got %d %s, want %d with %s", status, body, tt.status, tt.want)
 			}
-			if location := header.Get("Location"); status == http.StatusCreated && (location != path+"/"+wishID || b.wish != tt.body) {
+			if location := header.Get("Location"); status == http.StatusCreated &&
+				(location != path+"/"+wishID || b.wish != tt.body) {
 				t.Errorf("Location is %q, asked for %s", location, b.wish)
 			}
 			if strings.Contains(tt.target, "?query") && (b.query != "a" || b.offset != 3 || b.limit != 2) {
@@ -94,10 +131,14 @@ func TestRequests(t *testing.T) {
 
 func TestAllowedServicePoints(t *testing.T) {
 	t.Parallel()
-	const path = "/circulation/requests/allowed-service-points?useStubItem=false&operation=move&requesterId=a&patronGroupId=b&instanceId=c&itemId=d&requestId=e"
+	const path = "/circulation/requests/allowed-service-points?useStubItem=false&operation=move&requesterId=a" +
+		"&patronGroupId=b&instanceId=c&itemId=d&requestId=e"
 	b := &backend{}
-	want := requests.AllowedQuestion{Operation: "move", RequesterID: "a", PatronGroupID: "b", InstanceID: "c", ItemID: "d", RequestID: "e"}
-	if status, _, body := b.send(t, "GET", path, ""); status != 200 || strings.TrimSpace(body) != `{"Hold":[{"id":"`+wishID+`","name":"Desk"}]}` || b.question != want {
+	want := requests.AllowedQuestion{
+		Operation: "move", RequesterID: "a", PatronGroupID: "b", InstanceID: "c", ItemID: "d", RequestID: "e",
+	}
+	if status, _, body := b.send(t, "GET", path, ""); status != 200 ||
+		strings.TrimSpace(body) != `{"Hold":[{"id":"`+wishID+`","name":"Desk"}]}` || b.question != want {
 		t.Errorf("got %d %s, asked %+v", status, body, b.question)
 	}
 }

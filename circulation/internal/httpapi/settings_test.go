@@ -56,16 +56,20 @@ func TestSettings(t *testing.T) {
 		status             int
 		want, stored       string
 	}{
-		{"POST", path, sent, 201, `{"id":"` + settingID + `","name":"n"}`, sent},
-		{"GET", path + "?query=name%3D%3Dn&limit=3&offset=2", "", 200, `{"circulationSettings":[` + sent + `],"totalRecords":1}`, sent},
-		{"GET", path + "/" + settingID, "", 200, sent, sent},
-		{"PUT", path + "/" + settingID, `{"name":"m"}`, 204, "", `{"name":"m"}`},
-		{"DELETE", path + other, "", 204, "", `{"name":"m"}`},
-		{"DELETE", path + "/" + settingID, "", 204, "", ""},
+		{method: "POST", path: path, body: sent, status: 201, want: `{"id":"` + settingID + `","name":"n"}`, stored: sent},
+		{
+			method: "GET", path: path + "?query=name%3D%3Dn&limit=3&offset=2", body: "", status: 200,
+			want: `{"circulationSettings":[` + sent + `],"totalRecords":1}`, stored: sent,
+		},
+		{method: "GET", path: path + "/" + settingID, body: "", status: 200, want: sent, stored: sent},
+		{method: "PUT", path: path + "/" + settingID, body: `{"name":"m"}`, status: 204, want: "", stored: `{"name":"m"}`},
+		{method: "DELETE", path: path + other, body: "", status: 204, want: "", stored: `{"name":"m"}`},
+		{method: "DELETE", path: path + "/" + settingID, body: "", status: 204, want: "", stored: ""},
 	} {
 		status, header, body := b.send(t, tt.method, tt.path, tt.body)
 		if status != tt.status || body != tt.want || b.setting != tt.stored {
-			t.Errorf("%s %s: got %d %s, stored %s, want %d %s, stored %s", tt.method, tt.path, status, body, b.setting, tt.status, tt.want, tt.stored)
+			t.Errorf("%s %s: got %d %s, stored %s, want %d %s, stored %s", tt.method, tt.path, status, body, b.setting,
+				tt.status, tt.want, tt.stored)
 		}
 		if tt.method == http.MethodPost && header.Get("Location") != path+"/"+settingID {
 			t.Errorf("got Location %s", header.Get("Location"))
@@ -78,12 +82,12 @@ func TestSettings(t *testing.T) {
 		method, path, body string
 		status             int
 	}{
-		{"GET", path + other, "", 404},
-		{"PUT", path + other, "{}", 404},
-		{"PUT", path + "/none", "{}", 400},
-		{"DELETE", path + "/none", "", 400},
-		{"POST", path, `{"name":"a","name":"b"}`, 400},
-		{"DELETE", path, "", 405},
+		{method: "GET", path: path + other, body: "", status: 404},
+		{method: "PUT", path: path + other, body: "{}", status: 404},
+		{method: "PUT", path: path + "/none", body: "{}", status: 400},
+		{method: "DELETE", path: path + "/none", body: "", status: 400},
+		{method: "POST", path: path, body: `{"name":"a","name":"b"}`, status: 400},
+		{method: "DELETE", path: path, body: "", status: 405},
 	} {
 		if status, _, body := b.send(t, tt.method, tt.path, tt.body); status != tt.status {
 			t.Errorf("%s %s: got %d %s, want %d", tt.method, tt.path, status, body, tt.status)

@@ -15,7 +15,8 @@ import (
 func slipOf(t *testing.T, in checkin.Returned) map[string]any {
 	t.Helper()
 	b := &backend{in: in}
-	status, _, body := b.send(t, "POST", "/circulation/check-in-by-barcode", `{"itemBarcode":"036","servicePointId":"s","checkInDate":"d"}`)
+	status, _, body := b.send(t, "POST", "/circulation/check-in-by-barcode",
+		`{"itemBarcode":"036","servicePointId":"s","checkInDate":"d"}`)
 	var answer struct {
 		StaffSlipContext map[string]any `json:"staffSlipContext"`
 	}
@@ -31,29 +32,43 @@ func returnedBook() checkin.Returned {
 	return checkin.Returned{
 		Copy: library.Copy{
 			Item: library.Item{
-				ID: "i", Barcode: "036", Status: library.Status{Name: "In transit"}, Enumeration: "v.1", Volume: "1", Chronology: "1999",
-				YearCaption: []string{"1999", "2000"}, DisplaySummary: "all", NumberOfPieces: "2", DescriptionOfPieces: "maps", AccessionNumber: "A7",
-				CallNumber: library.CallNumber{CallNumber: "PS3", Prefix: "f", Suffix: "s"}, LastCheckIn: map[string]any{"dateTime": "2026-03-01T10:00:00.000+00:00"},
+				ID: "i", Barcode: "036", Status: library.Status{Name: "In transit"}, Enumeration: "v.1", Volume: "1",
+				Chronology:  "1999",
+				YearCaption: []string{"1999", "2000"}, DisplaySummary: "all", NumberOfPieces: "2", DescriptionOfPieces: "maps",
+				AccessionNumber: "A7",
+				CallNumber: library.CallNumber{
+					CallNumber: "PS3", Prefix: "f", Suffix: "s",
+				}, LastCheckIn: map[string]any{"dateTime": "2026-03-01T10:00:00.000+00:00"},
 			},
 			Holdings: library.Holdings{ID: "h", CopyNumber: "c.2"},
 			Instance: library.Instance{
-				ID: "t", HRID: "in1", Title: "Interesting Times", Contributors: []library.Contributor{{Name: "Kidby, P."}, {Name: "Pratchett, T.", Primary: true}},
-				Editions: []string{"1st"}, PhysicalDescriptions: []string{"352 p."}, Publication: []library.Publication{{DateOfPublication: "1994"}, {}},
+				ID: "t", HRID: "in1", Title: "Interesting Times", Contributors: []library.Contributor{
+					{Name: "Kidby, P."}, {Name: "Pratchett, T.", Primary: true},
+				},
+				Editions: []string{"1st"}, PhysicalDescriptions: []string{"352 p."}, Publication: []library.Publication{
+					{DateOfPublication: "1994"}, {},
+				},
 			},
-			Location: library.Location{ID: "l", Name: "Main", DiscoveryName: "Main stacks", PrimaryServicePoint: "desk"}, Material: library.Named{ID: "m", Name: "Book"},
+			Location: library.Location{
+				ID: "l", Name: "Main", DiscoveryName: "Main stacks", PrimaryServicePoint: "desk",
+			}, Material: library.Named{ID: "m", Name: "Book"},
 		},
 		Destination: branch, At: desk,
 		Request: &schemas.QueuedRequest{
-			ID: "r", RequesterID: "u", PickupServicePointID: "branch", RequestDate: "2026-02-01T00:00:00Z", RequestExpirationDate: "2026-05-01T00:00:00Z",
+			ID: "r", RequesterID: "u", PickupServicePointID: "branch", RequestDate: "2026-02-01T00:00:00Z",
+			RequestExpirationDate:   "2026-05-01T00:00:00Z",
 			HoldShelfExpirationDate: "2026-04-01T00:00:00Z", PatronComments: "Soon, please", DeliveryAddressTypeID: "home",
 		},
 		Slip: library.Slip{
-			LoanType: library.Named{Name: "Can circulate"}, Library: library.Named{Name: "Science"}, Campus: library.Named{Name: "City"},
-			Institution: library.Named{Name: "University"}, ServicePoints: []library.ServicePoint{desk, branch}, Group: library.Group{Group: "staff"},
+			LoanType: library.Named{Name: "Can circulate"}, Library: library.Named{Name: "Science"},
+			Campus:      library.Named{Name: "City"},
+			Institution: library.Named{Name: "University"}, ServicePoints: []library.ServicePoint{desk, branch},
+			Group: library.Group{Group: "staff"},
 			Requester: library.User{ID: "U", Barcode: "569", Personal: library.Personal{
 				FirstName: "Jessica", PreferredFirstName: "Jess", MiddleName: "M", LastName: "Pond",
 				Addresses: []library.Address{{AddressTypeID: "work", City: "Ely"}, {
-					AddressTypeID: "home", AddressLine1: "1 Street", AddressLine2: "Flat 2", City: "Bath", Region: "Avon", PostalCode: "BA1", CountryID: "GB",
+					AddressTypeID: "home", AddressLine1: "1 Street", AddressLine2: "Flat 2", City: "Bath", Region: "Avon",
+					PostalCode: "BA1", CountryID: "GB",
 				}},
 			}},
 		},
@@ -65,21 +80,28 @@ func TestCheckIn_HasTheStaffSlip(t *testing.T) {
 	want := map[string]any{
 		"item": map[string]any{
 			"title": "Interesting Times", "barcode": "036", "status": "In transit", "primaryContributor": "Pratchett, T.",
-			"allContributors": "Kidby, P.; Pratchett, T.", "enumeration": "v.1", "volume": "1", "chronology": "1999", "yearCaption": "1999; 2000",
+			"allContributors": "Kidby, P.; Pratchett, T.", "enumeration": "v.1", "volume": "1", "chronology": "1999",
+			"yearCaption":    "1999; 2000",
 			"displaySummary": "all", "materialType": "Book", "loanType": "Can circulate", "copy": "c.2", "numberOfPieces": "2",
-			"descriptionOfPieces": "maps", "accessionNumber": "A7", "datesOfPublication": "1994", "editions": "1st", "physicalDescriptions": "352 p.",
-			"instanceHrid": "in1", "callNumber": "PS3", "callNumberPrefix": "f", "callNumberSuffix": "s", "effectiveLocationSpecific": "Main",
-			"effectiveLocationLibrary": "Science", "effectiveLocationCampus": "City", "effectiveLocationInstitution": "University",
+			"descriptionOfPieces": "maps", "accessionNumber": "A7", "datesOfPublication": "1994", "editions": "1st",
+			"physicalDescriptions": "352 p.",
+			"instanceHrid":         "in1", "callNumber": "PS3", "callNumberPrefix": "f", "callNumberSuffix": "s",
+			"effectiveLocationSpecific": "Main",
+			"effectiveLocationLibrary":  "Science", "effectiveLocationCampus": "City",
+			"effectiveLocationInstitution":          "University",
 			"effectiveLocationDiscoveryDisplayName": "Main stacks", "effectiveLocationPrimaryServicePointName": "Desk",
 			"fromServicePoint": "Desk", "toServicePoint": "Branch", "lastCheckedInDateTime": "2026-03-01T10:00:00.000+00:00",
 		},
 		"request": map[string]any{
-			"requestID": "r", "servicePointPickup": "Branch", "requestDate": "2026-02-01T00:00:00Z", "requestExpirationDate": "2026-05-01T00:00:00Z",
+			"requestID": "r", "servicePointPickup": "Branch", "requestDate": "2026-02-01T00:00:00Z",
+			"requestExpirationDate":   "2026-05-01T00:00:00Z",
 			"holdShelfExpirationDate": "2026-04-01T00:00:00Z", "patronComments": "Soon, please",
 		},
 		"requester": map[string]any{
-			"firstName": "Jessica", "preferredFirstName": "Jess", "middleName": "M", "lastName": "Pond", "barcode": "569", "patronGroup": "staff",
-			"addressLine1": "1 Street", "addressLine2": "Flat 2", "city": "Bath", "region": "Avon", "postalCode": "BA1", "countryId": "GB",
+			"firstName": "Jessica", "preferredFirstName": "Jess", "middleName": "M", "lastName": "Pond", "barcode": "569",
+			"patronGroup":  "staff",
+			"addressLine1": "1 Street", "addressLine2": "Flat 2", "city": "Bath", "region": "Avon", "postalCode": "BA1",
+			"countryId": "GB",
 		},
 	}
 	if got := slipOf(t, returnedBook()); !reflect.DeepEqual(got, want) {
@@ -98,7 +120,8 @@ func TestCheckIn_HasNoSlipOfOthers(t *testing.T) {
 	home.Request, home.Destination = nil, library.ServicePoint{}
 	slip := slipOf(t, home)
 	item, _ := slip["item"].(map[string]any)
-	if slip["requester"] != nil || slip["request"] != nil || item["fromServicePoint"] != nil || item["toServicePoint"] != nil {
+	if slip["requester"] != nil || slip["request"] != nil || item["fromServicePoint"] != nil ||
+		item["toServicePoint"] != nil {
 		t.Errorf("at home: got %v, want the item alone", slip)
 	}
 }

@@ -221,7 +221,8 @@ func TestRequests_EndWithAnAnswerThatIsNotKept(t *testing.T) {
 	s.wantLent(t, lends) // the loan exists
 
 	s = &storage{refuse: []error{down, down}}
-	if _, err := s.requests().Do(t.Context(), "k", hash, s.admit, fails(fault.Validation(fault.Detail{Message: "no"}))); !fault.Is(err, fault.Unavailable) {
+	if _, err := s.requests().Do(t.Context(), "k", hash, s.admit,
+		fails(fault.Validation(fault.Detail{Message: "no"}))); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v, want %s: a repeat may get another answer", err, fault.Unavailable)
 	}
 }
@@ -258,9 +259,13 @@ func TestRequests_CheckOut(t *testing.T) {
 		lender lender
 		want   []string
 	}{
-		"the first request lends":                        {lender{}, []string{"check-out"}},
-		"a take-over lends what is not committed":        {lender{storage: storage{hash: hash}}, []string{"committed", "check-out"}},
-		"a take-over answers with the loan that exists":  {lender{storage: storage{hash: hash}, committed: true}, []string{"committed"}},
+		"the first request lends": {lender{}, []string{"check-out"}},
+		"a take-over lends what is not committed": {
+			lender{storage: storage{hash: hash}}, []string{"committed", "check-out"},
+		},
+		"a take-over answers with the loan that exists": {
+			lender{storage: storage{hash: hash}, committed: true}, []string{"committed"},
+		},
 		"a repeat is answered like the first, unchecked": {lender{storage: storage{hash: hash, answer: &lent}}, nil},
 	}
 	for name, tt := range tests {
@@ -268,9 +273,10 @@ func TestRequests_CheckOut(t *testing.T) {
 			t.Parallel()
 			r := tt.lender.requests()
 			r.CheckOuts = &tt.lender
-			got, err := r.CheckOut(t.Context(), "k", hash, checkout.Request{ItemBarcode: "b"}, func(l checkout.Lent) (keyed.Answer, error) {
-				return keyed.Answer{LoanID: loanID, Loan: l.Loan}, nil
-			})
+			got, err := r.CheckOut(t.Context(), "k", hash, checkout.Request{ItemBarcode: "b"},
+				func(l checkout.Lent) (keyed.Answer, error) {
+					return keyed.Answer{LoanID: loanID, Loan: l.Loan}, nil
+				})
 			if err != nil || !same(got, lent) || !slices.Equal(tt.lender.calls, tt.want) {
 				t.Errorf("got %+v, %v after %q, want %+v after %q", got, err, tt.lender.calls, lent, tt.want)
 			}

@@ -55,8 +55,14 @@ func TestChange_AsksStorageForOneChange(t *testing.T) {
 		wish loans.Wish
 		want schemas.LoanChange
 	}{
-		"staff info":  {loans.AddInfo{Action: "staffInfoAdded", ActionComment: "c"}, schemas.LoanChange{Action: "staffInfoAdded", Comment: "c"}},
-		"patron info": {loans.AddInfo{Action: "patronInfoAdded", ActionComment: "c"}, schemas.LoanChange{Action: "patronInfoAdded", Comment: "c"}},
+		"staff info": {
+			loans.AddInfo{Action: "staffInfoAdded", ActionComment: "c"},
+			schemas.LoanChange{Action: "staffInfoAdded", Comment: "c"},
+		},
+		"patron info": {
+			loans.AddInfo{Action: "patronInfoAdded", ActionComment: "c"},
+			schemas.LoanChange{Action: "patronInfoAdded", Comment: "c"},
+		},
 		"due date": {
 			read[loans.ChangeDueDate](t, `{"dueDate":"2026-04-01T12:00:00+02:00"}`),
 			schemas.LoanChange{Action: "dueDateChanged", Date: "2026-04-01T10:00:00.000Z"},
@@ -66,11 +72,14 @@ func TestChange_AsksStorageForOneChange(t *testing.T) {
 			schemas.LoanChange{Action: "claimedReturned", Date: "2026-04-01T10:00:00.000Z", Comment: "c"},
 		},
 		"declared lost": {
-			read[loans.DeclareLost](t, `{"declaredLostDateTime":"2026-04-01T10:00:00Z","comment":"c","servicePointId":"`+librarytest.DeskID+`"}`),
+			read[loans.DeclareLost](t, `{"declaredLostDateTime":"2026-04-01T10:00:00Z","comment":"c","servicePointId":"`+
+				librarytest.DeskID+`"}`),
 			schemas.LoanChange{Action: "declaredLost", Date: "2026-04-01T10:00:00.000Z", Comment: "c"},
 		},
-		"declared lost now": {loans.DeclareLost{ServicePointID: librarytest.DeskID}, schemas.LoanChange{Action: "declaredLost"}},
-		"missing":           {loans.DeclareMissing{Comment: "c"}, schemas.LoanChange{Action: "markedMissing", Comment: "c"}},
+		"declared lost now": {
+			loans.DeclareLost{ServicePointID: librarytest.DeskID}, schemas.LoanChange{Action: "declaredLost"},
+		},
+		"missing": {loans.DeclareMissing{Comment: "c"}, schemas.LoanChange{Action: "markedMissing", Comment: "c"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,21 +101,37 @@ func TestChange_AsksStorageForOneChange(t *testing.T) {
 
 func TestChange_RefusesWhatLacksAProperty(t *testing.T) {
 	t.Parallel()
-	const noInfo = "An action of type patronInfoAdded or staffInfoAdded, with associated actionComment, required in order to add info"
+	const noInfo = "An action of type patronInfoAdded or staffInfoAdded, with associated actionComment, required in " +
+		"order to add info"
 	tests := map[string]struct {
 		wish         loans.Wish
 		about, says  string
 		hasParameter bool // with a value
 	}{
-		"no info":            {wish: loans.AddInfo{}, about: "action", says: noInfo},
-		"another action":     {wish: loans.AddInfo{Action: "renewed", ActionComment: "c"}, about: "action", says: noInfo},
-		"a blank comment":    {wish: loans.AddInfo{Action: "staffInfoAdded", ActionComment: " "}, about: "action", says: noInfo},
-		"no due date":        {wish: read[loans.ChangeDueDate](t, `{}`), about: "dueDate", says: "A new due date is required in order to change the due date"},
-		"a due date of null": {wish: read[loans.ChangeDueDate](t, `{"dueDate":null}`), about: "dueDate", says: "A new due date is required in order to change the due date"},
-		"no claimed date":    {wish: loans.ClaimReturned{Comment: "c"}, about: "itemClaimedReturnedDateTime", says: "Item claimed returned date is a required field"},
-		"no service point":   {wish: loans.DeclareLost{Comment: "c"}, about: "servicePointId", says: "A service point is required for item to be declared lost"},
+		"no info":        {wish: loans.AddInfo{}, about: "action", says: noInfo},
+		"another action": {wish: loans.AddInfo{Action: "renewed", ActionComment: "c"}, about: "action", says: noInfo},
+		"a blank comment": {
+			wish: loans.AddInfo{Action: "staffInfoAdded", ActionComment: " "}, about: "action", says: noInfo,
+		},
+		"no due date": {
+			wish: read[loans.ChangeDueDate](t, `{}`), about: "dueDate",
+			says: "A new due date is required in order to change the due date",
+		},
+		"a due date of null": {
+			wish: read[loans.ChangeDueDate](t, `{"dueDate":null}`), about: "dueDate",
+			says: "A new due date is required in order to change the due date",
+		},
+		"no claimed date": {
+			wish: loans.ClaimReturned{Comment: "c"}, about: "itemClaimedReturnedDateTime",
+			says: "Item claimed returned date is a required field",
+		},
+		"no service point": {
+			wish: loans.DeclareLost{Comment: "c"}, about: "servicePointId",
+			says: "A service point is required for item to be declared lost",
+		},
 		"a service point's name": {
-			wish: loans.DeclareLost{ServicePointID: "Desk"}, about: "servicePointId", says: "servicePointId must be a UUID", hasParameter: true,
+			wish: loans.DeclareLost{ServicePointID: "Desk"}, about: "servicePointId", says: "servicePointId must be a UUID",
+			hasParameter: true,
 		},
 		"no comment": {wish: loans.DeclareMissing{}, about: "comment", says: "Comment is a required field"},
 	}
@@ -116,7 +141,8 @@ func TestChange_RefusesWhatLacksAProperty(t *testing.T) {
 			c := &changer{}
 			err := c.service().Change(t.Context(), loanID, tt.wish)
 			var f *fault.Error
-			if !errors.As(err, &f) || f.Code != fault.Invalid || len(f.Details) != 1 || f.Details[0].Message != tt.says || f.Details[0].Code != "INVALID" {
+			if !errors.As(err, &f) || f.Code != fault.Invalid || len(f.Details) != 1 || f.Details[0].Message != tt.says ||
+				f.Details[0].Code != "INVALID" {
 				t.Fatalf("got %v, want %q", err, tt.says)
 			}
 			if p := f.Details[0].Parameters[0]; p.Key != tt.about || (p.Value != nil) != tt.hasParameter {
@@ -145,7 +171,8 @@ func TestChange_IsSentAgainUnderItsIDUntilTheOutcomeIsKnown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := &changer{answers: tt.answers}
-			if err := c.service().Change(t.Context(), loanID, loans.DeclareMissing{Comment: "c"}); !errors.Is(err, tt.want) || len(c.sent) != tt.tries {
+			if err := c.service().Change(t.Context(), loanID, loans.DeclareMissing{Comment: "c"}); !errors.Is(err, tt.want) ||
+				len(c.sent) != tt.tries {
 				t.Fatalf("got %v after %d tries, want %v after %d", err, len(c.sent), tt.want, tt.tries)
 			}
 			for _, sent := range c.sent {
@@ -159,13 +186,15 @@ func TestChange_IsSentAgainUnderItsIDUntilTheOutcomeIsKnown(t *testing.T) {
 
 func TestChange_KeepsTheFaultOfAnUnknownLoan(t *testing.T) {
 	t.Parallel()
-	if err := (&changer{}).service().Change(t.Context(), librarytest.OtherID, loans.DeclareMissing{Comment: "c"}); !fault.Is(err, fault.NotFound) {
+	if err := (&changer{}).service().Change(t.Context(), librarytest.OtherID,
+		loans.DeclareMissing{Comment: "c"}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("got %v, want %s", err, fault.NotFound)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	c := &changer{}
-	if err := c.service().Change(ctx, loanID, loans.DeclareMissing{Comment: "c"}); !errors.Is(err, context.Canceled) || c.sent != nil {
+	if err := c.service().Change(ctx, loanID, loans.DeclareMissing{Comment: "c"}); !errors.Is(err, context.Canceled) ||
+		c.sent != nil {
 		t.Errorf("got %v after %+v, want nothing sent for a desk that left", err, c.sent)
 	}
 }

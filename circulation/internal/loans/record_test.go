@@ -36,7 +36,8 @@ type desk struct {
 func newDesk() *desk {
 	return &desk{
 		Records: librarytest.New(),
-		loan:    `{"id":"` + loanID + `","userId":"` + librarytest.AnnID + `","itemId":"` + librarytest.BookItemID + `","status":{"name":"Open"}}`,
+		loan: `{"id":"` + loanID + `","userId":"` + librarytest.AnnID + `","itemId":"` + librarytest.BookItemID +
+			`","status":{"name":"Open"}}`,
 	}
 }
 
@@ -96,12 +97,16 @@ func (d *desk) Close(_ context.Context, c schemas.CheckIn) error {
 }
 
 func (d *desk) service() *loans.Service {
-	return &loans.Service{Library: d, Changer: d, Close: d.Close, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return librarytest.Today }}
+	return &loans.Service{
+		Library: d, Changer: d, Close: d.Close, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return librarytest.Today },
+	}
 }
 
 // write returns a loan of the book to Ann with other members at its end, which replace earlier ones.
 func write(more string) json.RawMessage {
-	return json.RawMessage(`{"userId":"` + librarytest.AnnID + `","itemId":"` + librarytest.BookItemID + `","loanDate":"2026-03-01T10:00:00Z",` +
+	return json.RawMessage(`{"userId":"` + librarytest.AnnID + `","itemId":"` + librarytest.BookItemID +
+		`","loanDate":"2026-03-01T10:00:00Z",` +
 		`"item":{"id":"x"},"borrower":{},"vendorField":1.50` + more + `}`)
 }
 
@@ -109,17 +114,22 @@ func TestRecord_LendsByTheRulesPolicyWithoutAFence(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	d.loan = ""
-	d.Queue = []schemas.QueuedRequest{librarytest.NewRequest("q", librarytest.AnnID, "Hold", "Item", schemas.RequestAwaitingPickup, 1)}
+	d.Queue = []schemas.QueuedRequest{
+		librarytest.NewRequest("q", librarytest.AnnID, "Hold", "Item", schemas.RequestAwaitingPickup, 1),
+	}
 	d.lending = []error{fault.New(fault.ItemChanged, "changed")}
 	d.onRepeat = func() { d.Book.Version = 5 }
 	stored, err := d.service().Record(t.Context(), write(`,"id":"`+loanID+`","dueDate":"2026-03-09T10:00:00Z"`))
-	want := `{"action":"checkedout","dueDate":"2026-03-09T10:00:00Z","id":"` + loanID + `","itemId":"` + librarytest.BookItemID + `","itemStatus":"Checked out",` +
-		`"loanDate":"2026-03-01T10:00:00Z","loanPolicyId":"` + librarytest.ThreeID + `","patronGroupIdAtCheckout":"` + librarytest.AdultsID + `",` +
+	want := `{"action":"checkedout","dueDate":"2026-03-09T10:00:00Z","id":"` + loanID + `","itemId":"` +
+		librarytest.BookItemID + `","itemStatus":"Checked out",` +
+		`"loanDate":"2026-03-01T10:00:00Z","loanPolicyId":"` + librarytest.ThreeID + `","patronGroupIdAtCheckout":"` +
+		librarytest.AdultsID + `",` +
 		`"status":{"name":"Open"},"userId":"` + librarytest.AnnID + `","vendorField":1.50}`
 	if err != nil || string(stored) != want || len(d.lent) != 2 {
 		t.Fatalf("got %v after %d tries\n%s\nwant\n%s", err, len(d.lent), stored, want)
 	}
-	if c := d.lent[1]; !c.Unfenced || c.LockID != "" || c.SettingsVersion != "" || c.FilledRequestID != "q" || c.ItemVersion != 5 {
+	if c := d.lent[1]; !c.Unfenced || c.LockID != "" || c.SettingsVersion != "" || c.FilledRequestID != "q" ||
+		c.ItemVersion != 5 {
 		t.Errorf("committed %+v, want the changed item judged again, the request filled, and no fence", c)
 	}
 }
@@ -127,10 +137,12 @@ func TestRecord_LendsByTheRulesPolicyWithoutAFence(t *testing.T) {
 func TestRecord_StoresAClosedLoanAlone(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
-	if _, err := d.service().Record(t.Context(), write(`,"status":{"name":"Closed"},"action":"checkedin","userId":null`)); err != nil || d.lent != nil {
+	if _, err := d.service().Record(t.Context(),
+		write(`,"status":{"name":"Closed"},"action":"checkedin","userId":null`)); err != nil || d.lent != nil {
 		t.Fatalf("got %v, lent %+v", err, d.lent)
 	}
-	if !strings.Contains(d.created, `"status":{"name":"Closed"}`) || !strings.Contains(d.created, `"id":"`) || strings.Contains(d.created, "borrower") {
+	if !strings.Contains(d.created, `"status":{"name":"Closed"}`) || !strings.Contains(d.created, `"id":"`) ||
+		strings.Contains(d.created, "borrower") {
 		t.Errorf("stored %s", d.created)
 	}
 }
@@ -142,7 +154,8 @@ func TestRecord_LendsBesideARecallOfTheTitle(t *testing.T) {
 	recall := librarytest.NewRequest("q", librarytest.CarlID, "Recall", "Title", schemas.RequestNotYetFilled, 1)
 	recall.ItemID = librarytest.OtherID
 	d.Titles, d.Queue = true, []schemas.QueuedRequest{recall}
-	if _, err := d.service().Record(t.Context(), write("")); err != nil || len(d.lent) != 1 || d.lent[0].FilledRequestID != "" {
+	if _, err := d.service().Record(t.Context(), write("")); err != nil || len(d.lent) != 1 ||
+		d.lent[0].FilledRequestID != "" {
 		t.Errorf("got %v, lent %+v", err, d.lent)
 	}
 }
@@ -161,15 +174,25 @@ func TestRecord_ShortensALoanWhileARecallWaits(t *testing.T) {
 		want     string
 		recalled bool
 	}{
-		"only Ann waited":          {queue: []schemas.QueuedRequest{own}, due: sent, days: "5", want: sent},
-		"Carl recalls":             {queue: []schemas.QueuedRequest{own, recall}, due: sent, days: "5", want: five, recalled: true},
-		"due before":               {queue: []schemas.QueuedRequest{own, recall}, due: sent, days: "50", want: sent, recalled: true},
-		"without a date":           {queue: []schemas.QueuedRequest{own, recall}, days: "5", want: five, recalled: true},
-		"the recall came":          {queue: []schemas.QueuedRequest{own}, later: []schemas.QueuedRequest{own, recall}, due: sent, days: "5", want: five, recalled: true},
-		"the recall was cancelled": {queue: []schemas.QueuedRequest{own, recall}, later: []schemas.QueuedRequest{own}, due: sent, days: "5", want: sent},
+		"only Ann waited": {queue: []schemas.QueuedRequest{own}, due: sent, days: "5", want: sent},
+		"Carl recalls": {
+			queue: []schemas.QueuedRequest{own, recall}, due: sent, days: "5", want: five, recalled: true,
+		},
+		"due before": {
+			queue: []schemas.QueuedRequest{own, recall}, due: sent, days: "50", want: sent, recalled: true,
+		},
+		"without a date": {queue: []schemas.QueuedRequest{own, recall}, days: "5", want: five, recalled: true},
+		"the recall came": {
+			queue: []schemas.QueuedRequest{own}, later: []schemas.QueuedRequest{own, recall}, due: sent, days: "5", want: five,
+			recalled: true,
+		},
+		"the recall was cancelled": {
+			queue: []schemas.QueuedRequest{own, recall}, later: []schemas.QueuedRequest{own}, due: sent, days: "5", want: sent,
+		},
 	} {
 		d := newDesk()
-		d.Policy = strings.TrimSuffix(d.Policy, "}") + `,"requestManagement":{"recalls":{"recallReturnInterval":{"duration":` + tt.days + `,"intervalId":"Days"}}}}`
+		d.Policy = strings.TrimSuffix(d.Policy, "}") +
+			`,"requestManagement":{"recalls":{"recallReturnInterval":{"duration":` + tt.days + `,"intervalId":"Days"}}}}`
 		d.Queue = tt.queue
 		if tt.later != nil {
 			d.lending = []error{fault.New(fault.RequestChanged, "changed")}
@@ -185,7 +208,8 @@ func TestRecord_ShortensALoanWhileARecallWaits(t *testing.T) {
 			continue
 		}
 		got, marked := d.lent[len(d.lent)-1], strings.Contains(string(stored), `"dueDateChangedByRecall":true`)
-		if !strings.Contains(string(stored), `"dueDate":"`+tt.want+`"`) || marked != tt.recalled || got.Recalled == nil || *got.Recalled != tt.recalled {
+		if !strings.Contains(string(stored), `"dueDate":"`+tt.want+`"`) || marked != tt.recalled || got.Recalled == nil ||
+			*got.Recalled != tt.recalled {
 			t.Errorf("%s: lent %s, recalled %v, want it due %s", name, stored, got.Recalled, tt.want)
 		}
 	}
@@ -198,18 +222,32 @@ func TestRecord_Refusals(t *testing.T) {
 		more    string
 		want    string
 	}{
-		"the id of a loan":      {more: `,"id":"` + loanID + `"`, want: "id value already exists in table loan: " + loanID},
-		"no user":               {more: `,"userId":null`, want: "Open loan must have a user ID"},
-		"an unknown status":     {more: `,"status":{"name":"Lost"}`, want: `Loan status must be "Open" or "Closed"`},
-		"no loan date":          {more: `,"loanDate":null`, want: "loanDate is required"},
-		"no action":             {more: `,"status":{"name":"Open"}`, want: "action is required"},
-		"lent at no desk":       {more: `,"checkoutServicePointId":"` + librarytest.OtherID + `"`, want: "Check Out Service Point does not exist"},
-		"returned at no desk":   {more: `,"checkinServicePointId":"` + librarytest.OtherID + `"`, want: "Check In Service Point does not exist"},
-		"no item":               {more: `,"itemId":"` + librarytest.OtherID + `"`, want: "No item with ID " + librarytest.OtherID + " could be found"},
-		"an unknown user":       {prepare: func(d *desk) { d.NoPatron = true }, want: "user is not found"},
-		"on loan":               {prepare: func(d *desk) { d.Book.Status.Name = "Checked out" }, want: "Item is already checked out"},
-		"missing":               {prepare: func(d *desk) { d.Book.Status.Name = "Missing" }, want: "Moby Dick (book) (Barcode: book) has the item status Missing, loan cannot be created"},
-		"declared lost":         {prepare: func(d *desk) { d.Book.Status.Name = "Declared lost" }, want: "Moby Dick (book) (Barcode: book) has the item status Declared lost, loan cannot be created"},
+		"the id of a loan":  {more: `,"id":"` + loanID + `"`, want: "id value already exists in table loan: " + loanID},
+		"no user":           {more: `,"userId":null`, want: "Open loan must have a user ID"},
+		"an unknown status": {more: `,"status":{"name":"Lost"}`, want: `Loan status must be "Open" or "Closed"`},
+		"no loan date":      {more: `,"loanDate":null`, want: "loanDate is required"},
+		"no action":         {more: `,"status":{"name":"Open"}`, want: "action is required"},
+		"lent at no desk": {
+			more: `,"checkoutServicePointId":"` + librarytest.OtherID + `"`, want: "Check Out Service Point does not exist",
+		},
+		"returned at no desk": {
+			more: `,"checkinServicePointId":"` + librarytest.OtherID + `"`, want: "Check In Service Point does not exist",
+		},
+		"no item": {
+			more: `,"itemId":"` + librarytest.OtherID + `"`, want: "No item with ID " + librarytest.OtherID + " could be found",
+		},
+		"an unknown user": {prepare: func(d *desk) { d.NoPatron = true }, want: "user is not found"},
+		"on loan": {
+			prepare: func(d *desk) { d.Book.Status.Name = "Checked out" }, want: "Item is already checked out",
+		},
+		"missing": {
+			prepare: func(d *desk) { d.Book.Status.Name = "Missing" },
+			want:    "Moby Dick (book) (Barcode: book) has the item status Missing, loan cannot be created",
+		},
+		"declared lost": {
+			prepare: func(d *desk) { d.Book.Status.Name = "Declared lost" },
+			want:    "Moby Dick (book) (Barcode: book) has the item status Declared lost, loan cannot be created",
+		},
 		"a proxy of no sponsor": {more: `,"proxyUserId":"` + librarytest.CarlID + `"`, want: "proxyUserId is not valid"},
 		"a proxy of the past": {
 			prepare: func(d *desk) { d.relations = []library.ProxyRelation{{Status: "Inactive"}} },
@@ -217,9 +255,12 @@ func TestRecord_Refusals(t *testing.T) {
 		},
 		"requested by Carl": {
 			prepare: func(d *desk) {
-				d.Queue = []schemas.QueuedRequest{librarytest.NewRequest("q", librarytest.CarlID, "Hold", "Item", schemas.RequestNotYetFilled, 1)}
+				d.Queue = []schemas.QueuedRequest{
+					librarytest.NewRequest("q", librarytest.CarlID, "Hold", "Item", schemas.RequestNotYetFilled, 1),
+				}
 			},
-			want: "Moby Dick (Barcode: book) cannot be checked out to user Reader, Ann because it has been requested by another patron",
+			want: "Moby Dick (Barcode: book) cannot be checked out to user Reader, Ann because it has been requested by " +
+				"another patron",
 		},
 	}
 	for name, tt := range tests {
@@ -247,31 +288,37 @@ func TestReplace_WritesTheLoanOrTakesItsItemBack(t *testing.T) {
 	t.Parallel()
 	const closed = `,"status":{"name":"Closed"},"action":"checkedin","checkinServicePointId":"` + librarytest.DeskID + `"`
 	d := newDesk()
-	if err := d.service().Replace(t.Context(), loanID, write(`,"dueDate":"2026-04-01T10:00:00Z","id":"`+librarytest.OtherID+`"`)); err != nil {
+	if err := d.service().Replace(t.Context(), loanID,
+		write(`,"dueDate":"2026-04-01T10:00:00Z","id":"`+librarytest.OtherID+`"`)); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.replaced) != 1 || !strings.Contains(string(d.replaced[0].Loan), `"id":"`+loanID+`"`) || !schemas.IsUUID(d.replaced[0].ID) || d.returned != nil {
+	if len(d.replaced) != 1 || !strings.Contains(string(d.replaced[0].Loan), `"id":"`+loanID+`"`) ||
+		!schemas.IsUUID(d.replaced[0].ID) || d.returned != nil {
 		t.Errorf("an open loan: replaced %+v, returned %+v", d.replaced, d.returned)
 	}
 
 	d = newDesk()
 	d.closing = []error{fault.New(fault.ItemChanged, "changed")}
-	if err := d.service().Replace(t.Context(), loanID, write(closed)); err != nil || len(d.returned) != 2 || d.replaced != nil {
+	if err := d.service().Replace(t.Context(), loanID, write(closed)); err != nil || len(d.returned) != 2 ||
+		d.replaced != nil {
 		t.Fatalf("a closed loan: got %v, replaced %+v, returned %+v", err, d.replaced, d.returned)
 	}
-	if c := d.returned[1]; c.ItemID != librarytest.BookItemID || c.ServicePointID != librarytest.DeskID || c.CheckInDate != "2026-03-01T10:00:00.000Z" || len(c.Loan) == 0 {
+	if c := d.returned[1]; c.ItemID != librarytest.BookItemID || c.ServicePointID != librarytest.DeskID ||
+		c.CheckInDate != "2026-03-01T10:00:00.000Z" || len(c.Loan) == 0 {
 		t.Errorf("took back %+v", c)
 	}
 
 	d = newDesk()
-	if err := d.service().Replace(t.Context(), loanID, write(closed+`,"itemId":"`+strings.ToUpper(librarytest.BookItemID)+`"`)); err != nil || len(d.returned) != 1 {
+	if err := d.service().Replace(t.Context(), loanID,
+		write(closed+`,"itemId":"`+strings.ToUpper(librarytest.BookItemID)+`"`)); err != nil || len(d.returned) != 1 {
 		t.Errorf("the item's id in upper case: got %v, returned %+v", err, d.returned)
 	}
 
 	d = newDesk() // another desk takes the item back first
 	d.closing = []error{fault.New(fault.LoanChanged, "closed")}
 	d.onRepeat = func() { d.loan = strings.Replace(d.loan, "Open", "Closed", 1) }
-	if err := d.service().Replace(t.Context(), loanID, write(closed+`,"returnDate":"2026-02-01T10:00:00Z"`)); err != nil || len(d.returned) != 1 || len(d.replaced) != 1 {
+	if err := d.service().Replace(t.Context(), loanID, write(closed+`,"returnDate":"2026-02-01T10:00:00Z"`)); err != nil ||
+		len(d.returned) != 1 || len(d.replaced) != 1 {
 		t.Errorf("closed meanwhile: got %v, replaced %+v, returned %+v", err, d.replaced, d.returned)
 	}
 	if d.returned[0].CheckInDate != "2026-02-01T10:00:00Z" {
@@ -282,12 +329,16 @@ func TestReplace_WritesTheLoanOrTakesItsItemBack(t *testing.T) {
 func TestReplace_Refusals(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ more, want string }{
-		"closed at no desk": {`,"status":{"name":"Closed"},"action":"checkedin"`, "A Closed loan must have a Checkin Service Point"},
+		"closed at no desk": {
+			`,"status":{"name":"Closed"},"action":"checkedin"`, "A Closed loan must have a Checkin Service Point",
+		},
 		"an unknown desk": {
-			`,"status":{"name":"Closed"},"action":"checkedin","checkinServicePointId":"` + librarytest.OtherID + `"`, "Check In Service Point does not exist",
+			`,"status":{"name":"Closed"},"action":"checkedin","checkinServicePointId":"` + librarytest.OtherID +
+				`"`, "Check In Service Point does not exist",
 		},
 		"another item": {
-			`,"status":{"name":"Closed"},"action":"checkedin","itemId":"` + librarytest.OtherID + `","checkinServicePointId":"` + librarytest.DeskID + `"`,
+			`,"status":{"name":"Closed"},"action":"checkedin","itemId":"` + librarytest.OtherID + `","checkinServicePointId":"` +
+				librarytest.DeskID + `"`,
 			"itemId of a loan must stay",
 		},
 		"a new proxy": {`,"proxyUserId":"` + librarytest.CarlID + `"`, "proxyUserId is not valid"},
@@ -297,7 +348,8 @@ func TestReplace_Refusals(t *testing.T) {
 			t.Parallel()
 			d := newDesk()
 			err := d.service().Replace(t.Context(), loanID, write(tt.more))
-			if got := librarytest.Messages(err); !slices.Equal(got, []string{tt.want}) || d.replaced != nil || d.returned != nil {
+			if got := librarytest.Messages(err); !slices.Equal(got, []string{tt.want}) || d.replaced != nil ||
+				d.returned != nil {
 				t.Errorf("got %q (%v), want %q", got, err, tt.want)
 			}
 		})
@@ -307,7 +359,8 @@ func TestReplace_Refusals(t *testing.T) {
 		t.Errorf("an unknown loan: got %v, want %s", err, fault.NotFound)
 	}
 	d.loan = strings.Replace(d.loan, `"status"`, `"proxyUserId":"`+librarytest.CarlID+`","status"`, 1)
-	if err := d.service().Replace(t.Context(), loanID, write(`,"proxyUserId":"`+strings.ToUpper(librarytest.CarlID)+`"`)); err != nil {
+	if err := d.service().Replace(t.Context(), loanID,
+		write(`,"proxyUserId":"`+strings.ToUpper(librarytest.CarlID)+`"`)); err != nil {
 		t.Errorf("the proxy of the check-out: got %v", err)
 	}
 }

@@ -17,9 +17,12 @@ import (
 )
 
 // storedLoan has fields that this version does not know, which the view keeps.
-const storedLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z","action":"checkedout",
-	"status":{"name":"Open"},"itemStatus":"Checked out","loanPolicyId":"policy1","checkoutServicePointId":"desk1","checkinServicePointId":"desk3",
-	"patronGroupIdAtCheckout":"group1","renewalCount":0,"bigNumber":12345678901234567890,"metadata":{"createdDate":"2026-03-18"}}`
+const storedLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z",
+	"action":"checkedout",
+	"status":{"name":"Open"},"itemStatus":"Checked out","loanPolicyId":"policy1","checkoutServicePointId":"desk1",
+	"checkinServicePointId":"desk3",
+	"patronGroupIdAtCheckout":"group1","renewalCount":0,"bigNumber":12345678901234567890,
+	"metadata":{"createdDate":"2026-03-18"}}`
 
 var (
 	someItem = library.Item{
@@ -39,21 +42,28 @@ var (
 	someGroup = library.Group{ID: "group1", Group: "staff"}
 )
 
-const fullLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z","action":"checkedout",
-	"status":{"name":"Open"},"loanPolicyId":"policy1","checkoutServicePointId":"desk1","checkinServicePointId":"desk3","renewalCount":0,
+const fullLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z",
+	"action":"checkedout",
+	"status":{"name":"Open"},"loanPolicyId":"policy1","checkoutServicePointId":"desk1","checkinServicePointId":"desk3",
+	"renewalCount":0,
 	"bigNumber":12345678901234567890,"metadata":{"createdDate":"2026-03-18"},
-	"item":{"id":"item1","holdingsRecordId":"holdings1","instanceId":"instance1","instanceHrid":"in01","title":"Semantic web",
+	"item":{"id":"item1","holdingsRecordId":"holdings1","instanceId":"instance1","instanceHrid":"in01",
+	"title":"Semantic web",
 		"barcode":"036","contributors":[{"name":"Antoniou"},{"name":"Harmelen"}],"primaryContributor":"Harmelen",
 		"callNumber":"PS3","callNumberComponents":{"callNumber":"PS3","prefix":"A"},"copyNumber":"c2","volume":"v1",
 		"status":{"name":"Checked out","date":"2026-03-18"},"inTransitDestinationServicePointId":"desk2",
-		"inTransitDestinationServicePoint":{"id":"desk2","name":"Desk 2"},"location":{"name":"Main"},"materialType":{"name":"Book"}},
+		"inTransitDestinationServicePoint":{"id":"desk2","name":"Desk 2"},"location":{"name":"Main"},
+		"materialType":{"name":"Book"}},
 	"borrower":{"firstName":"Jessica","lastName":"Pond","barcode":"569","patronGroup":"group2"},
 	"patronGroupAtCheckout":{"id":"group1","name":"staff"},"loanPolicy":{"name":"Three weeks"},
 	"checkoutServicePoint":{"id":"desk1","name":"Desk 1","code":"d1","pickupLocation":true},
-	"checkinServicePoint":{"id":"desk3","name":"Desk 3","code":"d3","pickupLocation":true},"feesAndFines":{"amountRemainingToPay":0}}`
+	"checkinServicePoint":{"id":"desk3","name":"Desk 3","code":"d3","pickupLocation":true},
+	"feesAndFines":{"amountRemainingToPay":0}}`
 
-const bareLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z","action":"checkedout",
-	"status":{"name":"Open"},"loanPolicyId":"policy1","checkoutServicePointId":"desk1","checkinServicePointId":"desk3","renewalCount":0,
+const bareLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z",
+	"action":"checkedout",
+	"status":{"name":"Open"},"loanPolicyId":"policy1","checkoutServicePointId":"desk1","checkinServicePointId":"desk3",
+	"renewalCount":0,
 	"bigNumber":12345678901234567890,"metadata":{"createdDate":"2026-03-18"},"feesAndFines":{"amountRemainingToPay":0}}`
 
 // same fails unless got and want are the same JSON, its numbers digit by digit.
@@ -99,7 +109,9 @@ func TestRender(t *testing.T) {
 			Location: library.Location{ID: "loc1", Name: "Main"}, Material: library.Named{ID: "book", Name: "Book"},
 		},
 		User: someUser, Group: someGroup,
-		Destination: library.ServicePoint{ID: "desk2", Name: "Desk 2"}, ServicePoint: library.ServicePoint{ID: "desk1", Name: "Desk 1", Code: "d1", PickupLocation: true},
+		Destination: library.ServicePoint{ID: "desk2", Name: "Desk 2"}, ServicePoint: library.ServicePoint{
+			ID: "desk1", Name: "Desk 1", Code: "d1", PickupLocation: true,
+		},
 		ReturnedAt: library.ServicePoint{ID: "desk3", Name: "Desk 3", Code: "d3", PickupLocation: true},
 		Policy:     parsedPolicy(t),
 	})
@@ -125,7 +137,9 @@ func TestDescribeItem_PrefersTheItemsCopyNumber(t *testing.T) {
 	t.Parallel()
 	item := someItem
 	item.CopyNumber = "c1"
-	if got := loanview.DescribeItem(loanview.Known{Copy: library.Copy{Item: item, Holdings: someHoldings}}).CopyNumber; got != "c1" {
+	if got := loanview.DescribeItem(loanview.Known{
+		Copy: library.Copy{Item: item, Holdings: someHoldings},
+	}).CopyNumber; got != "c1" {
 		t.Errorf("got %s, want c1", got)
 	}
 }
@@ -191,7 +205,9 @@ func (l *fakeRecords) MaterialType(_ context.Context, id string) (library.Named,
 }
 
 func (l *fakeRecords) ServicePoint(_ context.Context, id string) (library.ServicePoint, error) {
-	return single(l, "service point", id, library.ServicePoint{ID: id, Name: "Desk " + id[4:], Code: "d" + id[4:], PickupLocation: true})
+	return single(l, "service point", id, library.ServicePoint{
+		ID: id, Name: "Desk " + id[4:], Code: "d" + id[4:], PickupLocation: true,
+	})
 }
 
 func (l *fakeRecords) LibraryUnit(_ context.Context, id string) (library.Named, error) {
@@ -214,13 +230,17 @@ func TestRenderPage_ReadsEachKindOfRecordOnce(t *testing.T) {
 	t.Parallel()
 	l := &fakeRecords{t: t}
 	other := `{"id":"loan2","userId":"user9","itemId":"item9","loanPolicyId":"policy1","checkoutServicePointId":"desk1"}`
-	views, err := loanview.RenderPage(t.Context(), l, []json.RawMessage{json.RawMessage(storedLoan), json.RawMessage(other), json.RawMessage(storedLoan)})
+	views, err := loanview.RenderPage(t.Context(), l, []json.RawMessage{
+		json.RawMessage(storedLoan), json.RawMessage(other), json.RawMessage(storedLoan),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, views[0], fullLoan)
-	same(t, views[1], `{"id":"loan2","userId":"user9","itemId":"item9","loanPolicyId":"policy1","loanPolicy":{"name":"Three weeks"},
-		"checkoutServicePointId":"desk1","checkoutServicePoint":{"id":"desk1","name":"Desk 1","code":"d1","pickupLocation":true},"feesAndFines":{"amountRemainingToPay":0}}`)
+	same(t, views[1], `{"id":"loan2","userId":"user9","itemId":"item9","loanPolicyId":"policy1",
+		"loanPolicy":{"name":"Three weeks"},
+		"checkoutServicePointId":"desk1","checkoutServicePoint":{"id":"desk1","name":"Desk 1","code":"d1",
+		"pickupLocation":true},"feesAndFines":{"amountRemainingToPay":0}}`)
 	same(t, views[2], fullLoan)
 	slices.Sort(l.asked["service point"])
 	want := map[string][]string{
@@ -245,7 +265,8 @@ func TestRenderOne_LeavesOutMissingRecords(t *testing.T) {
 func TestRenderOne_FailsIfRecordsCannotBeRead(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
-	if _, err := loanview.RenderOne(t.Context(), &fakeRecords{t: t, err: down}, json.RawMessage(storedLoan)); !errors.Is(err, down) {
+	if _, err := loanview.RenderOne(t.Context(), &fakeRecords{t: t, err: down},
+		json.RawMessage(storedLoan)); !errors.Is(err, down) {
 		t.Errorf("got %v, want %v", err, down)
 	}
 }

@@ -14,7 +14,8 @@ import (
 func rolling(t *testing.T, duration, interval string) policy.LoanPolicy {
 	t.Helper()
 	return parsePolicy(t, fmt.Sprintf(
-		`{"id":"p1","name":"P","loanable":true,"loansPolicy":{"profileId":"Rolling","period":{"duration":%s,"intervalId":%q}}}`, duration, interval,
+		`{"id":"p1","name":"P","loanable":true,"loansPolicy":{"profileId":"Rolling","period":{"duration":%s,`+
+			`"intervalId":%q}}}`, duration, interval,
 	))
 }
 
@@ -30,19 +31,45 @@ func at(t *testing.T, s string) time.Time {
 func TestDueDate_Rolling(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ lent, duration, interval, want string }{
-		"minutes":                            {lent: "2026-03-01T10:00:00.123Z", duration: "90", interval: "Minutes", want: "2026-03-01T11:30:00.123Z"},
-		"hours":                              {lent: "2026-03-01T23:30:00Z", duration: "1", interval: "Hours", want: "2026-03-02T00:30:00Z"},
-		"days":                               {lent: "2026-02-27T10:00:00Z", duration: "3", interval: "Days", want: "2026-03-02T10:00:00Z"},
-		"weeks":                              {lent: "2026-12-24T10:00:00Z", duration: "2", interval: "Weeks", want: "2027-01-07T10:00:00Z"},
-		"months":                             {lent: "2026-11-15T10:00:00Z", duration: "3", interval: "Months", want: "2027-02-15T10:00:00Z"},
-		"a month from the 31st":              {lent: "2026-01-31T10:00:00Z", duration: "1", interval: "Months", want: "2026-02-28T10:00:00Z"},
-		"a month from the 31st in leap year": {lent: "2028-01-31T10:00:00Z", duration: "1", interval: "Months", want: "2028-02-29T10:00:00Z"},
-		"to a month of 30 days":              {lent: "2026-08-31T23:59:59Z", duration: "3", interval: "Months", want: "2026-11-30T23:59:59Z"},
-		"over December":                      {lent: "2026-12-31T10:00:00Z", duration: "2", interval: "Months", want: "2027-02-28T10:00:00Z"},
-		"twelve months from leap day":        {lent: "2028-02-29T10:00:00Z", duration: "12", interval: "Months", want: "2029-02-28T10:00:00Z"},
-		"the offset stays":                   {lent: "2026-01-31T23:30:00-05:00", duration: "1", interval: "Months", want: "2026-02-28T23:30:00-05:00"},
-		"1000 years of hours":                {lent: "2026-01-01T00:00:00Z", duration: "8765820", interval: "Hours", want: "3026-01-01T12:00:00Z"},
-		"duration written 2.0":               {lent: "2026-03-01T10:00:00Z", duration: "2.0", interval: "Days", want: "2026-03-03T10:00:00Z"},
+		"minutes": {
+			lent: "2026-03-01T10:00:00.123Z", duration: "90", interval: "Minutes", want: "2026-03-01T11:30:00.123Z",
+		},
+		"hours": {
+			lent: "2026-03-01T23:30:00Z", duration: "1", interval: "Hours", want: "2026-03-02T00:30:00Z",
+		},
+		"days": {
+			lent: "2026-02-27T10:00:00Z", duration: "3", interval: "Days", want: "2026-03-02T10:00:00Z",
+		},
+		"weeks": {
+			lent: "2026-12-24T10:00:00Z", duration: "2", interval: "Weeks", want: "2027-01-07T10:00:00Z",
+		},
+		"months": {
+			lent: "2026-11-15T10:00:00Z", duration: "3", interval: "Months", want: "2027-02-15T10:00:00Z",
+		},
+		"a month from the 31st": {
+			lent: "2026-01-31T10:00:00Z", duration: "1", interval: "Months", want: "2026-02-28T10:00:00Z",
+		},
+		"a month from the 31st in leap year": {
+			lent: "2028-01-31T10:00:00Z", duration: "1", interval: "Months", want: "2028-02-29T10:00:00Z",
+		},
+		"to a month of 30 days": {
+			lent: "2026-08-31T23:59:59Z", duration: "3", interval: "Months", want: "2026-11-30T23:59:59Z",
+		},
+		"over December": {
+			lent: "2026-12-31T10:00:00Z", duration: "2", interval: "Months", want: "2027-02-28T10:00:00Z",
+		},
+		"twelve months from leap day": {
+			lent: "2028-02-29T10:00:00Z", duration: "12", interval: "Months", want: "2029-02-28T10:00:00Z",
+		},
+		"the offset stays": {
+			lent: "2026-01-31T23:30:00-05:00", duration: "1", interval: "Months", want: "2026-02-28T23:30:00-05:00",
+		},
+		"1000 years of hours": {
+			lent: "2026-01-01T00:00:00Z", duration: "8765820", interval: "Hours", want: "3026-01-01T12:00:00Z",
+		},
+		"duration written 2.0": {
+			lent: "2026-03-01T10:00:00Z", duration: "2.0", interval: "Days", want: "2026-03-03T10:00:00Z",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,11 +97,13 @@ func TestDueDate_DaylightSaving(t *testing.T) {
 		"Days":   "2026-03-29T12:00:00+02:00",
 		"Months": "2026-04-28T12:00:00+02:00",
 	} {
-		if got, err := rolling(t, "1", interval).DueDate(policy.Terms{LoanDate: lent}); err != nil || got.Format(time.RFC3339) != want {
+		if got, err := rolling(t, "1", interval).DueDate(policy.Terms{LoanDate: lent}); err != nil ||
+			got.Format(time.RFC3339) != want {
 			t.Errorf("1 %s: got %v, %v, want %s", interval, got, err, want)
 		}
 	}
-	if got, err := rolling(t, "24", "Hours").DueDate(policy.Terms{LoanDate: lent}); err != nil || got.Format(time.RFC3339) != "2026-03-29T13:00:00+02:00" {
+	if got, err := rolling(t, "24", "Hours").DueDate(policy.Terms{LoanDate: lent}); err != nil ||
+		got.Format(time.RFC3339) != "2026-03-29T13:00:00+02:00" {
 		t.Errorf("24 hours: got %v, %v, want 13:00", got, err)
 	}
 }
@@ -103,20 +132,34 @@ func TestDueDate_Errors(t *testing.T) {
 	const noPeriod = "the loan period in the loan policy is not recognised"
 	const outside = "loan date falls outside of the date ranges in the loan policy"
 	tests := map[string]struct{ loansPolicy, want string }{
-		"no loans policy":           {`null`, `profile "" in the loan policy is not recognised`},
-		"fixed without schedule":    {`{"profileId":"Fixed"}`, outside},
-		"a schedule, not handed in": {`{"profileId":"Rolling","period":{"duration":1,"intervalId":"Days"},"fixedDueDateScheduleId":"s1"}`, outside},
-		"unknown profile":           {`{"profileId":"Sliding"}`, `profile "Sliding" in the loan policy is not recognised`},
-		"no period":                 {`{"profileId":"Rolling"}`, noPeriod},
-		"period is null":            {period(`null`), noPeriod},
-		"no duration":               {period(`{"intervalId":"Days"}`), noPeriod},
-		"no interval":               {period(`{"duration":3}`), noPeriod},
-		"no time":                   {period(`{"duration":0,"intervalId":"Days"}`), `the duration "0" in the loan policy is invalid`},
-		"negative":                  {period(`{"duration":-3,"intervalId":"Days"}`), `the duration "-3" in the loan policy is invalid`},
-		"unknown interval":          {period(`{"duration":3,"intervalId":"Fortnights"}`), `the interval "Fortnights" in the loan policy is not recognised`},
-		"interval, small letters":   {period(`{"duration":3,"intervalId":"days"}`), `the interval "days" in the loan policy is not recognised`},
-		"beyond the year 9999":      {period(`{"duration":120000,"intervalId":"Months"}`), `the duration "120000" in the loan policy is invalid`},
-		"largest duration":          {period(`{"duration":2147483647,"intervalId":"Weeks"}`), `the duration "2147483647" in the loan policy is invalid`},
+		"no loans policy":        {`null`, `profile "" in the loan policy is not recognised`},
+		"fixed without schedule": {`{"profileId":"Fixed"}`, outside},
+		"a schedule, not handed in": {
+			`{"profileId":"Rolling","period":{"duration":1,"intervalId":"Days"},"fixedDueDateScheduleId":"s1"}`, outside,
+		},
+		"unknown profile": {`{"profileId":"Sliding"}`, `profile "Sliding" in the loan policy is not recognised`},
+		"no period":       {`{"profileId":"Rolling"}`, noPeriod},
+		"period is null":  {period(`null`), noPeriod},
+		"no duration":     {period(`{"intervalId":"Days"}`), noPeriod},
+		"no interval":     {period(`{"duration":3}`), noPeriod},
+		"no time": {
+			period(`{"duration":0,"intervalId":"Days"}`), `the duration "0" in the loan policy is invalid`,
+		},
+		"negative": {
+			period(`{"duration":-3,"intervalId":"Days"}`), `the duration "-3" in the loan policy is invalid`,
+		},
+		"unknown interval": {
+			period(`{"duration":3,"intervalId":"Fortnights"}`), `the interval "Fortnights" in the loan policy is not recognised`,
+		},
+		"interval, small letters": {
+			period(`{"duration":3,"intervalId":"days"}`), `the interval "days" in the loan policy is not recognised`,
+		},
+		"beyond the year 9999": {
+			period(`{"duration":120000,"intervalId":"Months"}`), `the duration "120000" in the loan policy is invalid`,
+		},
+		"largest duration": {
+			period(`{"duration":2147483647,"intervalId":"Weeks"}`), `the duration "2147483647" in the loan policy is invalid`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -45,11 +45,13 @@ func TestParseLoanPolicy_ItemLimit(t *testing.T) {
 		"largest":               {loansPolicy: `{"itemLimit":9999}`, want: 9999},
 		"written with fraction": {loansPolicy: `{"itemLimit":3.0}`, want: 3},
 		"zero":                  {loansPolicy: `{"itemLimit":0}`, want: 0, wantErr: "itemLimit is 0, allowed are 1 to 9999"},
-		"negative":              {loansPolicy: `{"itemLimit":-1}`, want: 0, wantErr: "itemLimit is -1, allowed are 1 to 9999"},
-		"too large":             {loansPolicy: `{"itemLimit":10000}`, want: 0, wantErr: "itemLimit is 10000, allowed are 1 to 9999"},
-		"huge":                  {loansPolicy: `{"itemLimit":1e300}`, want: 0, wantErr: "not a whole number of 32 bits: 1e300"},
-		"not whole":             {loansPolicy: `{"itemLimit":1.5}`, want: 0, wantErr: "not a whole number of 32 bits: 1.5"},
-		"text":                  {loansPolicy: `{"itemLimit":"5"}`, want: 0, wantErr: "cannot unmarshal string"},
+		"negative": {
+			loansPolicy: `{"itemLimit":-1}`, want: 0, wantErr: "itemLimit is -1, allowed are 1 to 9999",
+		},
+		"too large": {loansPolicy: `{"itemLimit":10000}`, want: 0, wantErr: "itemLimit is 10000, allowed are 1 to 9999"},
+		"huge":      {loansPolicy: `{"itemLimit":1e300}`, want: 0, wantErr: "not a whole number of 32 bits: 1e300"},
+		"not whole": {loansPolicy: `{"itemLimit":1.5}`, want: 0, wantErr: "not a whole number of 32 bits: 1.5"},
+		"text":      {loansPolicy: `{"itemLimit":"5"}`, want: 0, wantErr: "cannot unmarshal string"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +69,9 @@ func TestParseLoanPolicy_ItemLimit(t *testing.T) {
 
 func TestParseLoanPolicy_Refuses(t *testing.T) {
 	t.Parallel()
-	for _, raw := range []string{"", "[]", `"x"`, "{", `{"loanable":"yes"}`, `{"loansPolicy":[]}`, `{"loansPolicy":{"period":{"duration":"1"}}}`} {
+	for _, raw := range []string{
+		"", "[]", `"x"`, "{", `{"loanable":"yes"}`, `{"loansPolicy":[]}`, `{"loansPolicy":{"period":{"duration":"1"}}}`,
+	} {
 		if p, err := policy.ParseLoanPolicy([]byte(raw)); err == nil {
 			t.Errorf("%s: got %+v, want an error", raw, p)
 		}
@@ -92,8 +96,13 @@ func TestItemLimitFor(t *testing.T) {
 	}{
 		"fallback or location": {rule: policy.Conditions{}},
 		"g":                    {rule: policy.Conditions{PatronGroup: true}},
-		"m":                    {rule: policy.Conditions{MaterialType: true}, limited: true, message: start + "material type", code: "ITEM_LIMIT_MATERIAL_TYPE"},
-		"t":                    {rule: policy.Conditions{LoanType: true}, limited: true, message: start + "loan type", code: "ITEM_LIMIT_LOAN_TYPE"},
+		"m": {
+			rule: policy.Conditions{MaterialType: true}, limited: true, message: start + "material type",
+			code: "ITEM_LIMIT_MATERIAL_TYPE",
+		},
+		"t": {
+			rule: policy.Conditions{LoanType: true}, limited: true, message: start + "loan type", code: "ITEM_LIMIT_LOAN_TYPE",
+		},
 		"m+t": {
 			rule:    policy.Conditions{MaterialType: true, LoanType: true},
 			limited: true,
@@ -112,7 +121,8 @@ func TestItemLimitFor(t *testing.T) {
 		"g+m+t": {
 			rule:    policy.Conditions{PatronGroup: true, MaterialType: true, LoanType: true},
 			limited: true,
-			message: start + "combination of patron group, material type and loan type", code: "ITEM_LIMIT_PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE",
+			message: start + "combination of patron group, material type and loan type",
+			code:    "ITEM_LIMIT_PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE",
 		},
 	}
 	for name, tt := range tests {

@@ -26,19 +26,39 @@ func TestLoanPolicy_Recall(t *testing.T) {
 	}{
 		{name: "no terms", now: "2026-03-12 09:00", want: "2026-03-12 09:00"},
 		{name: "return interval", terms: fiveDays, now: "2026-03-12 09:00", want: "2026-03-17 09:00"},
-		{name: "return interval ends before the guaranteed period", terms: fiveDays + "," + guaranteed, now: "2026-03-02 09:00", want: "2026-03-11 10:00"},
-		{name: "return interval ends after it", terms: fiveDays + "," + guaranteed, now: "2026-03-10 09:00", want: "2026-03-15 09:00"},
+		{
+			name: "return interval ends before the guaranteed period", terms: fiveDays + "," + guaranteed,
+			now: "2026-03-02 09:00", want: "2026-03-11 10:00",
+		},
+		{
+			name: "return interval ends after it", terms: fiveDays + "," + guaranteed, now: "2026-03-10 09:00",
+			want: "2026-03-15 09:00",
+		},
 		{name: "guaranteed period alone", terms: guaranteed, now: "2026-03-02 09:00", want: "2026-03-11 10:00"},
 		{name: "due before", terms: fiveDays, now: "2026-03-27 09:00", want: "2026-03-29 10:00"},
-		{name: "due before, recalls extend", terms: fiveDays + "," + extends, now: "2026-03-27 09:00", want: "2026-04-01 09:00"},
+		{
+			name: "due before, recalls extend", terms: fiveDays + "," + extends, now: "2026-03-27 09:00",
+			want: "2026-04-01 09:00",
+		},
 		{name: "overdue", terms: fiveDays, now: "2026-04-02 09:00", want: "2026-03-29 10:00"},
-		{name: "overdue, alternate interval without effect", terms: fiveDays + "," + overdueDay, now: "2026-04-02 09:00", want: "2026-03-29 10:00"},
+		{
+			name: "overdue, alternate interval without effect", terms: fiveDays + "," + overdueDay, now: "2026-04-02 09:00",
+			want: "2026-03-29 10:00",
+		},
 		{name: "overdue, recalls extend", terms: fiveDays + "," + extends, now: "2026-04-02 09:00", want: "2026-04-07 09:00"},
-		{name: "overdue, recalls extend by the alternate interval", terms: fiveDays + "," + extends + "," + overdueDay, now: "2026-04-02 09:00", want: "2026-04-03 09:00"},
-		{name: "not overdue, the alternate interval does not count", terms: fiveDays + "," + extends + "," + overdueDay, now: "2026-03-12 09:00", want: "2026-03-17 09:00"},
+		{
+			name: "overdue, recalls extend by the alternate interval", terms: fiveDays + "," + extends + "," + overdueDay,
+			now: "2026-04-02 09:00", want: "2026-04-03 09:00",
+		},
+		{
+			name: "not overdue, the alternate interval does not count", terms: fiveDays + "," + extends + "," + overdueDay,
+			now: "2026-03-12 09:00", want: "2026-03-17 09:00",
+		},
 		{name: "no due date", terms: fiveDays, now: "2026-04-02 09:00", want: "2026-04-07 09:00", dueless: true},
 	} {
-		terms := policy.RecallTerms{Now: clock(t, tt.now), LoanDate: clock(t, "2026-03-01 10:00"), DueDate: clock(t, "2026-03-29 10:00")}
+		terms := policy.RecallTerms{
+			Now: clock(t, tt.now), LoanDate: clock(t, "2026-03-01 10:00"), DueDate: clock(t, "2026-03-29 10:00"),
+		}
 		if tt.dueless {
 			terms.DueDate = time.Time{}
 		}
@@ -52,11 +72,16 @@ func TestLoanPolicy_Recall(t *testing.T) {
 func TestLoanPolicy_RecallByAnInvalidPeriod(t *testing.T) {
 	t.Parallel()
 	for terms, want := range map[string]string{
-		`"recallReturnInterval":{"intervalId":"Days"}`:                                        `the "recallReturnInterval" in the loan policy is not recognized`,
-		`"recallReturnInterval":{"duration":0,"intervalId":"Days"}`:                           `the duration "0" in "recallReturnInterval" is invalid`,
-		`"minimumGuaranteedLoanPeriod":{"duration":3,"intervalId":"Moons"}`:                   `the interval "Moons" in "minimumGuaranteedLoanPeriod" is not recognized`,
-		extends + `,"alternateRecallReturnInterval":{"duration":-1,"intervalId":"Days"}`:      `the duration "-1" in "alternateRecallReturnInterval" is invalid`,
-		`"minimumGuaranteedLoanPeriod":{"duration":999999,"intervalId":"Months"},` + fiveDays: `the duration "999999" in "minimumGuaranteedLoanPeriod" is invalid`,
+		`"recallReturnInterval":{"intervalId":"Days"}`: `the "recallReturnInterval" in ` +
+			`the loan policy is not recognized`,
+		`"recallReturnInterval":{"duration":0,"intervalId":"Days"}`: `the duration "0" in ` +
+			`"recallReturnInterval" is invalid`,
+		`"minimumGuaranteedLoanPeriod":{"duration":3,"intervalId":"Moons"}`: `the interval "Moons" in ` +
+			`"minimumGuaranteedLoanPeriod" is not recognized`,
+		extends + `,"alternateRecallReturnInterval":{"duration":-1,"intervalId":"Days"}`: `the duration "-1" in ` +
+			`"alternateRecallReturnInterval" is invalid`,
+		`"minimumGuaranteedLoanPeriod":{"duration":999999,"intervalId":"Months"},` +
+			fiveDays: `the duration "999999" in "minimumGuaranteedLoanPeriod" is invalid`,
 	} {
 		_, err := renewalPolicy(t, recalls(terms)).Recall(policy.RecallTerms{
 			Now: clock(t, "2026-04-02 09:00"), LoanDate: clock(t, "2026-03-01 10:00"), DueDate: clock(t, "2026-03-29 10:00"),

@@ -31,21 +31,42 @@ func TestDueDate_Schedules(t *testing.T) {
 		outside = "loan date falls outside of the date ranges in the loan policy"
 	)
 	tests := map[string]struct{ loansPolicy, lent, expires, want string }{
-		"fixed":                               {loansPolicy: fixed, lent: "2026-03-01T10:00:00Z", want: "2026-07-15T22:00:00Z"},
-		"fixed, written in small letters":     {loansPolicy: strings.Replace(fixed, "Fixed", "fixed", 1), lent: "2026-03-01T10:00:00Z", want: "2026-07-15T22:00:00Z"},
-		"fixed, at the first moment":          {loansPolicy: fixed, lent: "2026-01-01T00:00:00Z", want: "2026-07-15T22:00:00Z"},
-		"fixed, at the last moment":           {loansPolicy: fixed, lent: "2026-06-30T23:59:59Z", want: "2026-07-15T22:00:00Z"},
-		"fixed, between two ranges":           {loansPolicy: fixed, lent: "2026-06-30T23:59:59.5Z", want: outside},
-		"fixed, in the next range":            {loansPolicy: fixed, lent: "2026-07-01T00:00:00Z", want: "2027-01-15T22:00:00Z"},
-		"fixed, before all":                   {loansPolicy: fixed, lent: "2025-12-31T23:59:59Z", want: outside},
-		"fixed, the instant is in the range":  {loansPolicy: fixed, lent: "2025-12-31T20:00:00-05:00", want: "2026-07-15T17:00:00-05:00"},
-		"fixed, the patron expires before":    {loansPolicy: fixed, lent: "2026-03-01T10:00:00Z", expires: "2026-04-01T00:00:00Z", want: "2026-04-01T00:00:00Z"},
-		"rolling, ends before the limit":      {loansPolicy: limited, lent: "2026-03-01T10:00:00Z", want: "2026-04-26T10:00:00Z"},
-		"rolling, limited":                    {loansPolicy: limited, lent: "2026-06-20T10:00:00Z", want: "2026-07-15T22:00:00Z"},
-		"rolling, limited and patron expires": {loansPolicy: limited, lent: "2026-06-20T10:00:00Z", expires: "2026-07-01T00:00:00Z", want: "2026-07-01T00:00:00Z"},
-		"rolling, outside of the ranges":      {loansPolicy: limited, lent: "2027-01-01T00:00:00Z", want: outside},
+		"fixed": {
+			loansPolicy: fixed, lent: "2026-03-01T10:00:00Z", want: "2026-07-15T22:00:00Z",
+		},
+		"fixed, written in small letters": {
+			loansPolicy: strings.Replace(fixed, "Fixed", "fixed", 1), lent: "2026-03-01T10:00:00Z", want: "2026-07-15T22:00:00Z",
+		},
+		"fixed, at the first moment": {
+			loansPolicy: fixed, lent: "2026-01-01T00:00:00Z", want: "2026-07-15T22:00:00Z",
+		},
+		"fixed, at the last moment": {
+			loansPolicy: fixed, lent: "2026-06-30T23:59:59Z", want: "2026-07-15T22:00:00Z",
+		},
+		"fixed, between two ranges": {loansPolicy: fixed, lent: "2026-06-30T23:59:59.5Z", want: outside},
+		"fixed, in the next range": {
+			loansPolicy: fixed, lent: "2026-07-01T00:00:00Z", want: "2027-01-15T22:00:00Z",
+		},
+		"fixed, before all": {loansPolicy: fixed, lent: "2025-12-31T23:59:59Z", want: outside},
+		"fixed, the instant is in the range": {
+			loansPolicy: fixed, lent: "2025-12-31T20:00:00-05:00", want: "2026-07-15T17:00:00-05:00",
+		},
+		"fixed, the patron expires before": {
+			loansPolicy: fixed, lent: "2026-03-01T10:00:00Z", expires: "2026-04-01T00:00:00Z", want: "2026-04-01T00:00:00Z",
+		},
+		"rolling, ends before the limit": {
+			loansPolicy: limited, lent: "2026-03-01T10:00:00Z", want: "2026-04-26T10:00:00Z",
+		},
+		"rolling, limited": {
+			loansPolicy: limited, lent: "2026-06-20T10:00:00Z", want: "2026-07-15T22:00:00Z",
+		},
+		"rolling, limited and patron expires": {
+			loansPolicy: limited, lent: "2026-06-20T10:00:00Z", expires: "2026-07-01T00:00:00Z", want: "2026-07-01T00:00:00Z",
+		},
+		"rolling, outside of the ranges": {loansPolicy: limited, lent: "2027-01-01T00:00:00Z", want: outside},
 		"rolling, a bad period comes first": {
-			loansPolicy: strings.Replace(limited, "Weeks", "Terms", 1), lent: "2027-01-01T00:00:00Z", expires: "", want: `the interval "Terms" in the loan policy is not recognised`,
+			loansPolicy: strings.Replace(limited, "Weeks", "Terms", 1), lent: "2027-01-01T00:00:00Z", expires: "",
+			want: `the interval "Terms" in the loan policy is not recognised`,
 		},
 	}
 	for name, tt := range tests {
@@ -77,21 +98,29 @@ func TestDueDate_WhileAHoldWaits(t *testing.T) {
 		waits                 bool
 		want                  string
 	}{
-		"no hold":                  {loansPolicy: rolling, requests: alternate, want: "2026-03-22T10:00:00Z"},
-		"a hold waits":             {loansPolicy: rolling, requests: alternate, waits: true, want: "2026-03-03T10:00:00Z"},
-		"no alternate period":      {loansPolicy: rolling, requests: `{"holds":{}}`, waits: true, want: "2026-03-22T10:00:00Z"},
-		"the alternate one is nil": {loansPolicy: rolling, requests: `{"holds":{"alternateCheckoutLoanPeriod":null}}`, waits: true, want: "2026-03-22T10:00:00Z"},
-		"nothing about requests":   {loansPolicy: rolling, requests: `null`, waits: true, want: "2026-03-22T10:00:00Z"},
-		"fixed takes no period":    {loansPolicy: fixed, requests: alternate, waits: true, want: "2026-07-15T22:00:00Z"},
+		"no hold":      {loansPolicy: rolling, requests: alternate, want: "2026-03-22T10:00:00Z"},
+		"a hold waits": {loansPolicy: rolling, requests: alternate, waits: true, want: "2026-03-03T10:00:00Z"},
+		"no alternate period": {
+			loansPolicy: rolling, requests: `{"holds":{}}`, waits: true, want: "2026-03-22T10:00:00Z",
+		},
+		"the alternate one is nil": {
+			loansPolicy: rolling, requests: `{"holds":{"alternateCheckoutLoanPeriod":null}}`, waits: true,
+			want: "2026-03-22T10:00:00Z",
+		},
+		"nothing about requests": {loansPolicy: rolling, requests: `null`, waits: true, want: "2026-03-22T10:00:00Z"},
+		"fixed takes no period":  {loansPolicy: fixed, requests: alternate, waits: true, want: "2026-07-15T22:00:00Z"},
 	}
 	for name, tt := range tests {
 		p := parsePolicy(t, `{"id":"p1","loansPolicy":`+tt.loansPolicy+`,"requestManagement":`+tt.requests+`}`)
-		due, err := p.DueDate(policy.Terms{LoanDate: at(t, "2026-03-01T10:00:00Z"), Schedule: schedule(t, terms), HoldWaits: tt.waits})
+		due, err := p.DueDate(policy.Terms{
+			LoanDate: at(t, "2026-03-01T10:00:00Z"), Schedule: schedule(t, terms), HoldWaits: tt.waits,
+		})
 		if got := due.Format(time.RFC3339); err != nil || got != tt.want {
 			t.Errorf("%s: got %s, %v, want %s", name, got, err, tt.want)
 		}
 	}
-	broken := parsePolicy(t, `{"loansPolicy":`+rolling+`,"requestManagement":{"holds":{"alternateCheckoutLoanPeriod":{"duration":2}}}}`)
+	broken := parsePolicy(t, `{"loansPolicy":`+rolling+
+		`,"requestManagement":{"holds":{"alternateCheckoutLoanPeriod":{"duration":2}}}}`)
 	if due, err := broken.DueDate(policy.Terms{LoanDate: at(t, "2026-03-01T10:00:00Z"), HoldWaits: true}); err == nil {
 		t.Errorf("got %s from an alternate period without interval", due)
 	}

@@ -24,7 +24,9 @@ func TestRules_FindUncountedLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := rules.FindUncountedLimits([]policy.LoanPolicy{{ID: "Three", ItemLimit: 3}, {ID: "five", ItemLimit: 5}, {ID: "free"}})
+	found := rules.FindUncountedLimits([]policy.LoanPolicy{
+		{ID: "Three", ItemLimit: 3}, {ID: "five", ItemLimit: 5}, {ID: "free"},
+	})
 	var got []string
 	for _, u := range found {
 		got = append(got, fmt.Sprintf("%d %s %t", u.Line, u.Policy.ID, u.Fallback))
@@ -33,8 +35,10 @@ func TestRules_FindUncountedLimits(t *testing.T) {
 		t.Fatalf("got %q, want %q", got, want)
 	}
 	for i, want := range map[int]string{
-		0: "line 2: the item limit 3 of the loan policy three counts nothing, because the fallback names neither a material type nor a loan type",
-		3: "line 10: the item limit 5 of the loan policy five counts nothing, because the rule names neither a material type nor a loan type",
+		0: "line 2: the item limit 3 of the loan policy three counts nothing, because the fallback names neither a " +
+			"material type nor a loan type",
+		3: "line 10: the item limit 5 of the loan policy five counts nothing, because the rule names neither a material " +
+			"type nor a loan type",
 	} {
 		if got := found[i].String(); got != want {
 			t.Errorf("got %q, want %q", got, want)

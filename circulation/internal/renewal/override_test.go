@@ -43,7 +43,9 @@ func day(t *testing.T, date string) *renewal.DueDateOverride {
 
 // recall is a recall of the book by Carl.
 func recall() []schemas.QueuedRequest {
-	return []schemas.QueuedRequest{librarytest.NewRequest("q", librarytest.CarlID, "Recall", "Item", schemas.RequestNotYetFilled, 1)}
+	return []schemas.QueuedRequest{
+		librarytest.NewRequest("q", librarytest.CarlID, "Recall", "Item", schemas.RequestNotYetFilled, 1),
+	}
 }
 
 const (
@@ -60,13 +62,29 @@ func TestRenew_RefusalsNameTheirBlock(t *testing.T) {
 	}{
 		"inactive":         {func(r *renewals) { r.Patron.Active = &inactive }, []string{"USER_IS_INACTIVE_OR_EXPIRED"}},
 		"activity unknown": {func(r *renewals) { r.Patron.Active = nil }, []string{"USER_STATUS_CANNOT_BE_DETERMINED"}},
-		"another's":        {func(r *renewals) { r.loan = `{"id":"l","userId":"` + librarytest.CarlID + `"}` }, []string{"ITEM_CHECKED_OUT_TO_DIFFERENT_USER"}},
-		"unknown item":     {func(r *renewals) { r.NoBook = true }, []string{"ITEM_BARCODE_NOT_FOUND"}},
-		"recalled":         {func(r *renewals) { r.Queue = recall() }, []string{"RENEWAL_BLOCKED_BY_RECALL renewalBlock " + mayRenew}},
-		"claimed returned": {func(r *renewals) { r.Book.Status.Name = "Claimed returned" }, []string{"ITEM_CLAIMED_RETURNED_NOT_RENEWABLE"}},
-		"declared lost":    {func(r *renewals) { r.Book.Status.Name = "Declared lost" }, []string{"ITEM_DECLARED_LOST_NOT_RENEWABLE renewalBlock " + mayRenew}},
-		"aged to lost":     {func(r *renewals) { r.Book.Status.Name = "Aged to lost" }, []string{"ITEM_AGED_TO_LOST_NOT_RENEWABLE renewalBlock " + mayRenew}},
-		"too often":        {func(r *renewals) { r.loan = strings.Replace(r.loan, ":2}", ":3}", 1) }, []string{"LOAN_RENEWAL_LIMIT_REACHED renewalBlock " + mayRenew}},
+		"another's": {
+			func(r *renewals) { r.loan = `{"id":"l","userId":"` + librarytest.CarlID + `"}` },
+			[]string{"ITEM_CHECKED_OUT_TO_DIFFERENT_USER"},
+		},
+		"unknown item": {func(r *renewals) { r.NoBook = true }, []string{"ITEM_BARCODE_NOT_FOUND"}},
+		"recalled": {
+			func(r *renewals) { r.Queue = recall() }, []string{"RENEWAL_BLOCKED_BY_RECALL renewalBlock " + mayRenew},
+		},
+		"claimed returned": {
+			func(r *renewals) { r.Book.Status.Name = "Claimed returned" }, []string{"ITEM_CLAIMED_RETURNED_NOT_RENEWABLE"},
+		},
+		"declared lost": {
+			func(r *renewals) { r.Book.Status.Name = "Declared lost" },
+			[]string{"ITEM_DECLARED_LOST_NOT_RENEWABLE renewalBlock " + mayRenew},
+		},
+		"aged to lost": {
+			func(r *renewals) { r.Book.Status.Name = "Aged to lost" },
+			[]string{"ITEM_AGED_TO_LOST_NOT_RENEWABLE renewalBlock " + mayRenew},
+		},
+		"too often": {
+			func(r *renewals) { r.loan = strings.Replace(r.loan, ":2}", ":3}", 1) },
+			[]string{"LOAN_RENEWAL_LIMIT_REACHED renewalBlock " + mayRenew},
+		},
 		"not lent": {
 			func(r *renewals) { r.Policy = strings.Replace(r.Policy, `"loanable":true`, `"loanable":false`, 1) },
 			[]string{"ITEM_NOT_LOANABLE renewalDueDateRequiredBlock " + mayRenew},
@@ -99,7 +117,8 @@ func TestRenew_RefusalNamesTheRecall(t *testing.T) {
 	r.Queue = recall()
 	_, err := r.renew(t)
 	var f *fault.Error
-	if !errors.As(err, &f) || len(f.Details) != 1 || len(f.Details[0].Parameters) != 1 || f.Details[0].Parameters[0].Key != "requestId" || *f.Details[0].Parameters[0].Value != "q" {
+	if !errors.As(err, &f) || len(f.Details) != 1 || len(f.Details[0].Parameters) != 1 ||
+		f.Details[0].Parameters[0].Key != "requestId" || *f.Details[0].Parameters[0].Value != "q" {
 		t.Errorf("got %+v", err)
 	}
 }
@@ -120,13 +139,30 @@ func TestRenew_Overrides(t *testing.T) {
 		want    schemas.RenewalOverride
 		refused []string
 	}{
-		"too often":       {prepare: tooOften, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled},
-		"recalled":        {prepare: func(r *renewals) { r.Queue = recall() }, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled, want: schemas.RenewalOverride{Recalled: true}},
-		"lost":            {prepare: func(r *renewals) { r.Book.Status.Name = "Aged to lost" }, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled, want: schemas.RenewalOverride{ItemStatus: "Checked out"}},
-		"not renewable":   {prepare: notRenewable, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled},
-		"not loanable":    {prepare: notLoanable, blocks: renewal.OverrideBlocks{DueDateBlock: day(t, "2026-05-01T00:00:00Z")}, may: all, wantDue: "2026-05-01T00:00:00.000Z"},
-		"blocked":         {prepare: func(r *renewals) { r.Manual = []library.ManualBlock{{Renewals: true}} }, blocks: renewal.OverrideBlocks{PatronBlock: lift}, may: all, wantDue: ruled},
-		"nothing to lift": {prepare: func(*renewals) {}, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled},
+		"too often": {prepare: tooOften, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled},
+		"recalled": {
+			prepare: func(r *renewals) { r.Queue = recall() }, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all,
+			wantDue: ruled, want: schemas.RenewalOverride{Recalled: true},
+		},
+		"lost": {
+			prepare: func(r *renewals) { r.Book.Status.Name = "Aged to lost" },
+			blocks:  renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled,
+			want: schemas.RenewalOverride{ItemStatus: "Checked out"},
+		},
+		"not renewable": {
+			prepare: notRenewable, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled,
+		},
+		"not loanable": {
+			prepare: notLoanable, blocks: renewal.OverrideBlocks{DueDateBlock: day(t, "2026-05-01T00:00:00Z")}, may: all,
+			wantDue: "2026-05-01T00:00:00.000Z",
+		},
+		"blocked": {
+			prepare: func(r *renewals) { r.Manual = []library.ManualBlock{{Renewals: true}} },
+			blocks:  renewal.OverrideBlocks{PatronBlock: lift}, may: all, wantDue: ruled,
+		},
+		"nothing to lift": {
+			prepare: func(*renewals) {}, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled,
+		},
 		"not loanable, no date": {
 			prepare: notLoanable, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all,
 			refused: []string{"OVERRIDE_RENEWAL_DUE_DATE_REQUIRED renewalDueDateRequiredBlock"},
@@ -144,10 +180,13 @@ func TestRenew_Overrides(t *testing.T) {
 			refused: []string{"INSUFFICIENT_OVERRIDE_PERMISSIONS renewalBlock " + mayRenew},
 		},
 		"another block": {
-			prepare: tooOften, blocks: renewal.OverrideBlocks{PatronBlock: lift}, may: all, refused: []string{"LOAN_RENEWAL_LIMIT_REACHED renewalBlock"},
+			prepare: tooOften, blocks: renewal.OverrideBlocks{PatronBlock: lift}, may: all, refused: []string{
+				"LOAN_RENEWAL_LIMIT_REACHED renewalBlock",
+			},
 		},
 		"claimed returned": {
-			prepare: func(r *renewals) { r.Book.Status.Name = "Claimed returned" }, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all,
+			prepare: func(r *renewals) { r.Book.Status.Name = "Claimed returned" },
+			blocks:  renewal.OverrideBlocks{RenewalBlock: lift}, may: all,
 			refused: []string{"ITEM_CLAIMED_RETURNED_NOT_RENEWABLE"},
 		},
 	}
@@ -166,7 +205,8 @@ func TestRenew_Overrides(t *testing.T) {
 				return
 			}
 			tt.want.Comment = "agreed"
-			if err != nil || len(r.renewed) != 1 || r.renewed[0].Override == nil || *r.renewed[0].Override != tt.want || r.renewed[0].DueDate != tt.wantDue {
+			if err != nil || len(r.renewed) != 1 || r.renewed[0].Override == nil || *r.renewed[0].Override != tt.want ||
+				r.renewed[0].DueDate != tt.wantDue {
 				t.Errorf("got %v after %+v, want due %s by %+v", err, r.renewed, tt.wantDue, tt.want)
 			}
 		})
@@ -176,7 +216,10 @@ func TestRenew_Overrides(t *testing.T) {
 func TestRenew_OverrideNeedsAComment(t *testing.T) {
 	t.Parallel()
 	r := newRenewals()
-	req := renewal.Request{ItemBarcode: "book", UserBarcode: "ann", OverrideBlocks: renewal.OverrideBlocks{RenewalBlock: &struct{}{}, Comment: " "}}
+	req := renewal.Request{
+		ItemBarcode: "book", UserBarcode: "ann",
+		OverrideBlocks: renewal.OverrideBlocks{RenewalBlock: &struct{}{}, Comment: " "},
+	}
 	_, err := r.service().Renew(okapi.NewContext(t.Context(), okapi.Call{Permissions: []string{mayRenew}}), req)
 	if want := []string{"OVERRIDE_RENEWAL_COMMENT_REQUIRED"}; !slices.Equal(spell(err), want) || r.renewed != nil {
 		t.Errorf("got %q, want %q", spell(err), want)
@@ -186,18 +229,30 @@ func TestRenew_OverrideNeedsAComment(t *testing.T) {
 func TestRenewByID(t *testing.T) {
 	t.Parallel()
 	r := newRenewals()
-	if _, err := r.service().RenewByID(t.Context(), renewal.ByIDRequest{ItemID: librarytest.BookItemID, UserID: librarytest.AnnID}); err != nil || len(r.renewed) != 1 {
+	if _, err := r.service().RenewByID(t.Context(), renewal.ByIDRequest{
+		ItemID: librarytest.BookItemID, UserID: librarytest.AnnID,
+	}); err != nil || len(r.renewed) != 1 {
 		t.Errorf("got %v after %+v", err, r.renewed)
 	}
 	for name, tt := range map[string]struct {
 		req  renewal.ByIDRequest
 		want []string
 	}{
-		"no item":      {renewal.ByIDRequest{UserID: librarytest.AnnID}, []string{"Renewal request must have an item ID"}},
-		"no user":      {renewal.ByIDRequest{ItemID: librarytest.BookItemID}, []string{"Renewal request must have a user ID"}},
-		"no ids":       {renewal.ByIDRequest{ItemID: "book", UserID: "ann"}, []string{"itemId must be a UUID", "userId must be a UUID"}},
-		"none of both": {renewal.ByIDRequest{ItemID: librarytest.OtherID, UserID: librarytest.CarlID}, []string{"No item with ID " + librarytest.OtherID + " exists"}},
-		"not theirs":   {renewal.ByIDRequest{ItemID: librarytest.BookItemID, UserID: librarytest.CarlID}, []string{"Cannot renew item checked out to different user"}},
+		"no item": {renewal.ByIDRequest{UserID: librarytest.AnnID}, []string{"Renewal request must have an item ID"}},
+		"no user": {
+			renewal.ByIDRequest{ItemID: librarytest.BookItemID}, []string{"Renewal request must have a user ID"},
+		},
+		"no ids": {
+			renewal.ByIDRequest{ItemID: "book", UserID: "ann"}, []string{"itemId must be a UUID", "userId must be a UUID"},
+		},
+		"none of both": {
+			renewal.ByIDRequest{ItemID: librarytest.OtherID, UserID: librarytest.CarlID},
+			[]string{"No item with ID " + librarytest.OtherID + " exists"},
+		},
+		"not theirs": {
+			renewal.ByIDRequest{ItemID: librarytest.BookItemID, UserID: librarytest.CarlID},
+			[]string{"Cannot renew item checked out to different user"},
+		},
 	} {
 		if _, err := r.service().RenewByID(t.Context(), tt.req); !slices.Equal(librarytest.Messages(err), tt.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tt.want)

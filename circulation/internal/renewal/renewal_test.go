@@ -31,8 +31,12 @@ type renewals struct {
 func newRenewals() *renewals {
 	w := librarytest.New()
 	w.Book.Status.Name = "Checked out"
-	w.Policy = strings.Replace(w.Policy, `"renewable":true`, `"renewable":true,"renewalsPolicy":{"numberAllowed":3,"renewFromId":"SYSTEM_DATE"}`, 1)
-	return &renewals{Records: w, loan: `{"id":"l","userId":"` + librarytest.AnnID + `","dueDate":"2026-03-05T12:00:00.500+01:00","renewalCount":2}`}
+	w.Policy = strings.Replace(w.Policy, `"renewable":true`,
+		`"renewable":true,"renewalsPolicy":{"numberAllowed":3,"renewFromId":"SYSTEM_DATE"}`, 1)
+	return &renewals{
+		Records: w,
+		loan:    `{"id":"l","userId":"` + librarytest.AnnID + `","dueDate":"2026-03-05T12:00:00.500+01:00","renewalCount":2}`,
+	}
 }
 
 func (r *renewals) OpenLoan(_ context.Context, itemID string) (json.RawMessage, error) {
@@ -65,7 +69,9 @@ func (r *renewals) Renew(_ context.Context, renewal schemas.Renewal) (json.RawMe
 }
 
 func (r *renewals) service() *renewal.Service {
-	return &renewal.Service{Library: r, Renewer: r, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return librarytest.Today }}
+	return &renewal.Service{
+		Library: r, Renewer: r, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return librarytest.Today },
+	}
 }
 
 // renew renews Ann's loan of the book.
@@ -84,8 +90,9 @@ func TestRenew_MovesTheDueDateOfTheJudgedLoan(t *testing.T) {
 	r := newRenewals()
 	loan, err := r.renew(t)
 	want := schemas.Renewal{
-		LoanID: "l", ItemID: librarytest.BookItemID, ItemVersion: 4, JudgedDueDate: "2026-03-05T12:00:00.5+01:00", JudgedRenewalCount: 2,
-		DueDate: "2026-03-15T10:00:00.000Z", LoanPolicyID: librarytest.ThreeID,
+		LoanID: "l", ItemID: librarytest.BookItemID, ItemVersion: 4, JudgedDueDate: "2026-03-05T12:00:00.5+01:00",
+		JudgedRenewalCount: 2,
+		DueDate:            "2026-03-15T10:00:00.000Z", LoanPolicyID: librarytest.ThreeID,
 	}
 	if err != nil || string(loan) != `{"id":"l"}` || !slices.Equal(r.renewed, []schemas.Renewal{want}) {
 		t.Errorf("got %s, %v after %+v, want %+v", loan, err, r.renewed, want)
@@ -99,7 +106,8 @@ func TestRenew_MovesTheDueDateOfTheJudgedLoan(t *testing.T) {
 
 	first := newRenewals()
 	first.loan = `{"id":"l","userId":"` + strings.ToUpper(librarytest.AnnID) + `"}` // never renewed, and due never
-	if _, err := first.renew(t); err != nil || first.renewed[0].JudgedDueDate != "" || first.renewed[0].JudgedRenewalCount != 0 {
+	if _, err := first.renew(t); err != nil || first.renewed[0].JudgedDueDate != "" ||
+		first.renewed[0].JudgedRenewalCount != 0 {
 		t.Errorf("got %v after %+v", err, first.renewed)
 	}
 }
@@ -107,7 +115,9 @@ func TestRenew_MovesTheDueDateOfTheJudgedLoan(t *testing.T) {
 func TestRenew_Refusals(t *testing.T) {
 	t.Parallel()
 	request := func(kind, item string) []schemas.QueuedRequest {
-		return []schemas.QueuedRequest{{ID: "q", RequestType: kind, RequestLevel: "Item", ItemID: item, Status: schemas.RequestNotYetFilled, Position: 1}}
+		return []schemas.QueuedRequest{
+			{ID: "q", RequestType: kind, RequestLevel: "Item", ItemID: item, Status: schemas.RequestNotYetFilled, Position: 1},
+		}
 	}
 	inactive := false
 	tests := map[string]struct {
@@ -124,24 +134,53 @@ func TestRenew_Refusals(t *testing.T) {
 			func(_ *renewals, r *renewal.Request) { *r = renewal.Request{ServicePointID: librarytest.DeskID} },
 			[]string{"Renewal request must have an item barcode"},
 		},
-		"no user barcode":  {func(_ *renewals, r *renewal.Request) { r.UserBarcode = " " }, []string{"Renewal request must have a user barcode"}},
-		"no service point": {func(_ *renewals, r *renewal.Request) { r.ServicePointID = "desk" }, []string{"servicePointId must be a UUID"}},
-		"not on loan":      {func(r *renewals, _ *renewal.Request) { r.loan = "" }, []string{"No open loan of the item with barcode book exists"}},
-		"unknown patron":   {func(_ *renewals, r *renewal.Request) { r.UserBarcode = "y" }, []string{"Cannot renew item checked out to different user"}},
-		"another's loan":   {func(r *renewals, _ *renewal.Request) { r.loan = `{"id":"l","userId":"` + librarytest.CarlID + `"}` }, []string{"Cannot renew item checked out to different user"}},
-		"inactive":         {func(r *renewals, _ *renewal.Request) { r.Patron.Active = &inactive }, []string{"Cannot renew loan when user is inactive or expired"}},
-		"activity unknown": {func(r *renewals, _ *renewal.Request) { r.Patron.Active = nil }, []string{"Cannot determine if user is active."}},
-		"declared lost":    {func(r *renewals, _ *renewal.Request) { r.Book.Status.Name = "Declared lost" }, []string{"item is Declared lost"}},
-		"claimed returned": {func(r *renewals, _ *renewal.Request) { r.Book.Status.Name = "Claimed returned" }, []string{"item is Claimed returned"}},
-		"aged to lost":     {func(r *renewals, _ *renewal.Request) { r.Book.Status.Name = "Aged to lost" }, []string{"item is Aged to lost"}},
+		"no user barcode": {
+			func(_ *renewals, r *renewal.Request) { r.UserBarcode = " " }, []string{"Renewal request must have a user barcode"},
+		},
+		"no service point": {
+			func(_ *renewals, r *renewal.Request) { r.ServicePointID = "desk" }, []string{"servicePointId must be a UUID"},
+		},
+		"not on loan": {
+			func(r *renewals, _ *renewal.Request) { r.loan = "" }, []string{"No open loan of the item with barcode book exists"},
+		},
+		"unknown patron": {
+			func(_ *renewals, r *renewal.Request) { r.UserBarcode = "y" },
+			[]string{"Cannot renew item checked out to different user"},
+		},
+		"another's loan": {
+			func(r *renewals, _ *renewal.Request) { r.loan = `{"id":"l","userId":"` + librarytest.CarlID + `"}` },
+			[]string{"Cannot renew item checked out to different user"},
+		},
+		"inactive": {
+			func(r *renewals, _ *renewal.Request) { r.Patron.Active = &inactive },
+			[]string{"Cannot renew loan when user is inactive or expired"},
+		},
+		"activity unknown": {
+			func(r *renewals, _ *renewal.Request) { r.Patron.Active = nil }, []string{"Cannot determine if user is active."},
+		},
+		"declared lost": {
+			func(r *renewals, _ *renewal.Request) { r.Book.Status.Name = "Declared lost" }, []string{"item is Declared lost"},
+		},
+		"claimed returned": {
+			func(r *renewals, _ *renewal.Request) { r.Book.Status.Name = "Claimed returned" },
+			[]string{"item is Claimed returned"},
+		},
+		"aged to lost": {
+			func(r *renewals, _ *renewal.Request) { r.Book.Status.Name = "Aged to lost" }, []string{"item is Aged to lost"},
+		},
 		"blocked": {
 			func(r *renewals, _ *renewal.Request) {
 				r.Manual = []library.ManualBlock{{Desc: "owes", Renewals: true}, {Desc: "noisy", Borrowing: true}}
-				r.Automated = []library.AutomatedBlock{{Message: "too many overdue", BlockRenewals: true}, {Message: "too many", BlockBorrowing: true}}
+				r.Automated = []library.AutomatedBlock{
+					{Message: "too many overdue", BlockRenewals: true}, {Message: "too many", BlockBorrowing: true},
+				}
 			},
 			[]string{"Patron blocked from renewing", "too many overdue"},
 		},
-		"recalled": {func(r *renewals, _ *renewal.Request) { r.Queue = request("Recall", librarytest.BookItemID) }, []string{"items cannot be renewed when there is an active recall request"}},
+		"recalled": {
+			func(r *renewals, _ *renewal.Request) { r.Queue = request("Recall", librarytest.BookItemID) },
+			[]string{"items cannot be renewed when there is an active recall request"},
+		},
 		"on hold": {
 			func(r *renewals, _ *renewal.Request) { r.Queue = request("Hold", librarytest.BookItemID) },
 			[]string{"Items with this loan policy cannot be renewed when there is an active, pending hold request"},
@@ -190,7 +229,8 @@ func TestRenew_IgnoresARecallOfAnotherCopy(t *testing.T) {
 	r := newRenewals()
 	r.Titles = true
 	r.Queue = []schemas.QueuedRequest{{
-		ID: "q", RequestType: "Recall", RequestLevel: "Title", ItemID: librarytest.OtherID, InstanceID: "i", Status: schemas.RequestNotYetFilled, Position: 1,
+		ID: "q", RequestType: "Recall", RequestLevel: "Title", ItemID: librarytest.OtherID, InstanceID: "i",
+		Status: schemas.RequestNotYetFilled, Position: 1,
 	}}
 	if _, err := r.renew(t); err != nil {
 		t.Error(err)
@@ -203,7 +243,8 @@ func TestRenew_JudgesAChangedLoanOnce(t *testing.T) {
 	r := newRenewals()
 	r.answers = []error{changed}
 	r.onRenew = func() { r.loan = strings.Replace(r.loan, `"renewalCount":2`, `"renewalCount":3`, 1) }
-	if _, err := r.renew(t); !slices.Equal(librarytest.Messages(err), []string{"loan at maximum renewal number"}) || len(r.renewed) != 1 {
+	if _, err := r.renew(t); !slices.Equal(librarytest.Messages(err), []string{"loan at maximum renewal number"}) ||
+		len(r.renewed) != 1 {
 		t.Errorf("got %v after %d tries, want the number that another renewal reached", err, len(r.renewed))
 	}
 	for name, answer := range map[string]error{"loan": changed, "item": fault.New(fault.ItemChanged, "changed")} {
@@ -229,13 +270,16 @@ func TestRenew_DoesNotRepeatAnUnknownOutcome(t *testing.T) {
 	}
 	r = newRenewals()
 	r.NoPolicy = true
-	if _, err := r.renew(t); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "please check circulation rules") {
+	if _, err := r.renew(t); !fault.Is(err, fault.Internal) ||
+		!strings.Contains(err.Error(), "please check circulation rules") {
 		t.Errorf("got %v, want a fault of the rules", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	r = newRenewals()
 	cancel()
-	if _, err := r.service().Renew(ctx, renewal.Request{ItemBarcode: "book", UserBarcode: "ann"}); !errors.Is(err, context.Canceled) || r.renewed != nil {
+	if _, err := r.service().Renew(ctx, renewal.Request{
+		ItemBarcode: "book", UserBarcode: "ann",
+	}); !errors.Is(err, context.Canceled) || r.renewed != nil {
 		t.Errorf("got %v, want nothing written for a machine that left", err)
 	}
 }

@@ -20,7 +20,8 @@ func TestRecorder_ReportsOnlyWhatStorageAccepts(t *testing.T) {
 		})
 		<-time.After(time.Second)
 		e := b.takeReports()[0].CheckOuts[0]
-		if e.Code != strings.Repeat("é", 255) || e.Reason != strings.Repeat("é", 1000) || e.ItemBarcode != strings.Repeat("é", 255) || e.UserBarcode != "abc" {
+		if e.Code != strings.Repeat("é", 255) || e.Reason != strings.Repeat("é", 1000) ||
+			e.ItemBarcode != strings.Repeat("é", 255) || e.UserBarcode != "abc" {
 			t.Errorf("reported %d, %d, %d and %q", len(e.Code), len(e.Reason), len(e.ItemBarcode), e.UserBarcode)
 		}
 		if e.UserID+e.LoanID+e.ServicePointID != "" {

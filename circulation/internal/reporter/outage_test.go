@@ -90,7 +90,8 @@ func TestRecorder_SplitsAReportThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
 		b.script(func(r sent) error {
-			if len(r.CheckOuts) > 100 || slices.ContainsFunc(r.CheckOuts, func(c schemas.PastCheckOut) bool { return c.ItemBarcode == "7" }) {
+			if len(r.CheckOuts) > 100 || slices.ContainsFunc(r.CheckOuts,
+				func(c schemas.PastCheckOut) bool { return c.ItemBarcode == "7" }) {
 				return fault.New(fault.TooLarge, "no")
 			}
 			return nil
@@ -128,7 +129,8 @@ func TestRecorder_ReportsTenantsIndependently(t *testing.T) {
 		b.lend(inTenant(t, "diku"), 10, 5)
 		<-time.After(600 * time.Millisecond)
 		for _, r := range b.takeReports() {
-			if r.tenant == "diku" && !slices.Equal(items([]sent{r}), numbered(10, 5)) || r.tenant == "broken" && items([]sent{r})[0] != "0" {
+			if r.tenant == "diku" && !slices.Equal(items([]sent{r}), numbered(10, 5)) || r.tenant == "broken" &&
+				items([]sent{r})[0] != "0" {
 				t.Errorf("%s was sent %v", r.tenant, items([]sent{r}))
 			}
 			if r.tenant == "diku" {

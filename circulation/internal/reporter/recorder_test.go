@@ -27,10 +27,13 @@ func TestRecorder_ReportsEndingsOnceInABatch(t *testing.T) {
 			Wait: new(time.Duration), Took: 1234567 * time.Microsecond, Repeats: 2,
 		})
 		<-time.After(200 * time.Millisecond)
-		b.lend(okapi.NewContext(ctx, okapi.Call{RequestID: "r-2", Token: "new", UserID: "staff", Permissions: []string{"p"}}), 2, 1)
+		b.lend(okapi.NewContext(ctx, okapi.Call{
+			RequestID: "r-2", Token: "new", UserID: "staff", Permissions: []string{"p"},
+		}), 2, 1)
 		<-time.After(5 * time.Second)
 		reports := b.takeReports()
-		if len(reports) != 1 || reports[0].at != 500*time.Millisecond || reports[0].tenant != "diku" || reports[0].Waiting != 0 {
+		if len(reports) != 1 || reports[0].at != 500*time.Millisecond || reports[0].tenant != "diku" ||
+			reports[0].Waiting != 0 {
 			t.Fatalf("reported %+v, want once, after half a second", reports)
 		}
 		if i := reports[0].info; i.Token != "new" || i.RequestID != "r-2" || i.UserID != "staff" || !i.HasPermission("p") {
@@ -202,7 +205,8 @@ func TestRecorder_StopsWithinTwoSeconds(t *testing.T) {
 		<-time.After(time.Second)
 		start := time.Now()
 		b.end()
-		if took := time.Since(start); took != 2*time.Second || b.dropped != 20 || !strings.Contains(b.log.String(), "check_outs=20") {
+		if took := time.Since(start); took != 2*time.Second || b.dropped != 20 ||
+			!strings.Contains(b.log.String(), "check_outs=20") {
 			t.Errorf("stopped after %s, dropped %d, logged %s; want 2 s and 20", took, b.dropped, b.log.String())
 		}
 	})

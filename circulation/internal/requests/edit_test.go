@@ -51,9 +51,11 @@ func (k *fakeKeeper) OrderQueue(_ context.Context, o schemas.QueueOrder) (schema
 // newStored is a library with one placed request.
 func newStored() *fakeLibrary {
 	l := newLibrary()
-	l.stored = `{"id":"` + wishID + `","requesterId":"` + annID + `","instanceId":"` + titleID + `","itemId":"` + bookID + `",
+	l.stored = `{"id":"` + wishID + `","requesterId":"` + annID + `","instanceId":"` + titleID + `","itemId":"` + bookID +
+		`",
 		"holdingsRecordId":"` + shelfID + `","requestType":"Hold","requestLevel":"Item","requestDate":"2026-03-01T10:00:00Z",
-		"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `","status":"Open - Not yet filled","position":1,
+		"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID +
+		`","status":"Open - Not yet filled","position":1,
 		"patronComments":"old","item":{"barcode":"book"},"searchIndex":{"shelvingOrder":"old"}}`
 	return l
 }
@@ -91,7 +93,8 @@ func (k *fakeKeeper) service(l *fakeLibrary) *requests.Service {
 func TestEdit_SendsTheWholeRequest(t *testing.T) {
 	t.Parallel()
 	const (
-		of = `"id":"` + wishID + `","requesterId":"` + annID + `","instanceId":"` + titleID + `","itemId":"` + bookID + `","holdingsRecordId":"` + shelfID + `",
+		of = `"id":"` + wishID + `","requesterId":"` + annID + `","instanceId":"` + titleID + `","itemId":"` + bookID +
+			`","holdingsRecordId":"` + shelfID + `",
 			"requestType":"Hold","requestLevel":"Item","requestDate":"2026-03-01T10:00:00Z"`
 		open = of + `,"status":"Open - Not yet filled"`
 	)
@@ -100,7 +103,11 @@ func TestEdit_SendsTheWholeRequest(t *testing.T) {
 		change     func(*fakeLibrary)
 		body, want string
 	}{
-		"another place": {body: `{"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `"}`, want: `{` + open + `,"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `","searchIndex":{"pickupServicePointName":"Main desk"}}`},
+		"another place": {
+			body: `{"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `"}`,
+			want: `{` + open + `,"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID +
+				`","searchIndex":{"pickupServicePointName":"Main desk"}}`,
+		},
 		"another proxy": {
 			change: func(l *fakeLibrary) { l.proxyRelations = []library.ProxyRelation{{Status: "Active"}} },
 			body:   `{"fulfillmentPreference":"Delivery","proxyUserId":"` + benID + `"}`,
@@ -111,11 +118,26 @@ func TestEdit_SendsTheWholeRequest(t *testing.T) {
 			body:   `{"fulfillmentPreference":"Delivery","proxyUserId":"` + strings.ToUpper(benID) + `"}`,
 			want:   `{` + open + `,"fulfillmentPreference":"Delivery","proxyUserId":"` + strings.ToUpper(benID) + `"}`,
 		},
-		"to be brought":        {titles: true, body: `{"fulfillmentPreference":"Delivery","requestExpirationDate":"2026-05-01T08:00:00Z","deliveryAddressTypeId":"` + otherID + `"}`, want: `{` + open + `,"fulfillmentPreference":"Delivery","requestExpirationDate":"2026-05-01T23:59:59.000Z","deliveryAddressTypeId":"` + otherID + `"}`},
-		"as the client has it": {body: `{` + strings.ToUpper(`"x":"`+bookID) + `","itemId":"` + strings.ToUpper(bookID) + `","fulfillmentPreference":"Delivery","position":7,"item":{"barcode":"x"},"requester":{},"loan":{},"patronComments":"new"}`, want: `{` + strings.Replace(open, bookID, strings.ToUpper(bookID), 1) + `,"X":"` + strings.ToUpper(bookID) + `","fulfillmentPreference":"Delivery","patronComments":"new"}`},
+		"to be brought": {
+			titles: true,
+			body: `{"fulfillmentPreference":"Delivery","requestExpirationDate":"2026-05-01T08:00:00Z",` +
+				`"deliveryAddressTypeId":"` + otherID + `"}`,
+			want: `{` + open + `,"fulfillmentPreference":"Delivery","requestExpirationDate":"2026-05-01T23:59:59.000Z",` +
+				`"deliveryAddressTypeId":"` + otherID + `"}`,
+		},
+		"as the client has it": {
+			body: `{` + strings.ToUpper(`"x":"`+bookID) + `","itemId":"` + strings.ToUpper(bookID) +
+				`","fulfillmentPreference":"Delivery","position":7,"item":{"barcode":"x"},"requester":{},"loan":{},` +
+				`"patronComments":"new"}`,
+			want: `{` + strings.Replace(open, bookID, strings.ToUpper(bookID), 1) + `,"X":"` + strings.ToUpper(bookID) +
+				`","fulfillmentPreference":"Delivery","patronComments":"new"}`,
+		},
 		"cancelled, no such desk any more": {
-			body: `{"status":"Closed - Cancelled","cancellationReasonId":"` + otherID + `","cancelledByUserId":"` + annID + `","cancelledDate":"2026-03-02","pickupServicePointId":"` + otherID + `"}`,
-			want: `{` + of + `,"status":"Closed - Cancelled","fulfillmentPreference":"Hold Shelf","cancellationReasonId":"` + otherID + `","cancelledByUserId":"` + annID + `","cancelledDate":"2026-03-02","pickupServicePointId":"` + otherID + `"}`,
+			body: `{"status":"Closed - Cancelled","cancellationReasonId":"` + otherID + `","cancelledByUserId":"` + annID +
+				`","cancelledDate":"2026-03-02","pickupServicePointId":"` + otherID + `"}`,
+			want: `{` + of + `,"status":"Closed - Cancelled","fulfillmentPreference":"Hold Shelf","cancellationReasonId":"` +
+				otherID + `","cancelledByUserId":"` + annID + `","cancelledDate":"2026-03-02","pickupServicePointId":"` + otherID +
+				`"}`,
 		},
 	}
 	for name, tt := range tests {
@@ -143,19 +165,39 @@ func TestEdit_Refusals(t *testing.T) {
 		code fault.Code
 		says string
 	}{
-		"no object":           {body: `[]`, code: fault.Malformed, says: "JSON object"},
-		"no JSON":             {body: `{`, code: fault.Malformed},
-		"no status":           {body: `{"status":"Cancelled"}`, code: fault.Malformed, says: `"Closed - Cancelled"`},
-		"another item":        {body: `{"itemId":"` + otherID + `"}`, code: fault.Invalid, says: "itemId of a request cannot be changed"},
-		"another patron":      {body: `{"requesterId":"` + otherID + `"}`, code: fault.Invalid, says: "requesterId of a request cannot be changed"},
-		"another type":        {body: `{"requestType":"Recall"}`, code: fault.Invalid, says: "requestType of a request cannot be changed by an edit, it is Hold"},
-		"another level":       {body: `{"requestLevel":"Title"}`, code: fault.Invalid, says: "requestLevel of a request cannot be changed"},
+		"no object": {body: `[]`, code: fault.Malformed, says: "JSON object"},
+		"no JSON":   {body: `{`, code: fault.Malformed},
+		"no status": {body: `{"status":"Cancelled"}`, code: fault.Malformed, says: `"Closed - Cancelled"`},
+		"another item": {
+			body: `{"itemId":"` + otherID + `"}`, code: fault.Invalid, says: "itemId of a request cannot be changed",
+		},
+		"another patron": {
+			body: `{"requesterId":"` + otherID + `"}`, code: fault.Invalid, says: "requesterId of a request cannot be changed",
+		},
+		"another type": {
+			body: `{"requestType":"Recall"}`, code: fault.Invalid,
+			says: "requestType of a request cannot be changed by an edit, it is Hold",
+		},
+		"another level": {
+			body: `{"requestLevel":"Title"}`, code: fault.Invalid, says: "requestLevel of a request cannot be changed",
+		},
 		"no date":             {body: `{"requestExpirationDate":"soon"}`, code: fault.Invalid, says: "requestExpirationDate"},
 		"nowhere to fetch it": {body: `{}`, code: fault.Invalid, says: "require a Pickup service point"},
-		"no such proxy":       {body: `{"fulfillmentPreference":"Delivery","proxyUserId":"` + benID + `"}`, code: fault.Invalid, says: "proxyUserId is not valid"},
-		"cancelled, no proxy": {body: `{"status":"Closed - Cancelled","proxyUserId":"` + benID + `"}`, code: fault.Invalid, says: "proxyUserId is not valid"},
-		"a proxy for oneself": {body: `{"fulfillmentPreference":"Delivery","proxyUserId":"` + annID + `"}`, code: fault.Invalid, says: "User cannot be proxy for themselves"},
-		"no such desk":        {body: `{"pickupServicePointId":"` + otherID + `"}`, code: fault.Invalid, says: "Pickup service point does not exist"},
+		"no such proxy": {
+			body: `{"fulfillmentPreference":"Delivery","proxyUserId":"` + benID + `"}`, code: fault.Invalid,
+			says: "proxyUserId is not valid",
+		},
+		"cancelled, no proxy": {
+			body: `{"status":"Closed - Cancelled","proxyUserId":"` + benID + `"}`, code: fault.Invalid,
+			says: "proxyUserId is not valid",
+		},
+		"a proxy for oneself": {
+			body: `{"fulfillmentPreference":"Delivery","proxyUserId":"` + annID + `"}`, code: fault.Invalid,
+			says: "User cannot be proxy for themselves",
+		},
+		"no such desk": {
+			body: `{"pickupServicePointId":"` + otherID + `"}`, code: fault.Invalid, says: "Pickup service point does not exist",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +216,8 @@ func TestEdit_RefusesAClosedRequestFirst(t *testing.T) {
 	k, l := &fakeKeeper{}, newStored()
 	l.stored = strings.Replace(l.stored, "Open - Not yet filled", "Closed - Filled", 1)
 	err := k.service(l).Edit(t.Context(), wishID, []byte(`{"itemId":"`+otherID+`"}`))
-	if !fault.Is(err, fault.Invalid) || !strings.HasSuffix(err.Error(), "The Request has already been closed") || len(k.changes) != 0 {
+	if !fault.Is(err, fault.Invalid) || !strings.HasSuffix(err.Error(), "The Request has already been closed") ||
+		len(k.changes) != 0 {
 		t.Errorf("got %v, sent %d changes", err, len(k.changes))
 	}
 }
@@ -184,7 +227,8 @@ func TestEdit_SendsARepeatedCancellation(t *testing.T) {
 	t.Parallel()
 	k, l := &fakeKeeper{}, newStored()
 	l.stored = strings.Replace(l.stored, "Open - Not yet filled", "Closed - Cancelled", 1)
-	if err := k.service(l).Edit(t.Context(), wishID, []byte(`{"status":"Closed - Cancelled"}`)); err != nil || len(k.changes) != 1 {
+	if err := k.service(l).Edit(t.Context(), wishID, []byte(`{"status":"Closed - Cancelled"}`)); err != nil ||
+		len(k.changes) != 1 {
 		t.Errorf("got %v, sent %d changes", err, len(k.changes))
 	}
 }
@@ -237,7 +281,8 @@ func TestChanges_OfAClientThatLeaves(t *testing.T) {
 func TestEdit_PlacesAnUnknownRequest(t *testing.T) {
 	t.Parallel()
 	k, l := &fakeKeeper{}, newLibrary()
-	if err := k.service(l).Edit(t.Context(), wishID, body(t, map[string]any{"id": nil})); err != nil || len(l.placed) != 1 || len(k.changes) != 0 {
+	if err := k.service(l).Edit(t.Context(), wishID, body(t, map[string]any{"id": nil})); err != nil ||
+		len(l.placed) != 1 || len(k.changes) != 0 {
 		t.Fatalf("got %v, placed %d, sent %d changes", err, len(l.placed), len(k.changes))
 	}
 	if !strings.Contains(string(l.placed[0].Request), wishID) {
@@ -267,7 +312,8 @@ func TestDelete(t *testing.T) {
 	t.Parallel()
 	k := &fakeKeeper{}
 	odd := newStored()
-	odd.stored = strings.NewReplacer(`"Hold Shelf"`, `"Drone"`, `"requestLevel":"Item"`, `"requestLevel":5`).Replace(odd.stored)
+	odd.stored = strings.NewReplacer(`"Hold Shelf"`, `"Drone"`, `"requestLevel":"Item"`,
+		`"requestLevel":5`).Replace(odd.stored)
 	if err := k.service(odd).Delete(t.Context(), wishID); err != nil || len(k.changes) != 1 || !k.changes[0].Delete {
 		t.Errorf("got %v, %+v", err, k.changes)
 	}

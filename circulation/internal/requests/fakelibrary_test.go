@@ -42,7 +42,8 @@ func newLibrary() *fakeLibrary {
 	r.Book.Status.Name, r.Book.HoldingsRecordID = "Checked out", shelfID
 	r.Book.CallNumber, r.Book.ShelvingOrder = library.CallNumber{CallNumber: "QA 1", Suffix: "x"}, "QA 11 x"
 	return &fakeLibrary{
-		Records: r, of: titleID, pickup: true, loan: `{"id":"` + loanID + `","userId":"` + benID + `","loanDate":"2026-02-20T10:00:00Z","dueDate":"2026-03-20T10:00:00.123456Z"}`,
+		Records: r, of: titleID, pickup: true, loan: `{"id":"` + loanID + `","userId":"` + benID +
+			`","loanDate":"2026-02-20T10:00:00Z","dueDate":"2026-03-20T10:00:00.123456Z"}`,
 		allowed: `{"id":"p","requestTypes":["Hold","Page","Recall"]}`,
 	}
 }
@@ -84,7 +85,9 @@ func (l *fakeLibrary) Instance(_ context.Context, id string) (library.Instance, 
 	if id != titleID {
 		return library.Instance{}, errNone
 	}
-	return library.Instance{ID: id, Title: "Moby Dick", Identifiers: []library.Identifier{{TypeID: otherID, Value: "978"}}}, nil
+	return library.Instance{
+		ID: id, Title: "Moby Dick", Identifiers: []library.Identifier{{TypeID: otherID, Value: "978"}},
+	}, nil
 }
 
 func (l *fakeLibrary) PickupPoint(_ context.Context, id string) (library.ServicePoint, error) {
@@ -183,7 +186,9 @@ func (l *fakeLibrary) Place(_ context.Context, p schemas.Placement) (schemas.Pla
 }
 
 func (l *fakeLibrary) service() *requests.Service {
-	return &requests.Service{Library: l, Placer: l, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return librarytest.Today }}
+	return &requests.Service{
+		Library: l, Placer: l, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return librarytest.Today },
+	}
 }
 
 func (l *fakeLibrary) create(t *testing.T, replace map[string]any) (json.RawMessage, error) {

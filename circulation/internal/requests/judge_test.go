@@ -26,10 +26,13 @@ func readDetails(err error) fault.List {
 func TestCreate_AllowsTypesByTheStatusOfTheItem(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]string{ // the first letters of the types
-		"Available": "P", "Restricted": "HPR", "Missing": "H", "Checked out": "HR", "Awaiting pickup": "HR", "Awaiting delivery": "HR",
-		"In transit": "HR", "Paged": "HR", "On order": "HR", "In process": "HR", "Declared lost": "", "Claimed returned": "", "Withdrawn": "",
-		"Lost and paid": "", "Aged to lost": "", "Intellectual item": "", "In process (non-requestable)": "", "Long missing": "",
-		"Unavailable": "", "Unknown": "",
+		"Available": "P", "Restricted": "HPR", "Missing": "H", "Checked out": "HR", "Awaiting pickup": "HR",
+		"Awaiting delivery": "HR",
+		"In transit":        "HR", "Paged": "HR", "On order": "HR", "In process": "HR", "Declared lost": "",
+		"Claimed returned": "", "Withdrawn": "",
+		"Lost and paid": "", "Aged to lost": "", "Intellectual item": "", "In process (non-requestable)": "",
+		"Long missing": "",
+		"Unavailable":  "", "Unknown": "",
 	}
 	for status, types := range allowed {
 		for _, kind := range []string{"Hold", "Page", "Recall"} {
@@ -58,14 +61,40 @@ func TestCreate_AsksTheRequestPolicy(t *testing.T) {
 		says         string // "" is placed
 	}{
 		{name: "listed", policy: `{"id":"p","requestTypes":["Hold"]}`},
-		{name: "not listed", policy: `{"id":"p","requestTypes":["Page","Recall"]}`, says: "Hold requests are not allowed for this patron and item combination"},
-		{name: "none listed", policy: `{"id":"p"}`, says: "Hold requests are not allowed for this patron and item combination"},
-		{name: "page not listed", policy: `{"id":"p","requestTypes":["Hold"]}`, change: map[string]any{"requestType": "Page"}, status: "Available", says: "Page requests are not allowed for this patron and item combination"},
-		{name: "neither by policy nor by status", policy: `{"id":"p","requestTypes":["Hold"]}`, change: map[string]any{"requestType": "Page"}, says: "Page requests are not allowed for this patron and item combination"},
-		{name: "another desk", policy: `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Hold":["` + otherID + `"]}}`, says: elsewhere},
-		{name: "this desk", policy: `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Hold":["` + strings.ToUpper(deskID) + `"]}}`},
-		{name: "another desk for another type", policy: `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Page":["` + otherID + `"]}}`},
-		{name: "another desk, brought to the patron", policy: `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Hold":["` + otherID + `"]}}`, change: map[string]any{"fulfillmentPreference": "Delivery"}},
+		{
+			name: "not listed", policy: `{"id":"p","requestTypes":["Page","Recall"]}`,
+			says: "Hold requests are not allowed for this patron and item combination",
+		},
+		{
+			name: "none listed", policy: `{"id":"p"}`,
+			says: "Hold requests are not allowed for this patron and item combination",
+		},
+		{
+			name: "page not listed", policy: `{"id":"p","requestTypes":["Hold"]}`, change: map[string]any{"requestType": "Page"},
+			status: "Available", says: "Page requests are not allowed for this patron and item combination",
+		},
+		{
+			name: "neither by policy nor by status", policy: `{"id":"p","requestTypes":["Hold"]}`,
+			change: map[string]any{"requestType": "Page"},
+			says:   "Page requests are not allowed for this patron and item combination",
+		},
+		{
+			name:   "another desk",
+			policy: `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Hold":["` + otherID + `"]}}`, says: elsewhere,
+		},
+		{
+			name:   "this desk",
+			policy: `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Hold":["` + strings.ToUpper(deskID) + `"]}}`,
+		},
+		{
+			name:   "another desk for another type",
+			policy: `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Page":["` + otherID + `"]}}`,
+		},
+		{
+			name:   "another desk, brought to the patron",
+			policy: `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Hold":["` + otherID + `"]}}`,
+			change: map[string]any{"fulfillmentPreference": "Delivery"},
+		},
 	} {
 		l := newLibrary()
 		l.allowed = tt.policy
@@ -88,7 +117,8 @@ func TestCreate_OfRulesWithoutTheirPolicy(t *testing.T) {
 	t.Parallel()
 	l := newLibrary()
 	l.allowed = ""
-	if _, err := l.create(t, nil); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "Request policy r1 could not be found") {
+	if _, err := l.create(t, nil); !fault.Is(err, fault.Internal) ||
+		!strings.Contains(err.Error(), "Request policy r1 could not be found") {
 		t.Errorf("got %v, want the missing policy named", err)
 	}
 }
@@ -100,7 +130,11 @@ func TestCreate_JudgesBlocks(t *testing.T) {
 		byRule = "Too many|USER_IS_BLOCKED_AUTOMATICALLY"
 		noMay  = "Insufficient override permissions|INSUFFICIENT_OVERRIDE_PERMISSIONS"
 	)
-	lifted := map[string]any{"requestProcessingParameters": map[string]any{"overrideBlocks": map[string]any{"patronBlock": map[string]any{}, "comment": "agreed"}}}
+	lifted := map[string]any{
+		"requestProcessingParameters": map[string]any{
+			"overrideBlocks": map[string]any{"patronBlock": map[string]any{}, "comment": "agreed"},
+		},
+	}
 	for _, tt := range []struct {
 		name      string
 		manual    library.ManualBlock
@@ -109,12 +143,27 @@ func TestCreate_JudgesBlocks(t *testing.T) {
 		may       bool // lift blocks
 		want      []string
 	}{
-		{name: "blocked from borrowing", manual: library.ManualBlock{Borrowing: true, Renewals: true}, automated: library.AutomatedBlock{BlockBorrowing: true, BlockRenewals: true}},
+		{
+			name: "blocked from borrowing", manual: library.ManualBlock{Borrowing: true, Renewals: true},
+			automated: library.AutomatedBlock{BlockBorrowing: true, BlockRenewals: true},
+		},
 		{name: "by hand", manual: library.ManualBlock{Requests: true, Desc: "owes"}, want: []string{byHand}},
-		{name: "by hand, expired", manual: library.ManualBlock{Requests: true, ExpirationDate: library.Instant{Time: time.Unix(0, 0)}}},
-		{name: "both", manual: library.ManualBlock{Requests: true}, automated: library.AutomatedBlock{BlockRequests: true, Message: "Too many"}, want: []string{byHand, byRule}},
-		{name: "lifted", manual: library.ManualBlock{Requests: true}, automated: library.AutomatedBlock{BlockRequests: true}, lifted: true, may: true},
-		{name: "lifted without the permission", manual: library.ManualBlock{Requests: true}, lifted: true, want: []string{noMay}},
+		{
+			name:   "by hand, expired",
+			manual: library.ManualBlock{Requests: true, ExpirationDate: library.Instant{Time: time.Unix(0, 0)}},
+		},
+		{
+			name: "both", manual: library.ManualBlock{Requests: true},
+			automated: library.AutomatedBlock{BlockRequests: true, Message: "Too many"}, want: []string{byHand, byRule},
+		},
+		{
+			name: "lifted", manual: library.ManualBlock{Requests: true}, automated: library.AutomatedBlock{BlockRequests: true},
+			lifted: true, may: true,
+		},
+		{
+			name: "lifted without the permission", manual: library.ManualBlock{Requests: true}, lifted: true,
+			want: []string{noMay},
+		},
 		{name: "lifted without need or permission", lifted: true, want: []string{noMay}},
 	} {
 		l := newLibrary()
@@ -131,7 +180,8 @@ func TestCreate_JudgesBlocks(t *testing.T) {
 		var got []string
 		for _, d := range readDetails(err) {
 			got = append(got, d.Message+"|"+d.Code)
-			if d.OverridableBlock == nil || d.OverridableBlock.Name != "patronBlock" || len(d.OverridableBlock.MissingPermissions) != 1 {
+			if d.OverridableBlock == nil || d.OverridableBlock.Name != "patronBlock" ||
+				len(d.OverridableBlock.MissingPermissions) != 1 {
 				t.Errorf("%s: %s names the block %v", tt.name, d.Message, d.OverridableBlock)
 			}
 		}
@@ -151,7 +201,8 @@ func TestCreate_EndsAtTheEndOfADay(t *testing.T) {
 		"2026-03-01T23:30:00-05:00": `"2026-03-02T23:59:59.000Z"`,
 	} {
 		l := newLibrary()
-		if _, err := l.create(t, map[string]any{"requestExpirationDate": date}); err != nil || !strings.Contains(string(l.placed[0].Request), want) {
+		if _, err := l.create(t, map[string]any{"requestExpirationDate": date}); err != nil ||
+			!strings.Contains(string(l.placed[0].Request), want) {
 			t.Errorf("%s: got %v, placed %v, want %s", date, err, l.placed, want)
 		}
 	}
@@ -167,7 +218,8 @@ func TestCreate_AnswersARepeat(t *testing.T) {
 		t.Errorf("got %s, %v, placed %d, want the stored request", got, err, len(l.placed))
 	}
 	l.stored = strings.Replace(l.stored, annID, otherID, 1)
-	if _, err := l.create(t, nil); len(readDetails(err)) != 1 || readDetails(err)[0].Message != "The id is that of another request" {
+	if _, err := l.create(t, nil); len(readDetails(err)) != 1 ||
+		readDetails(err)[0].Message != "The id is that of another request" {
 		t.Errorf("another patron's id: got %v", err)
 	}
 	l.stored = `[]`

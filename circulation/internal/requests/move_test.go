@@ -22,8 +22,14 @@ func TestMove(t *testing.T) {
 	replace := func(old, replacement string) func(*fakeLibrary) {
 		return func(l *fakeLibrary) { l.stored = strings.Replace(l.stored, old, replacement, 1) }
 	}
-	own := schemas.QueuedRequest{ID: wishID, RequesterID: annID, ItemID: otherID, InstanceID: titleID, RequestType: "Page", RequestLevel: "Title", Status: schemas.RequestNotYetFilled, Position: 1}
-	second := schemas.QueuedRequest{ID: otherID, RequesterID: annID, ItemID: bookID, InstanceID: titleID, RequestType: "Hold", RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1}
+	own := schemas.QueuedRequest{
+		ID: wishID, RequesterID: annID, ItemID: otherID, InstanceID: titleID, RequestType: "Page", RequestLevel: "Title",
+		Status: schemas.RequestNotYetFilled, Position: 1,
+	}
+	second := schemas.QueuedRequest{
+		ID: otherID, RequesterID: annID, ItemID: bookID, InstanceID: titleID, RequestType: "Hold", RequestLevel: "Item",
+		Status: schemas.RequestNotYetFilled, Position: 1,
+	}
 	tests := map[string]struct {
 		change func(*fakeLibrary)
 		move   requests.MoveRequest
@@ -33,30 +39,73 @@ func TestMove(t *testing.T) {
 	}{
 		"hold on a lent book": {move: requests.MoveRequest{DestinationItemID: bookID}, kind: "Hold"},
 		"now a recall":        {move: requests.MoveRequest{DestinationItemID: bookID, RequestType: "Recall"}, kind: "Recall"},
-		"page of a free book": {change: func(l *fakeLibrary) { l.Book.Status.Name, l.loan = "Available", "" }, move: requests.MoveRequest{DestinationItemID: bookID}, kind: "Page"},
+		"page of a free book": {
+			change: func(l *fakeLibrary) { l.Book.Status.Name, l.loan = "Available", "" },
+			move:   requests.MoveRequest{DestinationItemID: bookID}, kind: "Page",
+		},
 		"page of a title": {change: func(l *fakeLibrary) {
 			l.Titles, l.Queue = true, []schemas.QueuedRequest{own}
 			l.Book.Status.Name, l.loan = "Available", ""
 			replace(`"Hold","requestLevel":"Item"`, `"Page","requestLevel":"Title"`)(l)
 		}, move: requests.MoveRequest{DestinationItemID: bookID}, kind: "Page"},
-		"no destination":        {code: fault.Invalid, says: "destinationItemId must be a UUID"},
-		"no type":               {move: requests.MoveRequest{DestinationItemID: bookID, RequestType: "Steal"}, code: fault.Invalid, says: "requestType must be one of"},
-		"unknown item":          {move: requests.MoveRequest{DestinationItemID: deskID}, code: fault.Invalid, says: "Item does not exist"},
-		"item of another title": {change: func(l *fakeLibrary) { l.of = otherID }, move: requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid, says: "Request can only be moved to an item with the same instance ID"},
-		"closed":                {change: replace("Open - Not yet filled", "Closed - Cancelled"), move: requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid, says: "The Request has already been closed"},
-		"title while off":       {change: replace(`"requestLevel":"Item"`, `"requestLevel":"Title"`), move: requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid, says: "Can not process TLR - TLR feature is disabled"},
-		"hold of a title":       {change: func(l *fakeLibrary) { l.Titles = true; replace(`"requestLevel":"Item"`, `"requestLevel":"Title"`)(l) }, move: requests.MoveRequest{DestinationItemID: bookID, RequestType: "Recall"}, code: fault.Invalid, says: "Not allowed to move from/to Hold TLR"},
-		"requested already":     {change: func(l *fakeLibrary) { l.Queue = []schemas.QueuedRequest{second} }, move: requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid, says: "already has an open request for this item"},
-		"to its own item": {change: func(l *fakeLibrary) {
-			l.stored = newStored().stored
-			s := second
-			s.ID = wishID
-			l.Queue = []schemas.QueuedRequest{s}
-		}, move: requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid, says: "already has an open request for this item"},
-		"has the book":          {change: func(l *fakeLibrary) { l.lendToAnn() }, move: requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid, says: "already has this item on loan"},
-		"not allowed by policy": {change: func(l *fakeLibrary) { l.allowed = `{"id":"p","requestTypes":["Page"]}` }, move: requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid, says: "Hold requests are not allowed for this patron and item combination"},
-		"page of a lent book":   {move: requests.MoveRequest{DestinationItemID: bookID, RequestType: "Page"}, code: fault.Invalid, says: "Page requests are not allowed"},
-		"no request":            {change: func(l *fakeLibrary) { l.stored = "" }, move: requests.MoveRequest{DestinationItemID: bookID}, code: fault.NotFound, says: "There is no request"},
+		"no destination": {code: fault.Invalid, says: "destinationItemId must be a UUID"},
+		"no type": {
+			move: requests.MoveRequest{DestinationItemID: bookID, RequestType: "Steal"}, code: fault.Invalid,
+			says: "requestType must be one of",
+		},
+		"unknown item": {
+			move: requests.MoveRequest{DestinationItemID: deskID}, code: fault.Invalid, says: "Item does not exist",
+		},
+		"item of another title": {
+			change: func(l *fakeLibrary) { l.of = otherID }, move: requests.MoveRequest{DestinationItemID: bookID},
+			code: fault.Invalid, says: "Request can only be moved to an item with the same instance ID",
+		},
+		"closed": {
+			change: replace("Open - Not yet filled", "Closed - Cancelled"),
+			move:   requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid,
+			says: "The Request has already been closed",
+		},
+		"title while off": {
+			change: replace(`"requestLevel":"Item"`, `"requestLevel":"Title"`),
+			move:   requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid,
+			says: "Can not process TLR - TLR feature is disabled",
+		},
+		"hold of a title": {
+			change: func(l *fakeLibrary) { l.Titles = true; replace(`"requestLevel":"Item"`, `"requestLevel":"Title"`)(l) },
+			move:   requests.MoveRequest{DestinationItemID: bookID, RequestType: "Recall"}, code: fault.Invalid,
+			says: "Not allowed to move from/to Hold TLR",
+		},
+		"requested already": {
+			change: func(l *fakeLibrary) { l.Queue = []schemas.QueuedRequest{second} },
+			move:   requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid,
+			says: "already has an open request for this item",
+		},
+		"to its own item": {
+			change: func(l *fakeLibrary) {
+				l.stored = newStored().stored
+				s := second
+				s.ID = wishID
+				l.Queue = []schemas.QueuedRequest{s}
+			}, move: requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid,
+			says: "already has an open request for this item",
+		},
+		"has the book": {
+			change: func(l *fakeLibrary) { l.lendToAnn() }, move: requests.MoveRequest{DestinationItemID: bookID},
+			code: fault.Invalid, says: "already has this item on loan",
+		},
+		"not allowed by policy": {
+			change: func(l *fakeLibrary) { l.allowed = `{"id":"p","requestTypes":["Page"]}` },
+			move:   requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid,
+			says: "Hold requests are not allowed for this patron and item combination",
+		},
+		"page of a lent book": {
+			move: requests.MoveRequest{DestinationItemID: bookID, RequestType: "Page"}, code: fault.Invalid,
+			says: "Page requests are not allowed",
+		},
+		"no request": {
+			change: func(l *fakeLibrary) { l.stored = "" }, move: requests.MoveRequest{DestinationItemID: bookID},
+			code: fault.NotFound, says: "There is no request",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,10 +131,12 @@ func TestMove(t *testing.T) {
 			m := k.moves[0]
 			item, _ := sent["item"].(map[string]any)
 			searched, _ := sent["searchIndex"].(map[string]any)
-			if item["barcode"] != "book" || item["itemEffectiveLocationName"] != "Main" || searched["shelvingOrder"] != "QA 11 x" || searched["pickupServicePointName"] != "Main desk" {
+			if item["barcode"] != "book" || item["itemEffectiveLocationName"] != "Main" ||
+				searched["shelvingOrder"] != "QA 11 x" || searched["pickupServicePointName"] != "Main desk" {
 				t.Errorf("sent the copies %v, %v, want those of the new item", item, searched)
 			}
-			if sent["itemId"] != bookID || sent["requestType"] != tt.kind || m.FromItemID != otherID || m.ItemVersion == nil || m.TitleLevel != l.Titles {
+			if sent["itemId"] != bookID || sent["requestType"] != tt.kind || m.FromItemID != otherID || m.ItemVersion == nil ||
+				m.TitleLevel != l.Titles {
 				t.Errorf("sent %s, %+v", m.Request, m)
 			}
 			if recalls := m.Recall != nil; recalls != (tt.kind == "Recall") {
@@ -100,7 +151,8 @@ func TestMove_ReadsAChangedItemOnce(t *testing.T) {
 	changed := fault.New(fault.ItemChanged, "changed")
 	for refusals, wanted := range map[int]fault.Code{1: "", 2: fault.ItemChanged} {
 		k := &fakeKeeper{answers: []error{changed, changed}[:refusals]}
-		if _, err := k.service(newMovable()).Move(t.Context(), wishID, requests.MoveRequest{DestinationItemID: bookID}); fault.CodeOf(err) != wanted || len(k.moves) != 2 {
+		if _, err := k.service(newMovable()).Move(t.Context(), wishID,
+			requests.MoveRequest{DestinationItemID: bookID}); fault.CodeOf(err) != wanted || len(k.moves) != 2 {
 			t.Errorf("%d refusals: got %v after %d moves", refusals, err, len(k.moves))
 		}
 	}

@@ -11,7 +11,8 @@ import (
 
 // withRecalls is a loan policy with terms of recalls.
 func withRecalls(terms string) string {
-	return `{"id":"` + librarytest.ThreeID + `","name":"Three","loanable":true,"requestManagement":{"recalls":{` + terms + `}}}`
+	return `{"id":"` + librarytest.ThreeID + `","name":"Three","loanable":true,"requestManagement":{"recalls":{` + terms +
+		`}}}`
 }
 
 // The book is lent from 20 February to 20 March. Today is 1 March, 10 o'clock.
@@ -34,7 +35,8 @@ func TestCreate_RecallChangesTheDueDate(t *testing.T) {
 		},
 		{
 			name:   "recalled before",
-			change: func(l *fakeLibrary) { l.loan = strings.Replace(l.loan, "{", `{"dueDateChangedByRecall":true,`, 1) }, due: judged,
+			change: func(l *fakeLibrary) { l.loan = strings.Replace(l.loan, "{", `{"dueDateChangedByRecall":true,`, 1) },
+			due:    judged,
 		},
 		{name: "not on loan", change: func(l *fakeLibrary) { l.loan, l.Book.Status.Name = "", "On order" }},
 		{name: "hold", kind: "Hold"},
@@ -52,7 +54,8 @@ func TestCreate_RecallChangesTheDueDate(t *testing.T) {
 			continue
 		}
 		got := l.placed[0].Recall
-		if tt.due == "" && got != nil || tt.due != "" && (got == nil || *got != schemas.LoanRecall{LoanID: loanID, JudgedDueDate: judged, DueDate: tt.due}) {
+		if tt.due == "" && got != nil || tt.due != "" &&
+			(got == nil || *got != schemas.LoanRecall{LoanID: loanID, JudgedDueDate: judged, DueDate: tt.due}) {
 			t.Errorf("%s: got %+v, want the loan due %q", tt.name, got, tt.due)
 		}
 	}
@@ -64,11 +67,14 @@ func TestCreate_RecallWithoutADueDate(t *testing.T) {
 	l := newLibrary()
 	l.Policy = withRecalls(`"recallReturnInterval":{"duration":0,"intervalId":"Days"}`)
 	_, err := l.create(t, recall)
-	if details := readDetails(err); len(details) != 1 || !strings.Contains(details[0].Message, `the duration "0" in "recallReturnInterval"`) || details[0].Parameters[0].Key != "loanPolicyName" {
+	if details := readDetails(err); len(details) != 1 ||
+		!strings.Contains(details[0].Message, `the duration "0" in "recallReturnInterval"`) ||
+		details[0].Parameters[0].Key != "loanPolicyName" {
 		t.Errorf("an invalid period: got %v", err)
 	}
 	l.NoPolicy = true
-	if _, err := l.create(t, recall); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "Loan policy "+librarytest.ThreeID) {
+	if _, err := l.create(t, recall); !fault.Is(err, fault.Internal) ||
+		!strings.Contains(err.Error(), "Loan policy "+librarytest.ThreeID) {
 		t.Errorf("no policy: got %v", err)
 	}
 	l.loan = strings.Replace(l.loan, benID, otherID, 1)

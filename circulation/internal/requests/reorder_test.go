@@ -12,7 +12,8 @@ import (
 
 func TestReorder(t *testing.T) {
 	t.Parallel()
-	const body = `{"reorderedQueue":[{"id":"` + bookID + `","newPosition":1,"position":9},{"id":"` + wishID + `","newPosition":2}]}`
+	const body = `{"reorderedQueue":[{"id":"` + bookID + `","newPosition":1,"position":9},{"id":"` + wishID +
+		`","newPosition":2}]}`
 	tests := map[string]struct {
 		titles, ofTitle bool
 		turned          bool // on while the order is written
@@ -26,16 +27,33 @@ func TestReorder(t *testing.T) {
 		"in upper case": {body: strings.ReplaceAll(body, wishID, strings.ToUpper(wishID))},
 		"with other members": {body: `{"itemId":5,"instanceId":"` + bookID + `","reorderedQueue":[{"id":"` + bookID +
 			`","newPosition":1.0,"position":"first"},{"id":"` + wishID + `","newPosition":2}]}`},
-		"an item of a title":    {titles: true, body: body, code: fault.Invalid, says: "Refuse to reorder request queue, TLR feature status is ENABLED."},
-		"a title without one":   {ofTitle: true, body: body, code: fault.Invalid, says: "TLR feature status is DISABLED."},
-		"no list":               {body: `{}`, code: fault.Invalid, says: "reorderedQueue is required"},
-		"no position":           {body: `{"reorderedQueue":[{"id":"` + wishID + `"}]}`, code: fault.Invalid, says: "reorderedQueue[0].newPosition is required"},
-		"no id":                 {body: `{"reorderedQueue":[{"id":"x","newPosition":1}]}`, code: fault.Invalid, says: "reorderedQueue[0].id must be a UUID"},
-		"no JSON":               {body: `{`, code: fault.Malformed},
-		"another order before":  {body: body, answer: fault.New(fault.RequestChanged, "read it again"), code: fault.Invalid, says: schemas.QueueOutdated},
-		"titles were turned on": {body: body, answer: fault.New(fault.RequestChanged, "turned on"), turned: true, code: fault.Invalid, says: "TLR feature status is ENABLED."},
-		"an answer was lost":    {body: body, answer: fault.New(fault.Unavailable, "no answer")},
-		"an empty queue":        {body: body, answer: errNone, code: fault.NotFound, says: `Item record with ID "` + titleID + `" cannot be found`},
+		"an item of a title": {
+			titles: true, body: body, code: fault.Invalid,
+			says: "Refuse to reorder request queue, TLR feature status is ENABLED.",
+		},
+		"a title without one": {ofTitle: true, body: body, code: fault.Invalid, says: "TLR feature status is DISABLED."},
+		"no list":             {body: `{}`, code: fault.Invalid, says: "reorderedQueue is required"},
+		"no position": {
+			body: `{"reorderedQueue":[{"id":"` + wishID + `"}]}`, code: fault.Invalid,
+			says: "reorderedQueue[0].newPosition is required",
+		},
+		"no id": {
+			body: `{"reorderedQueue":[{"id":"x","newPosition":1}]}`, code: fault.Invalid,
+			says: "reorderedQueue[0].id must be a UUID",
+		},
+		"no JSON": {body: `{`, code: fault.Malformed},
+		"another order before": {
+			body: body, answer: fault.New(fault.RequestChanged, "read it again"), code: fault.Invalid,
+			says: schemas.QueueOutdated,
+		},
+		"titles were turned on": {
+			body: body, answer: fault.New(fault.RequestChanged, "turned on"), turned: true, code: fault.Invalid,
+			says: "TLR feature status is ENABLED.",
+		},
+		"an answer was lost": {body: body, answer: fault.New(fault.Unavailable, "no answer")},
+		"an empty queue": {
+			body: body, answer: errNone, code: fault.NotFound, says: `Item record with ID "` + titleID + `" cannot be found`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +82,8 @@ func TestReorder(t *testing.T) {
 			}
 			saw := fmt.Sprint(k.order.Queue[0].Position, k.order.Queue[1].Position)
 			to := fmt.Sprint(k.order.Queue[0].NewPosition, k.order.Queue[1].NewPosition)
-			if len(got) != 2 || k.order.ItemID != of.ItemID || k.order.InstanceID != of.InstanceID || saw != "2 1" || to != "1 2" {
+			if len(got) != 2 || k.order.ItemID != of.ItemID || k.order.InstanceID != of.InstanceID || saw != "2 1" ||
+				to != "1 2" {
 				t.Errorf("got %s for %+v, want the positions that were read", got, k.order)
 			}
 		})

@@ -32,8 +32,9 @@ const (
 func body(t *testing.T, replace map[string]any) []byte {
 	t.Helper()
 	doc := map[string]any{
-		"id": wishID, "requesterId": annID, "instanceId": titleID, "itemId": bookID, "requestType": "Hold", "requestLevel": "Item",
-		"requestDate": "2026-03-01T10:00:00Z", "fulfillmentPreference": "Hold Shelf", "pickupServicePointId": deskID,
+		"id": wishID, "requesterId": annID, "instanceId": titleID, "itemId": bookID, "requestType": "Hold",
+		"requestLevel": "Item",
+		"requestDate":  "2026-03-01T10:00:00Z", "fulfillmentPreference": "Hold Shelf", "pickupServicePointId": deskID,
 	}
 	for key, value := range replace {
 		if doc[key] = value; value == nil {
@@ -54,10 +55,14 @@ func forTitle(requestType string) map[string]any {
 func TestCreate_PlacesTheRequest(t *testing.T) {
 	t.Parallel()
 	const (
-		copied   = `{"barcode":"book","loanTypeId":"` + shelfID + `","itemEffectiveLocationId":"` + titleID + `","itemEffectiveLocationName":"Main"}`
-		searched = `,"searchIndex":{"callNumberComponents":{"callNumber":"QA 1","suffix":"x"},"shelvingOrder":"QA 11 x","pickupServicePointName":"Main desk"}`
-		common   = `"id":"` + wishID + `","requesterId":"` + annID + `","instanceId":"` + titleID + `","fulfillmentPreference":"Hold Shelf",
-			"pickupServicePointId":"` + deskID + `","status":"Open - Not yet filled","requester":{"firstName":"Ann","lastName":"Reader","barcode":"ann"},
+		copied = `{"barcode":"book","loanTypeId":"` + shelfID + `","itemEffectiveLocationId":"` + titleID +
+			`","itemEffectiveLocationName":"Main"}`
+		searched = `,"searchIndex":{"callNumberComponents":{"callNumber":"QA 1","suffix":"x"},"shelvingOrder":"QA 11 x",` +
+			`"pickupServicePointName":"Main desk"}`
+		common = `"id":"` + wishID + `","requesterId":"` + annID + `","instanceId":"` + titleID +
+			`","fulfillmentPreference":"Hold Shelf",
+			"pickupServicePointId":"` + deskID + `","status":"Open - Not yet filled",
+			"requester":{"firstName":"Ann","lastName":"Reader","barcode":"ann"},
 			"instance":{"title":"Moby Dick","identifiers":[{"identifierTypeId":"` + otherID + `","value":"978"}]}`
 		date   = `,"requestDate":"2026-03-01T10:00:00Z"`
 		ofBook = `,"itemId":"` + bookID + `","holdingsRecordId":"` + shelfID + `","item":` + copied + searched
@@ -71,34 +76,43 @@ func TestCreate_PlacesTheRequest(t *testing.T) {
 		want    string
 		version int // of the item; 0 is none
 	}{
-		"hold on a lent book": {want: `{` + common + date + ofBook + `,"requestType":"Hold","requestLevel":"Item"}`, version: 4},
+		"hold on a lent book": {
+			want: `{` + common + date + ofBook + `,"requestType":"Hold","requestLevel":"Item"}`, version: 4,
+		},
 		"what belongs to others is not taken over": {
 			change: nil,
 			replace: map[string]any{
-				"status": "Closed - Filled", "position": 1, "metadata": map[string]any{}, "item": map[string]any{"barcode": "forged"},
-				"requester": 7, "searchIndex": map[string]any{"shelvingOrder": "forged"}, "holdingsRecordId": otherID, "future": []any{1.5},
+				"status": "Closed - Filled", "position": 1, "metadata": map[string]any{},
+				"item":      map[string]any{"barcode": "forged"},
+				"requester": 7, "searchIndex": map[string]any{"shelvingOrder": "forged"}, "holdingsRecordId": otherID,
+				"future": []any{1.5},
 			},
 			want: `{` + common + date + ofBook + `,"requestType":"Hold","requestLevel":"Item","future":[1.5]}`, version: 4,
 		},
 		"now, when no date is given": {
 			change:  nil,
 			replace: map[string]any{"requestDate": nil},
-			want:    `{` + common + ofBook + `,"requestDate":"2026-03-01T10:00:00.000+00:00","requestType":"Hold","requestLevel":"Item"}`, version: 4,
+			want: `{` + common + ofBook +
+				`,"requestDate":"2026-03-01T10:00:00.000+00:00","requestType":"Hold","requestLevel":"Item"}`, version: 4,
 		},
 		"through a proxy": {
 			change:  func(l *fakeLibrary) { l.proxyRelations = []library.ProxyRelation{{Status: "Active"}} },
 			replace: map[string]any{"proxyUserId": benID, "proxy": "forged"},
-			want:    `{` + common + date + ofBook + `,"requestType":"Hold","requestLevel":"Item","proxyUserId":"` + benID + `","proxy":{"barcode":"ben"}}`, version: 4,
+			want: `{` + common + date + ofBook + `,"requestType":"Hold","requestLevel":"Item","proxyUserId":"` + benID +
+				`","proxy":{"barcode":"ben"}}`, version: 4,
 		},
 		"hold on any copy": {
 			change:  func(l *fakeLibrary) { l.Titles = true },
 			replace: forTitle("Hold"),
-			want:    `{` + common + date + `,"searchIndex":{"pickupServicePointName":"Main desk"},"requestType":"Hold","requestLevel":"Title"}`, version: 0,
+			want: `{` + common + date + `,"searchIndex":{"pickupServicePointName":"Main desk"},"requestType":"Hold",` +
+				`"requestLevel":"Title"}`, version: 0,
 		},
 		"page of any copy": {
 			change:  func(l *fakeLibrary) { l.Titles, l.free = true, &free },
 			replace: forTitle("Page"),
-			want:    `{` + common + date + `,"itemId":"` + otherID + `","holdingsRecordId":"` + shelfID + `","item":` + strings.Replace(copied, "book", "copy", 1) + strings.Replace(searched, "QA 11 x", "QA 1", 1) + `,"requestType":"Page","requestLevel":"Title"}`, version: 7,
+			want: `{` + common + date + `,"itemId":"` + otherID + `","holdingsRecordId":"` + shelfID + `","item":` +
+				strings.Replace(copied, "book", "copy", 1) + strings.Replace(searched, "QA 11 x", "QA 1", 1) +
+				`,"requestType":"Page","requestLevel":"Title"}`, version: 7,
 		},
 	}
 	for name, tt := range tests {
@@ -117,7 +131,8 @@ func TestCreate_PlacesTheRequest(t *testing.T) {
 					t.Errorf("got  %s\nwant %s", canonical(t, got), canonical(t, []byte(tt.want)))
 				}
 				p := l.placed[0]
-				if p.TitleLevel != l.Titles || (p.ItemVersion == nil) != (tt.version == 0) || p.ItemVersion != nil && *p.ItemVersion != tt.version {
+				if p.TitleLevel != l.Titles || (p.ItemVersion == nil) != (tt.version == 0) || p.ItemVersion != nil &&
+					*p.ItemVersion != tt.version {
 					t.Errorf("got %+v, want version %d, title level %t", p, tt.version, l.Titles)
 				}
 			})
@@ -126,7 +141,8 @@ func TestCreate_PlacesTheRequest(t *testing.T) {
 }
 
 func notAllowed(kind string) string {
-	return kind + " requests are not allowed for this patron and item combination|REQUEST_NOT_ALLOWED_FOR_PATRON_ITEM_COMBINATION|requestType=" + kind
+	return kind + " requests are not allowed for this patron and item " +
+		"combination|REQUEST_NOT_ALLOWED_FOR_PATRON_ITEM_COMBINATION|requestType=" + kind
 }
 
 func canonical(t *testing.T, doc []byte) string {
@@ -150,51 +166,163 @@ func TestCreate_Refusals(t *testing.T) {
 		replace map[string]any
 		want    []string // message|code|key=value
 	}{
-		"level unknown":       {replace: map[string]any{"requestLevel": "Shelf"}, want: []string{`Request level must be one of the following: "Item"|REQUEST_LEVEL_IS_NOT_ALLOWED|requestLevel=Shelf`}},
-		"titles off":          {replace: forTitle("Hold"), want: []string{`Request level must be one of the following: "Item"|REQUEST_LEVEL_IS_NOT_ALLOWED|requestLevel=Title`}},
-		"no level, titles on": {change: func(l *fakeLibrary) { l.Titles = true }, replace: map[string]any{"requestLevel": nil}, want: []string{`Request level must be one of the following: "Item", "Title"|REQUEST_LEVEL_IS_NOT_ALLOWED|requestLevel=null`}},
-		"no instance id":      {replace: map[string]any{"instanceId": nil}, want: []string{"Cannot create a request with no instance ID|INVALID|instanceId=null"}},
-		"no item id":          {replace: map[string]any{"itemId": nil}, want: []string{"Cannot create an item level request with no item ID|INVALID|itemId=null"}},
+		"level unknown": {
+			replace: map[string]any{"requestLevel": "Shelf"},
+			want: []string{
+				`Request level must be one of the following: "Item"|REQUEST_LEVEL_IS_NOT_ALLOWED|requestLevel=Shelf`,
+			},
+		},
+		"titles off": {
+			replace: forTitle("Hold"),
+			want: []string{
+				`Request level must be one of the following: "Item"|REQUEST_LEVEL_IS_NOT_ALLOWED|requestLevel=Title`,
+			},
+		},
+		"no level, titles on": {
+			change: func(l *fakeLibrary) { l.Titles = true }, replace: map[string]any{"requestLevel": nil},
+			want: []string{
+				`Request level must be one of the following: "Item", "Title"|REQUEST_LEVEL_IS_NOT_ALLOWED|requestLevel=null`,
+			},
+		},
+		"no instance id": {
+			replace: map[string]any{"instanceId": nil},
+			want:    []string{"Cannot create a request with no instance ID|INVALID|instanceId=null"},
+		},
+		"no item id": {
+			replace: map[string]any{"itemId": nil},
+			want:    []string{"Cannot create an item level request with no item ID|INVALID|itemId=null"},
+		},
 		"no instance id, no item id": {replace: map[string]any{"instanceId": nil, "itemId": nil}, want: []string{
-			"Cannot create a request with no instance ID|INVALID|instanceId=null", "Cannot create an item level request with no item ID|INVALID|itemId=null",
+			"Cannot create a request with no instance ID|INVALID|instanceId=null",
+			"Cannot create an item level request with no item ID|INVALID|itemId=null",
 		}},
-		"no preference":      {replace: map[string]any{"fulfillmentPreference": nil}, want: []string{"Fulfillment preference must be one of the following: Hold Shelf, Delivery|FULFILLMENT_PREFERENCE_IS_NOT_ALLOWED|fulfillmentPreference=null"}},
-		"unknown preference": {replace: map[string]any{"fulfillmentPreference": "Drone"}, want: []string{"Fulfillment preference must be one of the following: Hold Shelf, Delivery|FULFILLMENT_PREFERENCE_IS_NOT_ALLOWED|fulfillmentPreference=Drone"}},
-		"blocks that are none": {replace: map[string]any{"requestProcessingParameters": map[string]any{"overrideBlocks": 7}}, want: []string{
-			"requestProcessingParameters.overrideBlocks must be of type object, not number|type|requestProcessingParameters.overrideBlocks=7",
+		"no preference": {
+			replace: map[string]any{"fulfillmentPreference": nil},
+			want: []string{
+				"Fulfillment preference must be one of the following: Hold Shelf, " +
+					"Delivery|FULFILLMENT_PREFERENCE_IS_NOT_ALLOWED|fulfillmentPreference=null",
+			},
+		},
+		"unknown preference": {
+			replace: map[string]any{"fulfillmentPreference": "Drone"},
+			want: []string{
+				"Fulfillment preference must be one of the following: Hold Shelf, " +
+					"Delivery|FULFILLMENT_PREFERENCE_IS_NOT_ALLOWED|fulfillmentPreference=Drone",
+			},
+		},
+		"blocks that are none": {replace: map[string]any{
+			"requestProcessingParameters": map[string]any{"overrideBlocks": 7},
+		}, want: []string{
+			"requestProcessingParameters.overrideBlocks must be of type object, not " +
+				"number|type|requestProcessingParameters.overrideBlocks=7",
 		}},
-		"proxy for oneself": {replace: map[string]any{"proxyUserId": strings.ToUpper(annID)}, want: []string{"User cannot be proxy for themselves|USER_CANNOT_BE_PROXY_FOR_THEMSELVES|proxyUserId=" + strings.ToUpper(annID)}},
-		"no proxy of hers":  {replace: map[string]any{"proxyUserId": benID}, want: []string{"proxyUserId is not valid|INVALID|proxyUserId=" + benID}},
+		"proxy for oneself": {
+			replace: map[string]any{"proxyUserId": strings.ToUpper(annID)},
+			want: []string{
+				"User cannot be proxy for themselves|USER_CANNOT_BE_PROXY_FOR_THEMSELVES|proxyUserId=" + strings.ToUpper(annID),
+			},
+		},
+		"no proxy of hers": {
+			replace: map[string]any{"proxyUserId": benID},
+			want:    []string{"proxyUserId is not valid|INVALID|proxyUserId=" + benID},
+		},
 		"an ended proxy": {change: func(l *fakeLibrary) {
-			l.proxyRelations = []library.ProxyRelation{{Status: "Inactive"}, {Status: "Active", ExpirationDate: library.Instant{Time: time.Unix(0, 0)}}}
-		}, replace: map[string]any{"proxyUserId": benID}, want: []string{"proxyUserId is not valid|INVALID|proxyUserId=" + benID}},
-		"title with an item": {change: func(l *fakeLibrary) { l.Titles = true }, replace: map[string]any{"requestLevel": "Title"}, want: []string{"Cannot create a title level page request for this instance ID with no item ID|CANNOT_CREATE_PAGE_TLR_WITHOUT_ITEM_ID|itemId=" + bookID}},
+			l.proxyRelations = []library.ProxyRelation{
+				{Status: "Inactive"}, {Status: "Active", ExpirationDate: library.Instant{Time: time.Unix(0, 0)}},
+			}
+		}, replace: map[string]any{"proxyUserId": benID}, want: []string{
+			"proxyUserId is not valid|INVALID|proxyUserId=" + benID,
+		}},
+		"title with an item": {
+			change: func(l *fakeLibrary) { l.Titles = true }, replace: map[string]any{"requestLevel": "Title"},
+			want: []string{
+				"Cannot create a title level page request for this instance ID with no item " +
+					"ID|CANNOT_CREATE_PAGE_TLR_WITHOUT_ITEM_ID|itemId=" + bookID,
+			},
+		},
 		"requested already": {change: func(l *fakeLibrary) {
 			l.Queue = []schemas.QueuedRequest{librarytest.NewRequest("r", annID, "Hold", "Item", "Open - Not yet filled", 1)}
-		}, want: []string{"This requester already has an open request for this item|ITEM_ALREADY_REQUESTED|requesterId=" + annID}},
-		"no requester id":     {replace: map[string]any{"requesterId": nil}, want: []string{"requesterId is required|required|requesterId=null"}},
-		"item id is none":     {replace: map[string]any{"itemId": "book"}, want: []string{"itemId must be a UUID, such as 0bab56e5-1ab6-4ac2-afdf-8b2df0434378|format|itemId=book"}},
-		"no patron":           {replace: map[string]any{"requesterId": otherID}, want: []string{"A valid user and patron group are required. User is null|INVALID|userId=" + otherID}},
-		"patron of no group":  {change: func(l *fakeLibrary) { l.Patron.PatronGroup = "" }, want: []string{"A valid patron group is required. PatronGroup ID is null|INVALID|PatronGroupId=null"}},
-		"inactive patron":     {change: func(l *fakeLibrary) { l.Patron.Active = &inactive }, want: []string{"Inactive users cannot make requests|USER_IS_INACTIVE_OR_EXPIRED|requesterId=" + annID}},
-		"expired patron":      {change: func(l *fakeLibrary) { l.Patron.ExpirationDate = library.Instant{Time: time.Unix(0, 0)} }, want: []string{"Inactive users cannot make requests|USER_IS_INACTIVE_OR_EXPIRED|requesterId=" + annID}},
-		"no such instance":    {replace: map[string]any{"instanceId": otherID}, want: []string{"Instance does not exist|INVALID|instanceId=" + otherID}},
-		"no such item":        {replace: map[string]any{"itemId": otherID}, want: []string{"Item does not exist|INVALID|itemId=" + otherID}},
-		"item of another":     {change: func(l *fakeLibrary) { l.of = otherID }, want: []string{"The item is not one of the instance|INVALID|itemId=" + bookID}},
-		"has the item":        {change: func(l *fakeLibrary) { l.lendToAnn() }, want: []string{"This requester already has this item on loan|REQUESTER_ALREADY_HAS_THIS_ITEM_ON_LOAN|itemId=" + bookID}},
-		"hold of a free item": {change: func(l *fakeLibrary) { l.Book.Status.Name = "Available" }, want: []string{notAllowed("Hold")}},
+		}, want: []string{
+			"This requester already has an open request for this item|ITEM_ALREADY_REQUESTED|requesterId=" + annID,
+		}},
+		"no requester id": {
+			replace: map[string]any{"requesterId": nil}, want: []string{"requesterId is required|required|requesterId=null"},
+		},
+		"item id is none": {
+			replace: map[string]any{"itemId": "book"},
+			want:    []string{"itemId must be a UUID, such as 0bab56e5-1ab6-4ac2-afdf-8b2df0434378|format|itemId=book"},
+		},
+		"no patron": {
+			replace: map[string]any{"requesterId": otherID},
+			want:    []string{"A valid user and patron group are required. User is null|INVALID|userId=" + otherID},
+		},
+		"patron of no group": {
+			change: func(l *fakeLibrary) { l.Patron.PatronGroup = "" },
+			want:   []string{"A valid patron group is required. PatronGroup ID is null|INVALID|PatronGroupId=null"},
+		},
+		"inactive patron": {
+			change: func(l *fakeLibrary) { l.Patron.Active = &inactive },
+			want:   []string{"Inactive users cannot make requests|USER_IS_INACTIVE_OR_EXPIRED|requesterId=" + annID},
+		},
+		"expired patron": {
+			change: func(l *fakeLibrary) { l.Patron.ExpirationDate = library.Instant{Time: time.Unix(0, 0)} },
+			want:   []string{"Inactive users cannot make requests|USER_IS_INACTIVE_OR_EXPIRED|requesterId=" + annID},
+		},
+		"no such instance": {
+			replace: map[string]any{"instanceId": otherID},
+			want:    []string{"Instance does not exist|INVALID|instanceId=" + otherID},
+		},
+		"no such item": {
+			replace: map[string]any{"itemId": otherID}, want: []string{"Item does not exist|INVALID|itemId=" + otherID},
+		},
+		"item of another": {
+			change: func(l *fakeLibrary) { l.of = otherID },
+			want:   []string{"The item is not one of the instance|INVALID|itemId=" + bookID},
+		},
+		"has the item": {
+			change: func(l *fakeLibrary) { l.lendToAnn() },
+			want: []string{
+				"This requester already has this item on loan|REQUESTER_ALREADY_HAS_THIS_ITEM_ON_LOAN|itemId=" + bookID,
+			},
+		},
+		"hold of a free item": {
+			change: func(l *fakeLibrary) { l.Book.Status.Name = "Available" }, want: []string{notAllowed("Hold")},
+		},
 		"page of a lent item": {replace: map[string]any{"requestType": "Page"}, want: []string{notAllowed("Page")}},
-		"recall of a missing": {change: func(l *fakeLibrary) { l.Book.Status.Name = "Missing" }, replace: map[string]any{"requestType": "Recall"}, want: []string{notAllowed("Recall")}},
-		"page, nothing free":  {change: func(l *fakeLibrary) { l.Titles = true }, replace: forTitle("Page"), want: []string{"Cannot create page TLR for this instance ID - no available items found|INVALID|instanceId=" + titleID}},
-		"nowhere to fetch it": {replace: map[string]any{"pickupServicePointId": nil}, want: []string{"Hold shelf fulfillment requests require a Pickup service point|HOLD_SHELF_REQUESTS_REQUIRE_PICKUP_SERVICE_POINT|id=" + wishID}},
-		"no such desk":        {replace: map[string]any{"pickupServicePointId": otherID}, want: []string{"Pickup service point does not exist|INVALID|pickupServicePointId=" + otherID}},
-		"a desk for staff":    {change: func(l *fakeLibrary) { l.pickup = false }, want: []string{"Service point is not a pickup location|SERVICE_POINT_IS_NOT_PICKUP_LOCATION|pickupServicePointId=" + deskID}},
+		"recall of a missing": {
+			change: func(l *fakeLibrary) { l.Book.Status.Name = "Missing" }, replace: map[string]any{"requestType": "Recall"},
+			want: []string{notAllowed("Recall")},
+		},
+		"page, nothing free": {
+			change: func(l *fakeLibrary) { l.Titles = true }, replace: forTitle("Page"),
+			want: []string{
+				"Cannot create page TLR for this instance ID - no available items found|INVALID|instanceId=" + titleID,
+			},
+		},
+		"nowhere to fetch it": {
+			replace: map[string]any{"pickupServicePointId": nil},
+			want: []string{
+				"Hold shelf fulfillment requests require a Pickup service " +
+					"point|HOLD_SHELF_REQUESTS_REQUIRE_PICKUP_SERVICE_POINT|id=" + wishID,
+			},
+		},
+		"no such desk": {
+			replace: map[string]any{"pickupServicePointId": otherID},
+			want:    []string{"Pickup service point does not exist|INVALID|pickupServicePointId=" + otherID},
+		},
+		"a desk for staff": {
+			change: func(l *fakeLibrary) { l.pickup = false },
+			want: []string{
+				"Service point is not a pickup location|SERVICE_POINT_IS_NOT_PICKUP_LOCATION|pickupServicePointId=" + deskID,
+			},
+		},
 		"everything at once": {
 			change:  func(l *fakeLibrary) { l.lendToAnn(); l.pickup, l.Patron.PatronGroup = false, "" },
 			replace: nil,
 			want: []string{
 				"Service point is not a pickup location|SERVICE_POINT_IS_NOT_PICKUP_LOCATION|pickupServicePointId=" + deskID,
-				"A valid patron group is required. PatronGroup ID is null|INVALID|PatronGroupId=null", "This requester already has this item on loan|REQUESTER_ALREADY_HAS_THIS_ITEM_ON_LOAN|itemId=" + bookID,
+				"A valid patron group is required. PatronGroup ID is null|INVALID|PatronGroupId=null",
+				"This requester already has this item on loan|REQUESTER_ALREADY_HAS_THIS_ITEM_ON_LOAN|itemId=" + bookID,
 			},
 		},
 	}
@@ -239,7 +367,8 @@ func TestCreate_LogsThePlacedRequest(t *testing.T) {
 	if _, err := s.Create(t.Context(), body(t, nil)); err != nil {
 		t.Fatal(err)
 	}
-	if line := logged.String(); strings.Count(line, "placed_id="+wishID) != 2 || strings.Contains(line, "request_id=") || strings.Contains(line, annID) {
+	if line := logged.String(); strings.Count(line, "placed_id="+wishID) != 2 || strings.Contains(line, "request_id=") ||
+		strings.Contains(line, annID) {
 		t.Errorf("logged %s", line)
 	}
 }
@@ -256,18 +385,22 @@ func TestCreate_CompletesARequestForAnItemAlone(t *testing.T) {
 	if err := json.Unmarshal(l.placed[0].Request, &got); err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{"instanceId": titleID, "holdingsRecordId": shelfID, "requestLevel": "Item", "itemId": bookID} {
+	for key, want := range map[string]string{
+		"instanceId": titleID, "holdingsRecordId": shelfID, "requestLevel": "Item", "itemId": bookID,
+	} {
 		if got[key] != want {
 			t.Errorf("%s is %v, want %s", key, got[key], want)
 		}
 	}
 	alone["itemId"] = otherID
 	var f *fault.Error
-	if _, err := l.create(t, alone); !errors.As(err, &f) || f.Code != fault.Invalid || f.Details[0].Message != "Item does not exist" {
+	if _, err := l.create(t, alone); !errors.As(err, &f) || f.Code != fault.Invalid ||
+		f.Details[0].Message != "Item does not exist" {
 		t.Errorf("got %v for an unknown item", err)
 	}
 	alone["itemId"] = "../users"
-	if _, err := l.create(t, alone); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "itemId must be a UUID") {
+	if _, err := l.create(t, alone); !fault.Is(err, fault.Invalid) ||
+		!strings.Contains(err.Error(), "itemId must be a UUID") {
 		t.Errorf("got %v for an item id that is no UUID", err)
 	}
 }
@@ -277,13 +410,15 @@ func TestCreate_RefusesAStatusThatIsNone(t *testing.T) {
 	for _, status := range []any{"Open", "", 7, []string{"Open - Not yet filled"}} {
 		l := newLibrary()
 		_, err := l.create(t, map[string]any{"status": status})
-		if !fault.Is(err, fault.Malformed) || !strings.Contains(err.Error(), `"Open - Not yet filled"`) || len(l.placed) != 0 {
+		if !fault.Is(err, fault.Malformed) || !strings.Contains(err.Error(), `"Open - Not yet filled"`) ||
+			len(l.placed) != 0 {
 			t.Errorf("%v: got %v, placed %d", status, err, len(l.placed))
 		}
 	}
 	for _, status := range schemas.RequestStatuses() {
 		l := newLibrary()
-		if _, err := l.create(t, map[string]any{"status": status}); err != nil || !strings.Contains(string(l.placed[0].Request), `"Open - Not yet filled"`) {
+		if _, err := l.create(t, map[string]any{"status": status}); err != nil ||
+			!strings.Contains(string(l.placed[0].Request), `"Open - Not yet filled"`) {
 			t.Errorf("%s: got %v", status, err)
 		}
 	}
@@ -312,7 +447,8 @@ func TestCreate_ReadsAChangedItemOnce(t *testing.T) {
 		if fault.CodeOf(err) != wanted || len(l.placed) != 2 {
 			t.Fatalf("changed %d times: got %v after %d tries, want %q after 2", refusals, err, len(l.placed), wanted)
 		}
-		if string(l.placed[0].Request) != string(l.placed[1].Request) || !strings.Contains(string(l.placed[0].Request), `"id":"`) {
+		if string(l.placed[0].Request) != string(l.placed[1].Request) ||
+			!strings.Contains(string(l.placed[0].Request), `"id":"`) {
 			t.Errorf("got %s, then %s, want the same id again", l.placed[0].Request, l.placed[1].Request)
 		}
 	}

@@ -18,7 +18,10 @@ func newTitle() *fakeLibrary {
 	other := l.Book
 	other.ID, other.Barcode = otherID, "copy"
 	l.copies = []library.Item{l.Book, other}
-	l.loans = []library.OpenLoan{{ID: loanID, UserID: benID, ItemID: bookID, DueDate: day(20)}, {ID: otherID, UserID: benID, ItemID: otherID, DueDate: day(25)}}
+	l.loans = []library.OpenLoan{
+		{ID: loanID, UserID: benID, ItemID: bookID, DueDate: day(20)},
+		{ID: otherID, UserID: benID, ItemID: otherID, DueDate: day(25)},
+	}
 	l.free = nil
 	return l
 }
@@ -32,7 +35,8 @@ func TestCreate_ForAnyCopy(t *testing.T) {
 	recalled := func(items ...string) func(*fakeLibrary, *fakeKeeper) {
 		return func(_ *fakeLibrary, k *fakeKeeper) {
 			for _, item := range items {
-				k.queue = append(k.queue, json.RawMessage(fmt.Sprintf(`{"id":"x","requestType":"Recall","itemId":%q}`, strings.ToUpper(item))))
+				k.queue = append(k.queue, json.RawMessage(fmt.Sprintf(`{"id":"x","requestType":"Recall","itemId":%q}`,
+					strings.ToUpper(item))))
 			}
 		}
 	}
@@ -47,13 +51,30 @@ func TestCreate_ForAnyCopy(t *testing.T) {
 		"recall, recalled before":     {kind: "Recall", change: recalled(bookID), item: otherID},
 		"recall, recalled least":      {kind: "Recall", change: recalled(bookID, bookID, otherID), item: otherID},
 		"recall, as often, due first": {kind: "Recall", change: recalled(otherID, bookID), item: bookID},
-		"recall, none on loan":        {kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) { l.copies[0].Status.Name, l.loans, l.loan = "On order", nil, "" }, item: bookID},
-		"recall, status refuses one":  {kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) { l.copies[0].Status.Name = "Declared lost" }, item: otherID},
-		"recall, no copies":           {kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) { l.copies, l.loans = nil, nil }, says: "Request has no loan or recallable item"},
-		"recall, not by policy":       {kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) { l.allowed = `{"id":"p","requestTypes":["Hold"]}` }, says: "Recall requests are not allowed for this patron and item combination"},
-		"hold":                        {kind: "Hold"},
-		"hold, no copies":             {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) { l.copies, l.loans = nil, nil }},
-		"hold, policies not asked":    {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) { l.allowed = `{"id":"p","requestTypes":["Recall"]}` }},
+		"recall, none on loan": {
+			kind:   "Recall",
+			change: func(l *fakeLibrary, _ *fakeKeeper) { l.copies[0].Status.Name, l.loans, l.loan = "On order", nil, "" },
+			item:   bookID,
+		},
+		"recall, status refuses one": {
+			kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) { l.copies[0].Status.Name = "Declared lost" },
+			item: otherID,
+		},
+		"recall, no copies": {
+			kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) { l.copies, l.loans = nil, nil },
+			says: "Request has no loan or recallable item",
+		},
+		"recall, not by policy": {
+			kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) { l.allowed = `{"id":"p","requestTypes":["Hold"]}` },
+			says: "Recall requests are not allowed for this patron and item combination",
+		},
+		"hold": {kind: "Hold"},
+		"hold, no copies": {
+			kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) { l.copies, l.loans = nil, nil },
+		},
+		"hold, policies not asked": {
+			kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) { l.allowed = `{"id":"p","requestTypes":["Recall"]}` },
+		},
 		"hold, not by policy": {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) {
 			l.holdsAskPolicies, l.allowed = true, `{"id":"p","requestTypes":["Recall"]}`
 		}, says: "Hold requests are not allowed for this patron and title combination"},
@@ -63,13 +84,33 @@ func TestCreate_ForAnyCopy(t *testing.T) {
 		"hold, not at this place": {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) {
 			l.holdsAskPolicies, l.allowed = true, `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Hold":[]}}`
 		}, says: "One or more Pickup locations are no longer available"},
-		"hold, a copy is available":        {kind: "Hold", change: available, says: "Hold/Recall TLR not allowed: available item found for instance"},
-		"recall, a copy is available":      {kind: "Recall", change: available, says: "Hold/Recall TLR not allowed: available item found for instance"},
-		"hold, available, no pages":        {kind: "Hold", change: func(l *fakeLibrary, k *fakeKeeper) { available(l, k); l.allowed = `{"id":"p","requestTypes":["Hold"]}` }},
-		"page, available, no pages":        {kind: "Page", change: func(l *fakeLibrary, k *fakeKeeper) { available(l, k); l.allowed = `{"id":"p","requestTypes":["Hold"]}` }, says: "Cannot create page TLR for this instance ID - no available items found"},
-		"hold, the patron has a copy":      {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) { l.loans[1].UserID = annID }, says: "This requester already has a loan for one of the instance's items"},
-		"recall, the patron has that copy": {kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) { l.loans[0].UserID = annID }, says: "This requester already has a loan for one of the instance's items"},
-		"recall, a patron of no group":     {kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) { l.Patron.PatronGroup = "" }, says: "A valid patron group is required. PatronGroup ID is null"},
+		"hold, a copy is available": {
+			kind: "Hold", change: available, says: "Hold/Recall TLR not allowed: available item found for instance",
+		},
+		"recall, a copy is available": {
+			kind: "Recall", change: available, says: "Hold/Recall TLR not allowed: available item found for instance",
+		},
+		"hold, available, no pages": {
+			kind:   "Hold",
+			change: func(l *fakeLibrary, k *fakeKeeper) { available(l, k); l.allowed = `{"id":"p","requestTypes":["Hold"]}` },
+		},
+		"page, available, no pages": {
+			kind:   "Page",
+			change: func(l *fakeLibrary, k *fakeKeeper) { available(l, k); l.allowed = `{"id":"p","requestTypes":["Hold"]}` },
+			says:   "Cannot create page TLR for this instance ID - no available items found",
+		},
+		"hold, the patron has a copy": {
+			kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) { l.loans[1].UserID = annID },
+			says: "This requester already has a loan for one of the instance's items",
+		},
+		"recall, the patron has that copy": {
+			kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) { l.loans[0].UserID = annID },
+			says: "This requester already has a loan for one of the instance's items",
+		},
+		"recall, a patron of no group": {
+			kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) { l.Patron.PatronGroup = "" },
+			says: "A valid patron group is required. PatronGroup ID is null",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +121,8 @@ func TestCreate_ForAnyCopy(t *testing.T) {
 			}
 			_, err := k.service(l).Create(t.Context(), body(t, forTitle(tt.kind)))
 			if tt.says != "" {
-				if details := readDetails(err); !fault.Is(err, fault.Invalid) || len(details) != 1 || details[0].Message != tt.says {
+				if details := readDetails(err); !fault.Is(err, fault.Invalid) || len(details) != 1 ||
+					details[0].Message != tt.says {
 					t.Errorf("got %v, want %q alone", err, tt.says)
 				}
 				return

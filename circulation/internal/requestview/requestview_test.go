@@ -25,15 +25,20 @@ var errNone = fault.New(fault.NotFound, "none")
 func (s shelf) Users(context.Context, []string) ([]library.User, error) {
 	address := library.Address{AddressTypeID: "home", AddressLine1: "1 Street", City: "Bath"}
 	return []library.User{
-		{ID: "ann", Barcode: "569", PatronGroup: "staff", Personal: library.Personal{FirstName: "Ann", LastName: "Reader", Addresses: []library.Address{address}}},
+		{
+			ID: "ann", Barcode: "569", PatronGroup: "staff",
+			Personal: library.Personal{FirstName: "Ann", LastName: "Reader", Addresses: []library.Address{address}},
+		},
 		{ID: "ben", Barcode: "570", PatronGroup: "gone", Personal: library.Personal{LastName: "Proxy"}},
 	}, s.err
 }
 
 func (s shelf) Items(context.Context, []string) ([]library.Item, error) {
 	return []library.Item{{
-		ID: "book", Barcode: "036", HoldingsRecordID: "h", EffectiveLocationID: "main", MaterialTypeID: "m", Status: library.Status{Name: "Checked out"},
-		CallNumber: library.CallNumber{CallNumber: "PS3", Prefix: "f"}, Volume: "1", Enumeration: "e", Chronology: "c", DisplaySummary: "d",
+		ID: "book", Barcode: "036", HoldingsRecordID: "h", EffectiveLocationID: "main", MaterialTypeID: "m",
+		Status:     library.Status{Name: "Checked out"},
+		CallNumber: library.CallNumber{CallNumber: "PS3", Prefix: "f"}, Volume: "1", Enumeration: "e", Chronology: "c",
+		DisplaySummary: "d",
 	}}, nil
 }
 
@@ -42,11 +47,15 @@ func (s shelf) HoldingsRecords(context.Context, []string) ([]library.Holdings, e
 }
 
 func (s shelf) Instances(context.Context, []string) ([]library.Instance, error) {
-	return []library.Instance{{ID: "title", Title: "Interesting Times", Contributors: []library.Contributor{{Name: "Pratchett, T."}}}}, nil
+	return []library.Instance{
+		{ID: "title", Title: "Interesting Times", Contributors: []library.Contributor{{Name: "Pratchett, T."}}},
+	}, nil
 }
 
 func (s shelf) OpenLoans(context.Context, []string) ([]library.OpenLoan, error) {
-	return []library.OpenLoan{{ItemID: "book", DueDate: library.Instant{Time: time.Date(2026, 4, 1, 10, 0, 0, 0, time.UTC)}}}, nil
+	return []library.OpenLoan{
+		{ItemID: "book", DueDate: library.Instant{Time: time.Date(2026, 4, 1, 10, 0, 0, 0, time.UTC)}},
+	}, nil
 }
 
 func (s shelf) Location(context.Context, string) (library.Location, error) {
@@ -65,7 +74,9 @@ func (s shelf) ServicePoint(_ context.Context, id string) (library.ServicePoint,
 	if id != "desk" {
 		return library.ServicePoint{}, errNone
 	}
-	return library.ServicePoint{ID: id, Name: "Desk", Code: "d", DiscoveryDisplayName: "Front desk", PickupLocation: true}, nil
+	return library.ServicePoint{
+		ID: id, Name: "Desk", Code: "d", DiscoveryDisplayName: "Front desk", PickupLocation: true,
+	}, nil
 }
 
 func (s shelf) Group(_ context.Context, id string) (library.Group, error) {
@@ -76,14 +87,20 @@ func (s shelf) Group(_ context.Context, id string) (library.Group, error) {
 }
 
 const (
-	stored = `{"id":"r","itemId":"book","requesterId":"ann","proxyUserId":"ben","pickupServicePointId":"desk","deliveryAddressTypeId":"home",
+	stored = `{"id":"r","itemId":"book","requesterId":"ann","proxyUserId":"ben","pickupServicePointId":"desk",
+		"deliveryAddressTypeId":"home",
 		"item":{"barcode":"old","loanTypeName":"kept"},"requester":{"lastName":"Old"},"unknown":12345678901234567890}`
-	rendered = `{"id":"r","itemId":"book","requesterId":"ann","proxyUserId":"ben","pickupServicePointId":"desk","deliveryAddressTypeId":"home",
-		"item":{"barcode":"036","loanTypeName":"kept","holdingsRecordId":"h","instanceId":"title","location":{"name":"Main","libraryName":"Science","code":"M"},
-			"contributorNames":[{"name":"Pratchett, T."}],"enumeration":"e","volume":"1","chronology":"c","displaySummary":"d","status":"Checked out",
-			"callNumber":"PS3","callNumberComponents":{"callNumber":"PS3","prefix":"f"},"copyNumber":"c.2","materialTypeId":"m","materialType":"Book"},
+	rendered = `{"id":"r","itemId":"book","requesterId":"ann","proxyUserId":"ben","pickupServicePointId":"desk",
+		"deliveryAddressTypeId":"home",
+		"item":{"barcode":"036","loanTypeName":"kept","holdingsRecordId":"h","instanceId":"title","location":{"name":"Main",
+		"libraryName":"Science","code":"M"},
+			"contributorNames":[{"name":"Pratchett, T."}],"enumeration":"e","volume":"1","chronology":"c","displaySummary":"d",
+			"status":"Checked out",
+			"callNumber":"PS3","callNumberComponents":{"callNumber":"PS3","prefix":"f"},"copyNumber":"c.2","materialTypeId":"m",
+			"materialType":"Book"},
 		"loan":{"dueDate":"2026-04-01T10:00:00.000Z"},
-		"requester":{"firstName":"Ann","lastName":"Reader","barcode":"569","patronGroupId":"staff","patronGroup":{"id":"staff","group":"Staff","desc":"who works here"}},
+		"requester":{"firstName":"Ann","lastName":"Reader","barcode":"569","patronGroupId":"staff",
+		"patronGroup":{"id":"staff","group":"Staff","desc":"who works here"}},
 		"proxy":{"lastName":"Proxy","barcode":"570","patronGroupId":"gone"},
 		"pickupServicePoint":{"name":"Desk","code":"d","discoveryDisplayName":"Front desk","pickupLocation":true},
 		"deliveryAddress":{"addressTypeId":"home","addressLine1":"1 Street","city":"Bath"},"unknown":12345678901234567890}`
@@ -100,7 +117,9 @@ func parse(t *testing.T, raw string) (v map[string]any) {
 func TestRenderPage(t *testing.T) {
 	t.Parallel()
 	const bare = `{"id":"title level","requesterId":"gone","pickupServicePointId":"gone"}`
-	views, err := requestview.RenderPage(t.Context(), shelf{}, []json.RawMessage{json.RawMessage(stored), json.RawMessage(bare)})
+	views, err := requestview.RenderPage(t.Context(), shelf{}, []json.RawMessage{
+		json.RawMessage(stored), json.RawMessage(bare),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

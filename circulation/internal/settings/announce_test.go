@@ -65,7 +65,9 @@ func TestStore_FollowsTheStricterEnvironment(t *testing.T) {
 		ctx := inTenant(t, "diku")
 		p.off.want(ctx, t, "before any announcement", decision{source: settings.FromEnvironment, version: "1"})
 		p.storage.wantAnnounced(t, "off alone")
-		p.on.want(ctx, t, "announces", decision{enabled: true, source: settings.FromEnvironment, announced: true, version: "2"})
+		p.on.want(ctx, t, "announces", decision{
+			enabled: true, source: settings.FromEnvironment, announced: true, version: "2",
+		})
 		p.storage.wantAnnounced(t, "on", "true 1")
 		waitUntilAged()
 		followed := decision{enabled: true, source: settings.FromOtherInstance, announced: true, version: "2"}
@@ -76,7 +78,9 @@ func TestStore_FollowsTheStricterEnvironment(t *testing.T) {
 
 		for range 300 { // 5.5 minutes
 			waitUntilAged()
-			p.on.want(ctx, t, "keeps announcing", decision{enabled: true, source: settings.FromEnvironment, announced: true, version: "2"})
+			p.on.want(ctx, t, "keeps announcing", decision{
+				enabled: true, source: settings.FromEnvironment, announced: true, version: "2",
+			})
 			p.off.want(ctx, t, "keeps following", followed)
 		}
 		if n := len(p.storage.announcements()); n < 8 || n > 12 {
@@ -102,7 +106,9 @@ func TestStore_EndsAnAnnouncementThatLapsed(t *testing.T) {
 		p.on.Current(ctx)
 		p.storage.announcements()
 		<-time.After(59 * time.Second)
-		p.off.want(ctx, t, "59 s later", decision{enabled: true, source: settings.FromOtherInstance, announced: true, version: "2"})
+		p.off.want(ctx, t, "59 s later", decision{
+			enabled: true, source: settings.FromOtherInstance, announced: true, version: "2",
+		})
 		waitUntilAged()
 		off := decision{source: settings.FromEnvironment, version: "3"}
 		p.off.want(ctx, t, "lapsed", off)
@@ -113,9 +119,13 @@ func TestStore_EndsAnAnnouncementThatLapsed(t *testing.T) {
 		}
 		p.storage.wantAnnounced(t, "no announcement remains")
 
-		p.on.want(ctx, t, "lends after a long pause", decision{enabled: true, source: settings.FromEnvironment, announced: true, version: "4"})
+		p.on.want(ctx, t, "lends after a long pause", decision{
+			enabled: true, source: settings.FromEnvironment, announced: true, version: "4",
+		})
 		<-time.After(2 * time.Minute)
-		p.on.want(ctx, t, "lends again before any other", decision{enabled: true, source: settings.FromEnvironment, announced: true, version: "4"})
+		p.on.want(ctx, t, "lends again before any other", decision{
+			enabled: true, source: settings.FromEnvironment, announced: true, version: "4",
+		})
 		p.storage.wantAnnounced(t, "begun again, and renewed", "true 3", "true 4")
 	})
 }
@@ -176,17 +186,24 @@ func TestStore_KeepsTheLockAfterAFailedAnnouncement(t *testing.T) {
 			p.on.want(ctx, t, "nothing is announced", decision{enabled: true, source: settings.FromEnvironment, version: "1"})
 			waitUntilAged()
 		}
-		if n := strings.Count(p.on.log.String(), "level=ERROR"); n < 2 || n > 3 || p.on.fallbacks[settings.ReasonNotAnnounced] != 20 {
+		if n := strings.Count(p.on.log.String(), "level=ERROR"); n < 2 || n > 3 ||
+			p.on.fallbacks[settings.ReasonNotAnnounced] != 20 {
 			t.Errorf("logged %d times in 22 s, counted %v:\n%s", n, p.on.fallbacks, p.on.log)
 		}
 		p.storage.announceErr = nil
-		p.on.want(ctx, t, "storage answers again", decision{enabled: true, source: settings.FromEnvironment, announced: true, version: "2"})
+		p.on.want(ctx, t, "storage answers again", decision{
+			enabled: true, source: settings.FromEnvironment, announced: true, version: "2",
+		})
 
 		p.storage.announceErr = errors.New("down")
 		counted := p.on.fallbacks[settings.ReasonNotAnnounced]
 		<-time.After(2 * time.Minute)
-		p.on.want(ctx, t, "a renewal fails", decision{enabled: true, source: settings.FromEnvironment, announced: true, version: "2"})
-		p.off.want(ctx, t, "an end fails", decision{enabled: true, source: settings.FromOtherInstance, announced: true, version: "2"})
+		p.on.want(ctx, t, "a renewal fails", decision{
+			enabled: true, source: settings.FromEnvironment, announced: true, version: "2",
+		})
+		p.off.want(ctx, t, "an end fails", decision{
+			enabled: true, source: settings.FromOtherInstance, announced: true, version: "2",
+		})
 		if p.on.fallbacks[settings.ReasonNotAnnounced] != counted {
 			t.Errorf("counted %v, but the announcement is stored", p.on.fallbacks)
 		}
@@ -237,7 +254,9 @@ func TestStore_AnnouncesAgainAfterAChange(t *testing.T) {
 				<-time.After(500 * time.Millisecond)
 				p.storage.set(`{"lockTtl":300}`)
 			}()
-			p.on.want(ctx, t, "announced again", decision{enabled: true, source: settings.FromEnvironment, announced: true, version: "3"})
+			p.on.want(ctx, t, "announced again", decision{
+				enabled: true, source: settings.FromEnvironment, announced: true, version: "3",
+			})
 			p.storage.wantAnnounced(t, "changed", "true 1", "true 2")
 		})
 	})
@@ -268,7 +287,8 @@ func TestStore_AnnouncesAgainAfterAChange(t *testing.T) {
 					p.storage.set("")
 				}
 			})
-			if s := p.on.Current(inTenant(t, "diku")); !s.Enabled || s.Announced || p.on.fallbacks[settings.ReasonNotAnnounced] != 1 {
+			if s := p.on.Current(inTenant(t, "diku")); !s.Enabled || s.Announced ||
+				p.on.fallbacks[settings.ReasonNotAnnounced] != 1 {
 				t.Errorf("got %+v, counted %v, want the lock and a count", s, p.on.fallbacks)
 			}
 			if n := len(p.storage.announcements()); n != 3 {
@@ -286,7 +306,8 @@ func TestStore_AnnouncesAfterAnUpdate(t *testing.T) {
 		p.on.Current(ctx)
 		p.storage.wantAnnounced(t, "the tenant decides")
 		s, err := p.on.Update(ctx, settings.Change{Version: "1"})
-		if want := (decision{enabled: true, source: settings.FromEnvironment, announced: true, version: "3"}); err != nil || decided(s) != want {
+		if want := (decision{enabled: true, source: settings.FromEnvironment, announced: true, version: "3"}); err != nil ||
+			decided(s) != want {
 			t.Errorf("got %+v, %v, want %+v", decided(s), err, want)
 		}
 		p.storage.wantAnnounced(t, "the environment decides", "true 2")

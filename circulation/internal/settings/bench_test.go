@@ -16,7 +16,9 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-var environment = settings.Environment{TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, time.Second}}
+var environment = settings.Environment{
+	TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, time.Second},
+}
 
 // storage is a fake Storage for one tenant.
 type storage struct {
@@ -50,7 +52,8 @@ func (s *storage) State(ctx context.Context) (schemas.LockSettingsState, error) 
 func (s *storage) state() schemas.LockSettingsState {
 	state := schemas.LockSettingsState{Version: fmt.Sprint(s.version)}
 	if s.value != "" {
-		state.Entry = json.RawMessage(`{"id":"1","scope":"mod-circulation","key":"checkoutLockFeature","value":` + s.value + `}`)
+		state.Entry = json.RawMessage(`{"id":"1","scope":"mod-circulation","key":"checkoutLockFeature","value":` + s.value +
+			`}`)
 	}
 	if !s.onUntil.IsZero() {
 		left := max(0, time.Until(s.onUntil).Milliseconds())

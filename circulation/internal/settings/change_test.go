@@ -31,22 +31,36 @@ func describeChange(s schemas.LockSettings) string {
 func TestParseChange(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ body, want, version string }{
-		"everything":         {`{"enabled":true,"lockTtlMs":2500,"retryIntervalsMs":[500,0]}`, "true 2.5s [500ms 0s]", ""},
-		"nothing":            {`{}`, "- - -", ""},
-		"null is nothing":    {`{"enabled":null,"lockTtlMs":null,"retryIntervalsMs":null,"version":null}`, "- - -", ""},
-		"one try":            {`{"retryIntervalsMs":[]}`, "- - []", ""},
-		"with a version":     {`{"enabled":false,"version":"7"}`, "false - -", "7"},
-		"the bounds":         {`{"lockTtlMs":250,"retryIntervalsMs":[10000,10000,5000]}`, "- 250ms [10s 10s 5s]", ""},
-		"as it is shown":     {`{"enabled":{"value":true,"source":"tenant"},"lockTtlMs":{"value":3000,"source":"environment"},"retryIntervalsMs":{"value":[500,1000],"source":"environment"},"version":"7","longestWaitMs":1500}`, "true - -", "7"},
-		"shown, and changed": {`{"enabled":{"value":true,"source":"environment"},"lockTtlMs":{"value":4000,"source":"environment"}}`, "true 4s -", ""},
-		"a value that happens to be the environment's": {`{"lockTtlMs":3000}`, "- 3s -", ""},
+		"everything": {
+			body: `{"enabled":true,"lockTtlMs":2500,"retryIntervalsMs":[500,0]}`, want: "true 2.5s [500ms 0s]", version: "",
+		},
+		"nothing": {body: `{}`, want: "- - -", version: ""},
+		"null is nothing": {
+			body: `{"enabled":null,"lockTtlMs":null,"retryIntervalsMs":null,"version":null}`, want: "- - -", version: "",
+		},
+		"one try":        {body: `{"retryIntervalsMs":[]}`, want: "- - []", version: ""},
+		"with a version": {body: `{"enabled":false,"version":"7"}`, want: "false - -", version: "7"},
+		"the bounds": {
+			body: `{"lockTtlMs":250,"retryIntervalsMs":[10000,10000,5000]}`, want: "- 250ms [10s 10s 5s]", version: "",
+		},
+		"as it is shown": {
+			body: `{"enabled":{"value":true,"source":"tenant"},"lockTtlMs":{"value":3000,"source":"environment"},` +
+				`"retryIntervalsMs":{"value":[500,1000],"source":"environment"},"version":"7","longestWaitMs":1500}`,
+			want: "true - -", version: "7",
+		},
+		"shown, and changed": {
+			body: `{"enabled":{"value":true,"source":"environment"},"lockTtlMs":{"value":4000,"source":"environment"}}`,
+			want: "true 4s -", version: "",
+		},
+		"a value that happens to be the environment's": {body: `{"lockTtlMs":3000}`, want: "- 3s -", version: ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			change, err := environment.ParseChange(json.RawMessage(tt.body))
 			if err != nil || describeChange(change.Own) != tt.want || change.Version != tt.version {
-				t.Errorf("got %s, version %q, %v; want %s, version %q", describeChange(change.Own), change.Version, err, tt.want, tt.version)
+				t.Errorf("got %s, version %q, %v; want %s, version %q", describeChange(change.Own), change.Version, err, tt.want,
+					tt.version)
 			}
 		})
 	}
@@ -104,35 +118,48 @@ func TestParseChange_NamesWhatIsAllowed(t *testing.T) {
 		body string
 		want []string
 	}{
-		"no object":          {`[]`, []string{"The body must be a JSON object"}},
-		"null":               {`null`, []string{"The body must be a JSON object"}},
-		"unknown":            {`{"lockTtl":3000}`, []string{"lockTtl is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version, reason"}},
-		"wrong case":         {`{"Enabled":true}`, []string{"Enabled is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version, reason"}},
-		"enabled as text":    {`{"enabled":"true"}`, []string{"enabled must be true or false"}},
-		"enabled as number":  {`{"enabled":1}`, []string{"enabled must be true or false"}},
-		"TTL too short":      {`{"lockTtlMs":249}`, []string{ttl}},
-		"TTL too long":       {`{"lockTtlMs":600001}`, []string{ttl}},
-		"TTL that wraps":     {`{"lockTtlMs":-9223372036854775000}`, []string{ttl}},
-		"TTL wraps to 3 s":   {`{"lockTtlMs":18446744076710}`, []string{ttl}},
-		"a wait that wraps":  {`{"retryIntervalsMs":[18446744073710]}`, []string{waits}},
-		"TTL huge":           {`{"lockTtlMs":99999999999999999999}`, []string{ttl}},
-		"TTL as text":        {`{"lockTtlMs":"3000"}`, []string{ttl}},
-		"TTL with fraction":  {`{"lockTtlMs":3000.5}`, []string{ttl}},
-		"waits as number":    {`{"retryIntervalsMs":500}`, []string{waits}},
-		"wait too long":      {`{"retryIntervalsMs":[10001]}`, []string{waits}},
-		"wait negative":      {`{"retryIntervalsMs":[-1]}`, []string{waits}},
-		"wait null":          {`{"retryIntervalsMs":[500,null]}`, []string{waits}},
-		"waits too long":     {`{"retryIntervalsMs":[10000,10000,5001]}`, []string{waits}},
-		"too many waits":     {`{"retryIntervalsMs":[` + strings.Repeat("0,", 100) + `0]}`, []string{waits}},
-		"version as number":  {`{"version":7}`, []string{"version must be the version that was read, a string"}},
-		"reason as number":   {`{"reason":7}`, []string{"reason must be a text"}},
-		"reason too long":    {`{"reason":"` + strings.Repeat("é", 501) + `"}`, []string{"reason must have at most 500 characters, not 501"}},
-		"reason with a bell": {`{"reason":"a\u0007b"}`, []string{"reason must have no control characters but line breaks and tabs"}},
-		"no value":           {`{"enabled":{"valeu":true}}`, []string{"enabled must be true or false, or {value, source}"}},
-		"wrong when shown":   {`{"lockTtlMs":{"value":"x","source":"tenant"}}`, []string{ttl}},
+		"no object": {`[]`, []string{"The body must be a JSON object"}},
+		"null":      {`null`, []string{"The body must be a JSON object"}},
+		"unknown": {
+			`{"lockTtl":3000}`,
+			[]string{"lockTtl is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version, reason"},
+		},
+		"wrong case": {
+			`{"Enabled":true}`,
+			[]string{"Enabled is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version, reason"},
+		},
+		"enabled as text":   {`{"enabled":"true"}`, []string{"enabled must be true or false"}},
+		"enabled as number": {`{"enabled":1}`, []string{"enabled must be true or false"}},
+		"TTL too short":     {`{"lockTtlMs":249}`, []string{ttl}},
+		"TTL too long":      {`{"lockTtlMs":600001}`, []string{ttl}},
+		"TTL that wraps":    {`{"lockTtlMs":-9223372036854775000}`, []string{ttl}},
+		"TTL wraps to 3 s":  {`{"lockTtlMs":18446744076710}`, []string{ttl}},
+		"a wait that wraps": {`{"retryIntervalsMs":[18446744073710]}`, []string{waits}},
+		"TTL huge":          {`{"lockTtlMs":99999999999999999999}`, []string{ttl}},
+		"TTL as text":       {`{"lockTtlMs":"3000"}`, []string{ttl}},
+		"TTL with fraction": {`{"lockTtlMs":3000.5}`, []string{ttl}},
+		"waits as number":   {`{"retryIntervalsMs":500}`, []string{waits}},
+		"wait too long":     {`{"retryIntervalsMs":[10001]}`, []string{waits}},
+		"wait negative":     {`{"retryIntervalsMs":[-1]}`, []string{waits}},
+		"wait null":         {`{"retryIntervalsMs":[500,null]}`, []string{waits}},
+		"waits too long":    {`{"retryIntervalsMs":[10000,10000,5001]}`, []string{waits}},
+		"too many waits":    {`{"retryIntervalsMs":[` + strings.Repeat("0,", 100) + `0]}`, []string{waits}},
+		"version as number": {`{"version":7}`, []string{"version must be the version that was read, a string"}},
+		"reason as number":  {`{"reason":7}`, []string{"reason must be a text"}},
+		"reason too long": {
+			`{"reason":"` + strings.Repeat("é", 501) + `"}`, []string{"reason must have at most 500 characters, not 501"},
+		},
+		"reason with a bell": {
+			`{"reason":"a\u0007b"}`, []string{"reason must have no control characters but line breaks and tabs"},
+		},
+		"no value":         {`{"enabled":{"valeu":true}}`, []string{"enabled must be true or false, or {value, source}"}},
+		"wrong when shown": {`{"lockTtlMs":{"value":"x","source":"tenant"}}`, []string{ttl}},
 		"everything at once": {
 			`{"enabled":0,"lockTtlMs":0,"retryIntervalsMs":0,"x":0}`,
-			[]string{"x is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version, reason", "enabled must be true or false", waits, ttl},
+			[]string{
+				"x is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version, reason",
+				"enabled must be true or false", waits, ttl,
+			},
 		},
 	}
 	for name, tt := range tests {
@@ -157,7 +184,8 @@ func TestParseChange_NamesWhatIsAllowed(t *testing.T) {
 func TestSettings_View(t *testing.T) {
 	t.Parallel()
 	v := environment.Settings().View(errors.New("no good"))
-	if v.LongestWaitMs != 1500 || v.Problem != "no good" || v.LockTTLMs.Value != 3000 || v.Enabled.Source != settings.FromEnvironment {
+	if v.LongestWaitMs != 1500 || v.Problem != "no good" || v.LockTTLMs.Value != 3000 ||
+		v.Enabled.Source != settings.FromEnvironment {
 		t.Errorf("got %+v", v)
 	}
 	if one := (settings.Settings{TTL: time.Second}).View(nil); one.RetryIntervalsMs.Value == nil {

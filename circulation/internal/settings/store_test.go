@@ -29,10 +29,12 @@ func TestStore_OverridesTheEnvironmentFieldByField(t *testing.T) {
 			`"{\"checkOutLockFeatureEnabled\":true,\"noOfRetryAttempts\":2,\"retryInterval\":250,\"lockTtl\":2500}"`,
 			"true tenant 2.5s tenant [250ms 250ms] tenant",
 		},
-		"our list":              {`{"retryIntervals":[100,0]}`, "false environment 3s environment [100ms 0s] tenant"},
-		"one try":               {`{"retryIntervals":[]}`, "false environment 3s environment [] tenant"},
-		"an empty object":       {`{}`, "false environment 3s environment [500ms 1s] environment"},
-		"off, said so":          {`{"checkOutLockFeatureEnabled":false}`, "false tenant 3s environment [500ms 1s] environment"},
+		"our list":        {`{"retryIntervals":[100,0]}`, "false environment 3s environment [100ms 0s] tenant"},
+		"one try":         {`{"retryIntervals":[]}`, "false environment 3s environment [] tenant"},
+		"an empty object": {`{}`, "false environment 3s environment [500ms 1s] environment"},
+		"off, said so": {
+			`{"checkOutLockFeatureEnabled":false}`, "false tenant 3s environment [500ms 1s] environment",
+		},
 		"a TTL of its own only": {`{"lockTtl":300}`, "false environment 300ms tenant [500ms 1s] environment"},
 	}
 	for name, tt := range tests {
@@ -242,10 +244,18 @@ func TestStore_WaitsForASlowStorage(t *testing.T) {
 		// readable is whether the settings that come back are the stored ones.
 		readable bool
 	}{
-		"nothing is known and the first reading takes long":   {known: false, delay: 9 * time.Second, want: 9 * time.Second, readable: true},
-		"nothing is known and the first reading never ends":   {known: false, delay: time.Hour, want: 10 * time.Second, readable: false},
-		"good settings are known and the reading never ends":  {known: true, delay: time.Hour, want: 2 * time.Second, readable: true},
-		"good settings are known and the reading takes 1.9 s": {known: true, delay: 1900 * time.Millisecond, want: 1900 * time.Millisecond, readable: true},
+		"nothing is known and the first reading takes long": {
+			known: false, delay: 9 * time.Second, want: 9 * time.Second, readable: true,
+		},
+		"nothing is known and the first reading never ends": {
+			known: false, delay: time.Hour, want: 10 * time.Second, readable: false,
+		},
+		"good settings are known and the reading never ends": {
+			known: true, delay: time.Hour, want: 2 * time.Second, readable: true,
+		},
+		"good settings are known and the reading takes 1.9 s": {
+			known: true, delay: 1900 * time.Millisecond, want: 1900 * time.Millisecond, readable: true,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

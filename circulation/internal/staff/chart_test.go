@@ -36,7 +36,9 @@ func TestChart_AxesEndWithARoundNumber(t *testing.T) {
 
 func TestChart_PlotHasLinesAndTimesOfDay(t *testing.T) {
 	t.Parallel()
-	dates := []string{"2026-08-22T13:29:00.000+00:00", "2026-08-22T13:30:00.000+00:00", "no date", "2026-08-22T13:46:00.000+00:00"}
+	dates := []string{
+		"2026-08-22T13:29:00.000+00:00", "2026-08-22T13:30:00.000+00:00", "no date", "2026-08-22T13:46:00.000+00:00",
+	}
 	p, top := newPlot(dates, 3, formatCount)
 	if top != 3 || len(p.Lines) != 4 || p.Lines[0] != (tick{190, 194, "0"}) || p.Lines[3] != (tick{14, 18, "3"}) {
 		t.Errorf("got up to %g: %v", top, p.Lines)
@@ -56,7 +58,9 @@ func TestChart_PlotHasLinesAndTimesOfDay(t *testing.T) {
 func TestChart_StacksBars(t *testing.T) {
 	t.Parallel()
 	low, high := stackBars([]int{0, 2, 3}, []int{0, 2, 0}, 4)
-	wantLow, wantHigh := []bar{{270.8, 102, 150.4, 88}, {458.8, 58, 150.4, 132}}, []bar{{270.8, 14, 150.4, 88}}
+	wantLow, wantHigh := []bar{
+		{X: 270.8, Y: 102, Width: 150.4, Height: 88}, {X: 458.8, Y: 58, Width: 150.4, Height: 132},
+	}, []bar{{X: 270.8, Y: 14, Width: 150.4, Height: 88}}
 	if !slices.Equal(low, wantLow) || !slices.Equal(high, wantHigh) {
 		t.Errorf("got %v and %v, want %v and %v", low, high, wantLow, wantHigh)
 	}

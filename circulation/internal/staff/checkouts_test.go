@@ -22,30 +22,58 @@ func TestCheckOutsPage_SaysEachOutcomeInWords(t *testing.T) {
 		e     schemas.PastCheckOut
 		words []string
 	}{
-		"lent":       {schemas.PastCheckOut{Outcome: "lent", LoanID: "loan-1", WaitMs: &wait, TookMs: 2600}, []string{"Lent – 2.5 s 2.6 s More Loan loan-1"}},
-		"at once":    {schemas.PastCheckOut{Outcome: "lent", LoanID: "loan-1", WaitMs: new(int), TookMs: 12}, []string{"Lent – 0 ms 12 ms"}},
+		"lent": {
+			schemas.PastCheckOut{Outcome: "lent", LoanID: "loan-1", WaitMs: &wait, TookMs: 2600},
+			[]string{"Lent – 2.5 s 2.6 s More Loan loan-1"},
+		},
+		"at once": {
+			schemas.PastCheckOut{Outcome: "lent", LoanID: "loan-1", WaitMs: new(int), TookMs: 12}, []string{"Lent – 0 ms 12 ms"},
+		},
 		"no lock":    {schemas.PastCheckOut{Outcome: "lent", LoanID: "loan-1", TookMs: 12}, []string{"Lent – – 12 ms"}},
 		"repeats":    {schemas.PastCheckOut{Outcome: "lent", Repeats: 2}, []string{"The commit was sent again 2 times."}},
 		"one repeat": {schemas.PastCheckOut{Outcome: "lent", Repeats: 1}, []string{"The commit was sent again 1 time."}},
 		"the limit": {
-			schemas.PastCheckOut{Outcome: "limit_reached", Code: "ITEM_LIMIT_PATRON_GROUP", Reason: "Patron has reached maximum limit of 3 items for patron group"},
+			schemas.PastCheckOut{
+				Outcome: "limit_reached", Code: "ITEM_LIMIT_PATRON_GROUP",
+				Reason: "Patron has reached maximum limit of 3 items for patron group",
+			},
 			[]string{"Limit reached Patron has reached maximum limit of 3 items for patron group Code ITEM_LIMIT_PATRON_GROUP"},
 		},
 		"no lock in time": {
 			schemas.PastCheckOut{Outcome: "lock_not_acquired", Code: "LOCK_NOT_ACQUIRED", Reason: "unable to acquire lock"},
-			[]string{"Had to wait too long Another check-out of this patron was under way for longer than the machine may wait. unable to acquire lock Code LOCK_NOT_ACQUIRED"},
+			[]string{
+				"Had to wait too long Another check-out of this patron was under way for longer than the machine may wait. " +
+					"unable to acquire lock Code LOCK_NOT_ACQUIRED",
+			},
 		},
 		"a lock that was lost": {
-			schemas.PastCheckOut{Outcome: "lock_not_acquired", Code: "LOCK_NOT_ACQUIRED", Reason: "unable to acquire lock: it was released by force"},
+			schemas.PastCheckOut{
+				Outcome: "lock_not_acquired", Code: "LOCK_NOT_ACQUIRED", Reason: "unable to acquire lock: it was released by force",
+			},
 			[]string{"Had to wait too long unable to acquire lock: it was released by force Code LOCK_NOT_ACQUIRED"},
 		},
-		"unknown":    {schemas.PastCheckOut{Outcome: "outcome_unknown", LoanID: "loan-1"}, []string{"Storage was lost in the middle; look at the patron's loans.", "Loan, if it was made loan-1"}},
-		"left":       {schemas.PastCheckOut{Outcome: "client_left", Reason: "The machine left"}, []string{"The machine hung up before the check-out was done", "The machine left"}},
+		"unknown": {
+			schemas.PastCheckOut{Outcome: "outcome_unknown", LoanID: "loan-1"},
+			[]string{"Storage was lost in the middle; look at the patron's loans.", "Loan, if it was made loan-1"},
+		},
+		"left": {
+			schemas.PastCheckOut{Outcome: "client_left", Reason: "The machine left"},
+			[]string{"The machine hung up before the check-out was done", "The machine left"},
+		},
 		"taken over": {schemas.PastCheckOut{Outcome: "taken_over"}, []string{"The machine sent it again"}},
-		"failed":     {schemas.PastCheckOut{Outcome: "failed", Code: "UNAVAILABLE", Reason: "storage away"}, []string{"an operator finds it by the request id", "storage away Code UNAVAILABLE"}},
-		"refused":    {schemas.PastCheckOut{Outcome: "refused", Reason: "Item is already checked out"}, []string{"Refused Item is already checked out"}},
-		"a new one":  {schemas.PastCheckOut{Outcome: "eaten", Reason: "by a dog"}, []string{"eaten by a dog"}},
-		"request":    {schemas.PastCheckOut{Outcome: "lent", RequestID: "123/circulation", Instance: "circ-2"}, []string{"123/circ Request 123/circulation Copy Instance circ-2"}},
+		"failed": {
+			schemas.PastCheckOut{Outcome: "failed", Code: "UNAVAILABLE", Reason: "storage away"},
+			[]string{"an operator finds it by the request id", "storage away Code UNAVAILABLE"},
+		},
+		"refused": {
+			schemas.PastCheckOut{Outcome: "refused", Reason: "Item is already checked out"},
+			[]string{"Refused Item is already checked out"},
+		},
+		"a new one": {schemas.PastCheckOut{Outcome: "eaten", Reason: "by a dog"}, []string{"eaten by a dog"}},
+		"request": {
+			schemas.PastCheckOut{Outcome: "lent", RequestID: "123/circulation", Instance: "circ-2"},
+			[]string{"123/circ Request 123/circulation Copy Instance circ-2"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +102,8 @@ func TestCheckOutsPage_MasksPatronsByDefault(t *testing.T) {
 		Outcome: "refused", UserBarcode: "5690001", UserID: "8a2b-4711", ItemBarcode: "036000",
 		Reason: "No user with barcode 5690001 (8a2b-4711)",
 	}, schemas.PastCheckOut{
-		Outcome: "limit_reached", UserBarcode: "15", ItemBarcode: "036015", Reason: "Patron has reached maximum limit of 15 items for loan type",
+		Outcome: "limit_reached", UserBarcode: "15", ItemBarcode: "036015",
+		Reason: "Patron has reached maximum limit of 15 items for loan type",
 	}, schemas.PastCheckOut{
 		Outcome: "failed", ItemBarcode: "036016",
 	})
@@ -87,7 +116,8 @@ func TestCheckOutsPage_MasksPatronsByDefault(t *testing.T) {
 
 	shown := v.get(t, "/staff/diku/check-outs?offset=50&outcome=refused&patrons=shown")
 	shown.want(t, 200, "5690001 036000 Refused No user with barcode 5690001", "Mask the patrons")
-	shown.has(t, `href="/staff/diku/check-outs?offset=50&amp;outcome=refused"`, `name="patrons" value="shown"`, `href="/staff/diku/check-outs?patrons=shown">Show all`)
+	shown.has(t, `href="/staff/diku/check-outs?offset=50&amp;outcome=refused"`, `name="patrons" value="shown"`,
+		`href="/staff/diku/check-outs?patrons=shown">Show all`)
 }
 
 func TestCheckOutsPage_Searches(t *testing.T) {
@@ -103,11 +133,17 @@ func TestCheckOutsPage_Searches(t *testing.T) {
 		query string
 		want  schemas.HistoryFilter
 	}{
-		"all":           {"", schemas.HistoryFilter{}},
-		"by barcodes":   {"patron=+569+&item=036", schemas.HistoryFilter{UserBarcode: "569", ItemBarcode: "036"}},
-		"by outcome":    {"outcome=lent&offset=100", schemas.HistoryFilter{Outcome: "lent", Offset: 100}},
-		"by a minute":   {"from=2026-08-22T14:03&until=2026-08-22T14:03", schemas.HistoryFilter{From: local("2026-08-22T14:03:00.000"), Until: local("2026-08-22T14:03:59.999")}},
-		"by a second":   {"from=2026-08-22T14:03:05&until=2026-08-22T14:03:05", schemas.HistoryFilter{From: local("2026-08-22T14:03:05.000"), Until: local("2026-08-22T14:03:05.999")}},
+		"all":         {"", schemas.HistoryFilter{}},
+		"by barcodes": {"patron=+569+&item=036", schemas.HistoryFilter{UserBarcode: "569", ItemBarcode: "036"}},
+		"by outcome":  {"outcome=lent&offset=100", schemas.HistoryFilter{Outcome: "lent", Offset: 100}},
+		"by a minute": {
+			"from=2026-08-22T14:03&until=2026-08-22T14:03",
+			schemas.HistoryFilter{From: local("2026-08-22T14:03:00.000"), Until: local("2026-08-22T14:03:59.999")},
+		},
+		"by a second": {
+			"from=2026-08-22T14:03:05&until=2026-08-22T14:03:05",
+			schemas.HistoryFilter{From: local("2026-08-22T14:03:05.000"), Until: local("2026-08-22T14:03:05.999")},
+		},
 		"by one end":    {"until=2026-08-22T14:03", schemas.HistoryFilter{Until: local("2026-08-22T14:03:59.999")}},
 		"empty in form": {"patron=&item=&outcome=&from=&until=", schemas.HistoryFilter{}},
 	}
@@ -129,14 +165,21 @@ func TestCheckOutsPage_RefusesAnInvalidSearchAtItsField(t *testing.T) {
 	tests := map[string]struct {
 		query, field, words string
 	}{
-		"no date":           {query: "from=soon", field: "from", words: "soon is no date and time; write it as in 2026-08-22T14:03."},
+		"no date": {
+			query: "from=soon", field: "from", words: "soon is no date and time; write it as in 2026-08-22T14:03.",
+		},
 		"a date alone":      {query: "until=2026-08-22", field: "until", words: "2026-08-22 is no date and time"},
 		"no such day":       {query: "from=2026-02-30T10:00", field: "from", words: "2026-02-30T10:00 is no date and time"},
 		"before the year 1": {query: "from=0000-01-01T00:00", field: "from", words: "is no date and time"},
-		"until before from": {query: "from=2026-08-22T14:04&until=2026-08-22T14:03", field: "until", words: "This is before the time in From"},
-		"no such outcome":   {query: "outcome=%3Cscript%3E", field: "outcome", words: "There is no outcome <script>"},
-		"a long barcode":    {query: "patron=" + strings.Repeat("9", 256), field: "patron", words: "The barcode has 256 characters; at most 255 are possible."},
-		"no text":           {query: "item=%00%ff", field: "item", words: "The barcode has characters that no barcode can have."},
+		"until before from": {
+			query: "from=2026-08-22T14:04&until=2026-08-22T14:03", field: "until", words: "This is before the time in From",
+		},
+		"no such outcome": {query: "outcome=%3Cscript%3E", field: "outcome", words: "There is no outcome <script>"},
+		"a long barcode": {
+			query: "patron=" + strings.Repeat("9", 256), field: "patron",
+			words: "The barcode has 256 characters; at most 255 are possible.",
+		},
+		"no text": {query: "item=%00%ff", field: "item", words: "The barcode has characters that no barcode can have."},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +221,8 @@ func TestCheckOutsPage_LinksOlderAndNewerEntries(t *testing.T) {
 	l := history(schemas.PastCheckOut{Outcome: "lent"})
 	l.history.More = true
 	p := visit(t, l).get(t, "/staff/diku/check-outs?item=036&offset=50")
-	p.has(t, `href="/staff/diku/check-outs?item=036&amp;offset=0" rel="prev"`, `href="/staff/diku/check-outs?item=036&amp;offset=100" rel="next"`)
+	p.has(t, `href="/staff/diku/check-outs?item=036&amp;offset=0" rel="prev"`,
+		`href="/staff/diku/check-outs?item=036&amp;offset=100" rel="next"`)
 	last := visit(t, history(schemas.PastCheckOut{Outcome: "lent"})).get(t, "/staff/diku/check-outs")
 	last.lacks(t, `rel="next"`, `rel="prev"`)
 }
@@ -187,7 +231,8 @@ func TestCheckOutsPage_EscapesStoredText(t *testing.T) {
 	t.Parallel()
 	const bad = `<script>alert("1")</script>`
 	l := history(schemas.PastCheckOut{
-		Date: bad, Outcome: bad, Code: bad, Reason: bad, UserBarcode: bad, ItemBarcode: bad, LoanID: bad, RequestID: bad, Instance: bad,
+		Date: bad, Outcome: bad, Code: bad, Reason: bad, UserBarcode: bad, ItemBarcode: bad, LoanID: bad, RequestID: bad,
+		Instance: bad,
 	})
 	p := visit(t, l).get(t, "/staff/diku/check-outs?patrons=shown&"+url.Values{"patron": {bad}, "item": {bad}}.Encode())
 	p.want(t, 200, bad)

@@ -16,7 +16,10 @@ var beginning = time.Date(2026, 8, 22, 13, 30, 0, 0, time.UTC)
 
 // hour returns the figures of an hour with check-outs only in the given minutes.
 func hour(minutes map[int]schemas.FigureTotal) schemas.Figures {
-	f := schemas.Figures{Date: beginning.Add(time.Hour).Format(schemas.FolioTime), Minutes: []schemas.FigureMinute{}, Causes: []schemas.FigureCause{}}
+	f := schemas.Figures{
+		Date: beginning.Add(time.Hour).Format(schemas.FolioTime), Minutes: []schemas.FigureMinute{},
+		Causes: []schemas.FigureCause{},
+	}
 	for i := range 60 {
 		at := beginning.Add(time.Duration(i) * time.Minute)
 		f.Minutes = append(f.Minutes, schemas.FigureMinute{Date: at.Format(schemas.FolioTime), FigureTotal: minutes[i]})
@@ -36,9 +39,15 @@ func busyHour() schemas.Figures {
 	f.Waiting, f.Held = 4, 2
 	f.Total.WaitP50Ms, f.Total.WaitP95Ms, f.Total.WaitMaxMs = new(30), new(1200), new(2100)
 	f.Causes = []schemas.FigureCause{
-		{Outcome: "limit_reached", Code: "ITEM_LIMIT_LOAN_POLICY", Reason: "Patron has reached maximum limit of 3 items for <b>", Count: 2},
+		{
+			Outcome: "limit_reached", Code: "ITEM_LIMIT_LOAN_POLICY",
+			Reason: "Patron has reached maximum limit of 3 items for <b>", Count: 2,
+		},
 		{Outcome: "lock_not_acquired", Code: "LOCK_NOT_ACQUIRED", Reason: "unable to acquire lock", Count: 1},
-		{Outcome: "refused", Code: "ITEM_STATUS", Reason: "Lanterns (book) (Barcode: …) has the item status Aged to lost and cannot be checked out", Count: 1},
+		{
+			Outcome: "refused", Code: "ITEM_STATUS",
+			Reason: "Lanterns (book) (Barcode: …) has the item status Aged to lost and cannot be checked out", Count: 1,
+		},
 		{Count: 1},
 	}
 	return f
@@ -55,10 +64,13 @@ func TestContentionPage_HasChartsWordsAndTables(t *testing.T) {
 		"Check-outs waiting now 4", "Locks held now 2", "Check-outs 15", "Lent 12", "Half waited at most 30 ms",
 		"95 of 100 waited at most 1.2 s", "Longest wait 2.1 s",
 		"15 check-outs in the last hour, 12 lent and 3 not. Most in one minute: 12 at "+localClock(3)+".",
-		"Of 14 check-outs that asked for a lock in the last hour, half waited at most 30 ms and 95 of 100 at most 1.2 s. The worst minute was "+localClock(3)+", with 1.5 s.",
-		"5 check-outs were not lent in the last hour. Most often: Limit reached: Patron has reached maximum limit of 3 items for <b>, 2 times.",
+		"Of 14 check-outs that asked for a lock in the last hour, half waited at most 30 ms and 95 of 100 at most 1.2 s. "+
+			"The worst minute was "+localClock(3)+", with 1.5 s.",
+		"5 check-outs were not lent in the last hour. Most often: Limit reached: Patron has reached maximum limit of 3 "+
+			"items for <b>, 2 times.",
 		localClock(3)+" 12 9 3", localClock(3)+" 12 40 ms 1.5 s 2.1 s", localClock(40)+" 0 – – –",
-		"Refused: the item's status does not allow it ITEM_STATUS Lanterns (book) (Barcode: …) has the item status Aged to lost and cannot be checked out 1",
+		"Refused: the item's status does not allow it ITEM_STATUS Lanterns (book) (Barcode: …) has the item status Aged "+
+			"to lost and cannot be checked out 1",
 		"Had to wait too long LOCK_NOT_ACQUIRED unable to acquire lock 1", "All other causes – – 1",
 	)
 	p.has(t, `data-stream="/staff/diku/contention/live"`, `role="img" aria-labelledby="counts-title counts-text"`,
@@ -75,7 +87,8 @@ func TestContentionPage_SaysThatThereWereNoCheckOuts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := visit(t, &library{figures: f}).get(t, "/staff/diku/contention")
-			p.want(t, http.StatusOK, "No check-outs in the last hour.", "No check-out asked for a lock in the last hour.", "Longest wait –")
+			p.want(t, http.StatusOK, "No check-outs in the last hour.", "No check-out asked for a lock in the last hour.",
+				"Longest wait –")
 			p.lacks(t, `role="img"`, "NaN", "Inf")
 		})
 	}
@@ -85,12 +98,15 @@ func TestContentionPage_SaysThatAllWereLent(t *testing.T) {
 	t.Parallel()
 	f := hour(map[int]schemas.FigureTotal{59: {CheckOuts: 1, Lent: 1}})
 	p := visit(t, &library{figures: f}).get(t, "/staff/diku/contention")
-	p.want(t, http.StatusOK, "1 check-out in the last hour, 1 lent and 0 not.", "Every check-out of the last hour was lent.")
+	p.want(t, http.StatusOK, "1 check-out in the last hour, 1 lent and 0 not.",
+		"Every check-out of the last hour was lent.")
 }
 
 func TestContentionPage_SaysWhyThereAreNoFigures(t *testing.T) {
 	t.Parallel()
-	p := visit(t, &library{noFigures: fault.New(fault.Unavailable, "Storage was not reached")}).get(t, "/staff/diku/contention")
+	p := visit(t, &library{
+		noFigures: fault.New(fault.Unavailable, "Storage was not reached"),
+	}).get(t, "/staff/diku/contention")
 	p.want(t, http.StatusServiceUnavailable, "Storage was not reached")
 }
 

@@ -36,7 +36,8 @@ func TestCSRF_AcceptsFormsOfOurPagesOnly(t *testing.T) {
 					v.cookies["staff_token"] = tt.cookie
 				}
 				form := url.Values{"to": form["to"], "lockTtlMs": form["lockTtlMs"], "reason": form["reason"], "token": {tt.token}}
-				v.postBare(t, path, form).want(t, 403, "This form did not come from a page that was opened here", "Nothing was changed")
+				v.postBare(t, path, form).want(t, 403, "This form did not come from a page that was opened here",
+					"Nothing was changed")
 				if len(l.changed) > 0 {
 					t.Errorf("changed %+v", l.changed)
 				}
@@ -47,11 +48,15 @@ func TestCSRF_AcceptsFormsOfOurPagesOnly(t *testing.T) {
 
 func TestCSRF_RefusesFormsOfANeighbourBehindAGateway(t *testing.T) {
 	t.Parallel()
-	for site, status := range map[string]int{"same-site": 403, "cross-site": 403, "same-origin": 303, "none": 303, "": 303} {
+	for site, status := range map[string]int{
+		"same-site": 403, "cross-site": 403, "same-origin": 303, "none": 303, "": 303,
+	} {
 		header := granted(admin.MaySeeSettings, admin.MayChangeSettings)
 		header.Set("Sec-Fetch-Site", site)
 		l := &library{view: own(false, 3000)}
-		p := visitAs(t, l, auth.Gateway, header).post(t, "/staff/diku/switch", url.Values{"to": {"on"}, "reason": {"because"}})
+		p := visitAs(t, l, auth.Gateway, header).post(t, "/staff/diku/switch", url.Values{
+			"to": {"on"}, "reason": {"because"},
+		})
 		if p.want(t, status); (len(l.changed) > 0) != (status == 303) {
 			t.Errorf("%q: changed %+v", site, l.changed)
 		}
@@ -79,7 +84,8 @@ func TestCSRF_HidesTheTokenFromOtherSites(t *testing.T) {
 // same site over plain http (Fetch, section "append a request Origin header").
 func originUnder(policy, site string) string {
 	switch policy {
-	case "same-origin", "strict-origin", "strict-origin-when-cross-origin", "no-referrer-when-downgrade", "origin", "origin-when-cross-origin", "unsafe-url":
+	case "same-origin", "strict-origin", "strict-origin-when-cross-origin", "no-referrer-when-downgrade", "origin",
+		"origin-when-cross-origin", "unsafe-url":
 		return site
 	}
 	return "null" // no-referrer, and unknown policies
@@ -93,7 +99,9 @@ func TestCSRF_AcceptsFormsOverPlainHTTPByTheirOrigin(t *testing.T) {
 		origin func(policy string) string
 		status int
 	}{
-		"a page of ours":          {func(policy string) string { return originUnder(policy, "http://"+host) }, http.StatusSeeOther},
+		"a page of ours": {
+			func(policy string) string { return originUnder(policy, "http://"+host) }, http.StatusSeeOther,
+		},
 		"a page of another site":  {func(string) string { return "http://evil.example" }, http.StatusForbidden},
 		"another port of ours":    {func(string) string { return "http://library.example" }, http.StatusForbidden},
 		"a page that hides its":   {func(string) string { return "null" }, http.StatusForbidden},

@@ -10,14 +10,17 @@ func TestAssets_AreCachedIfTheirVersionIsCurrent(t *testing.T) {
 	t.Parallel()
 	v := visit(t, &library{view: own(false, 3000)})
 	first := v.get(t, "/staff/diku/")
-	for file, kind := range map[string]string{"page.css": "text/css", "staff.js": "text/javascript", "page.svg": "image/svg+xml"} {
+	for file, kind := range map[string]string{
+		"page.css": "text/css", "staff.js": "text/javascript", "page.svg": "image/svg+xml",
+	} {
 		start := strings.Index(first.html, "/staff/-/"+file+"?v=")
 		if start < 0 {
 			t.Fatalf("%s is not on the page", file)
 		}
 		path := first.html[start : start+strings.IndexByte(first.html[start:], '"')]
 		p := v.get(t, path)
-		if p.status != http.StatusOK || !strings.HasPrefix(p.header.Get("Content-Type"), kind) || !strings.Contains(p.header.Get("Cache-Control"), "immutable") {
+		if p.status != http.StatusOK || !strings.HasPrefix(p.header.Get("Content-Type"), kind) ||
+			!strings.Contains(p.header.Get("Cache-Control"), "immutable") {
 			t.Errorf("%s: got %d, %v", path, p.status, p.header)
 		}
 		for _, other := range []string{path + "0", path[:strings.IndexByte(path, '?')], path[:len(path)-1]} {

@@ -21,9 +21,18 @@ func TestErrorPage_HasNoSecrets(t *testing.T) {
 		code   string
 		words  []string
 	}{
-		"storage is away":  {err: fault.Wrap(errors.New("dial tcp 10.1.1.1"), fault.Unavailable, "Storage could not be reached"), status: 503, code: "UNAVAILABLE", words: []string{"Not available right now", "Storage could not be reached"}},
-		"storage is slow":  {err: fmt.Errorf("GET http://10.1.1.1: %w", context.DeadlineExceeded), status: 504, code: "TIMEOUT", words: []string{"Not available right now", "took too long"}},
-		"something inside": {err: errors.New("dial tcp 10.1.1.1 password=x"), status: 500, code: "INTERNAL", words: []string{"Something went wrong", "The service could not make this page."}},
+		"storage is away": {
+			err: fault.Wrap(errors.New("dial tcp 10.1.1.1"), fault.Unavailable, "Storage could not be reached"), status: 503,
+			code: "UNAVAILABLE", words: []string{"Not available right now", "Storage could not be reached"},
+		},
+		"storage is slow": {
+			err: fmt.Errorf("GET http://10.1.1.1: %w", context.DeadlineExceeded), status: 504, code: "TIMEOUT",
+			words: []string{"Not available right now", "took too long"},
+		},
+		"something inside": {
+			err: errors.New("dial tcp 10.1.1.1 password=x"), status: 500, code: "INTERNAL",
+			words: []string{"Something went wrong", "The service could not make this page."},
+		},
 	}
 	for name, tt := range tests {
 		for _, path := range []string{"/staff/diku/", "/staff/diku/timing", "/staff/diku/check-outs"} {
@@ -86,7 +95,8 @@ func TestErrorPage_IsNotSentToAVisitorWhoLeft(t *testing.T) {
 			t.Parallel()
 			v := visit(t, &library{err: err})
 			p := v.get(t, "/staff/diku/")
-			if log := v.logged.String(); p.status != 499 || !strings.Contains(log, "status=499") || strings.Contains(log, "level=ERROR") {
+			if log := v.logged.String(); p.status != 499 || !strings.Contains(log, "status=499") ||
+				strings.Contains(log, "level=ERROR") {
 				t.Errorf("got %d, logged %s", p.status, log)
 			}
 		})

@@ -23,7 +23,10 @@ const (
 
 // held is a lock of Ann, outdated one of Ben.
 func held() schemas.CheckoutLock {
-	return schemas.CheckoutLock{ID: heldID, UserID: annID, TTLMs: 3000, AgeMs: 500, AcquisitionID: "a5b1c7c8-0d0e-4f3a-9f57-4f5a3b1c2d3e", OkapiRequestID: "req-17/circulation", Holder: "circulation-1"}
+	return schemas.CheckoutLock{
+		ID: heldID, UserID: annID, TTLMs: 3000, AgeMs: 500, AcquisitionID: "a5b1c7c8-0d0e-4f3a-9f57-4f5a3b1c2d3e",
+		OkapiRequestID: "req-17/circulation", Holder: "circulation-1",
+	}
 }
 
 func outdated() schemas.CheckoutLock {

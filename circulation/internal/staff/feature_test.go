@@ -22,18 +22,42 @@ func TestFeaturePage_SaysWhatIsOnAndWhy(t *testing.T) {
 		words []string
 		lacks []string
 	}{
-		"on":            {l: &library{view: own(true, 3000)}, words: []string{"The lock is on", "set for this library", "Turn off …", "Follow the service's own setting (off)"}, lacks: []string{"Turn on …"}},
-		"off":           {l: &library{view: own(false, 3000)}, words: []string{"The lock is off", "more than the loan limit allows", "Turn on …"}, lacks: []string{"Turn off …"}},
-		"the service's": {l: &library{view: following()}, words: []string{"The lock is off", "This is the service's own setting."}, lacks: []string{"Follow the service"}},
+		"on": {
+			l:     &library{view: own(true, 3000)},
+			words: []string{"The lock is on", "set for this library", "Turn off …", "Follow the service's own setting (off)"},
+			lacks: []string{"Turn on …"},
+		},
+		"off": {
+			l:     &library{view: own(false, 3000)},
+			words: []string{"The lock is off", "more than the loan limit allows", "Turn on …"}, lacks: []string{"Turn off …"},
+		},
+		"the service's": {
+			l: &library{view: following()}, words: []string{"The lock is off", "This is the service's own setting."},
+			lacks: []string{"Follow the service"},
+		},
 		"another instance's": {
-			l:     &library{view: followed()},
-			words: []string{"The lock is on", "Another one turns the lock on, so this one takes it too.", "CHECKOUT_LOCK_FEATURE_ENABLED", "Turn off …"},
+			l: &library{view: followed()},
+			words: []string{
+				"The lock is on", "Another one turns the lock on, so this one takes it too.", "CHECKOUT_LOCK_FEATURE_ENABLED",
+				"Turn off …",
+			},
 			lacks: []string{"This is the service's own setting", "Follow the service"},
 		},
-		"unusable settings":        {l: &library{view: broken}, words: []string{"cannot be used, so others are in force", "value has lockTTL <b>"}, lacks: []string{"lockTTL <b>x"}},
-		"no figures":               {l: &library{view: own(true, 3000), noFigures: fault.New(fault.Unavailable, "away")}, words: []string{"The lock is on"}, lacks: []string{"Right now"}},
-		"figures":                  {l: &library{view: own(true, 3000), figures: schemas.Figures{Waiting: 4, Held: 3}}, words: []string{"Check-outs waiting 4", "Locks held 3"}},
-		"no changes":               {l: &library{view: own(true, 3000)}, words: []string{"No change of this library's settings is on record."}},
+		"unusable settings": {
+			l: &library{view: broken}, words: []string{"cannot be used, so others are in force", "value has lockTTL <b>"},
+			lacks: []string{"lockTTL <b>x"},
+		},
+		"no figures": {
+			l:     &library{view: own(true, 3000), noFigures: fault.New(fault.Unavailable, "away")},
+			words: []string{"The lock is on"}, lacks: []string{"Right now"},
+		},
+		"figures": {
+			l:     &library{view: own(true, 3000), figures: schemas.Figures{Waiting: 4, Held: 3}},
+			words: []string{"Check-outs waiting 4", "Locks held 3"},
+		},
+		"no changes": {
+			l: &library{view: own(true, 3000)}, words: []string{"No change of this library's settings is on record."},
+		},
 		"no note without a change": {l: &library{view: own(true, 3000)}, lacks: []string{"is on now"}},
 	}
 	for name, tt := range tests {
@@ -64,9 +88,16 @@ func TestSwitch_TurnsTheLockOnAndOff(t *testing.T) {
 		effect  string
 		note    string
 	}{
-		"on":      {to: "on", enabled: &on, ask: "Turn the check-out lock on?", effect: atOnce, note: "The check-out lock is on now."},
-		"off":     {to: "off", enabled: &off, ask: "Turn the check-out lock off?", effect: soon, note: "The check-out lock is off now."},
-		"default": {to: "default", ask: "The service's own setting is then in force, which is off now", effect: soon, note: "This library now follows the service's own setting."},
+		"on": {
+			to: "on", enabled: &on, ask: "Turn the check-out lock on?", effect: atOnce, note: "The check-out lock is on now.",
+		},
+		"off": {
+			to: "off", enabled: &off, ask: "Turn the check-out lock off?", effect: soon, note: "The check-out lock is off now.",
+		},
+		"default": {
+			to: "default", ask: "The service's own setting is then in force, which is off now", effect: soon,
+			note: "This library now follows the service's own setting.",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -77,13 +108,16 @@ func TestSwitch_TurnsTheLockOnAndOff(t *testing.T) {
 			if len(l.changed) > 0 {
 				t.Fatal("the question changed it")
 			}
-			p := v.post(t, "/staff/diku/switch", url.Values{"to": {tt.to}, "reason": {"  exams\r\nuntil May "}, "version": {"7"}})
+			p := v.post(t, "/staff/diku/switch", url.Values{
+				"to": {tt.to}, "reason": {"  exams\r\nuntil May "}, "version": {"7"},
+			})
 			p.want(t, 303)
 			if len(l.changed) != 1 {
 				t.Fatalf("changed %d times, want once", len(l.changed))
 			}
 			got := l.changed[0]
-			if !equal(got.Own.Enabled, tt.enabled) || !equal(got.Own.TTL, &ttl) || len(got.Own.Waits) != 1 || got.Reason != "exams\nuntil May" {
+			if !equal(got.Own.Enabled, tt.enabled) || !equal(got.Own.TTL, &ttl) || len(got.Own.Waits) != 1 ||
+				got.Reason != "exams\nuntil May" {
 				t.Errorf("changed to %+v, reason %q", got.Own, got.Reason)
 			}
 			v.get(t, p.header.Get("Location")).want(t, 200, tt.note)
@@ -100,13 +134,24 @@ func TestSwitch_NeedsAReasonAndTheCurrentVersion(t *testing.T) {
 		status int
 		words  string
 	}{
-		"no reason":                 {form: url.Values{"to": {"on"}}, status: 422, words: "Say why, in a few words"},
-		"a blank reason":            {form: url.Values{"to": {"on"}, "reason": {" \t\n"}}, status: 422, words: "Say why, in a few words"},
-		"a long reason":             {form: url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 501)}}, status: 422, words: "The reason must have at most 500 characters"},
-		"another position":          {form: url.Values{"to": {"<b>"}, "reason": {"x"}}, status: 400, words: "can be turned to on, off or default, not to <b>"},
-		"another change came first": {form: url.Values{"to": {"on"}, "reason": {"x"}, "version": {"6"}}, status: 409, words: "The settings were changed since you opened the page. Nothing of yours was saved"},
-		"the longest reason":        {form: url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 500)}}, status: 303},
-		"without what it read":      {form: url.Values{"to": {"on"}, "reason": {"x"}}, status: 303},
+		"no reason": {form: url.Values{"to": {"on"}}, status: 422, words: "Say why, in a few words"},
+		"a blank reason": {
+			form: url.Values{"to": {"on"}, "reason": {" \t\n"}}, status: 422, words: "Say why, in a few words",
+		},
+		"a long reason": {
+			form: url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 501)}}, status: 422,
+			words: "The reason must have at most 500 characters",
+		},
+		"another position": {
+			form: url.Values{"to": {"<b>"}, "reason": {"x"}}, status: 400,
+			words: "can be turned to on, off or default, not to <b>",
+		},
+		"another change came first": {
+			form: url.Values{"to": {"on"}, "reason": {"x"}, "version": {"6"}}, status: 409,
+			words: "The settings were changed since you opened the page. Nothing of yours was saved",
+		},
+		"the longest reason":   {form: url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 500)}}, status: 303},
+		"without what it read": {form: url.Values{"to": {"on"}, "reason": {"x"}}, status: 303},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -133,14 +178,20 @@ func TestSettingsForms_SucceedWhenSentTwice(t *testing.T) {
 		now  settings.View // after the first one, which raised the version to 7
 		done bool
 	}{
-		"the switch":                       {page: "/switch", form: turned, now: own(true, 3000, 500), done: true},
-		"the switch, now off":              {page: "/switch", form: turned, now: own(false, 3000, 500)},
-		"the switch, unusable now":         {page: "/switch", form: turned, now: broken},
-		"times":                            {page: "/timing", form: times("2500", "500 1000"), now: own(true, 2500, 500, 1000), done: true},
-		"the service's times":              {page: "/timing", form: times("", ""), now: following(), done: true},
-		"no waits":                         {page: "/timing", form: times("2500", "none"), now: own(true, 2500), done: true},
-		"another time to live":             {page: "/timing", form: times("2501", "500 1000"), now: own(true, 2500, 500, 1000)},
-		"other waits":                      {page: "/timing", form: times("2500", "1000 500"), now: own(true, 2500, 500, 1000)},
+		"the switch":               {page: "/switch", form: turned, now: own(true, 3000, 500), done: true},
+		"the switch, now off":      {page: "/switch", form: turned, now: own(false, 3000, 500)},
+		"the switch, unusable now": {page: "/switch", form: turned, now: broken},
+		"times": {
+			page: "/timing", form: times("2500", "500 1000"), now: own(true, 2500, 500, 1000), done: true,
+		},
+		"the service's times": {page: "/timing", form: times("", ""), now: following(), done: true},
+		"no waits":            {page: "/timing", form: times("2500", "none"), now: own(true, 2500), done: true},
+		"another time to live": {
+			page: "/timing", form: times("2501", "500 1000"), now: own(true, 2500, 500, 1000),
+		},
+		"other waits": {
+			page: "/timing", form: times("2500", "1000 500"), now: own(true, 2500, 500, 1000),
+		},
 		"the same times, but the services": {page: "/timing", form: times("3000", "500 1000"), now: following()},
 		"the service's, now its own":       {page: "/timing", form: times("", ""), now: own(true, 3000, 500, 1000)},
 	}
@@ -166,12 +217,27 @@ func TestSettingsForms_SucceedWhenSentTwice(t *testing.T) {
 func TestFeaturePage_ShowsChangedTimesToTheMillisecond(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ before, after, want string }{
-		"a small change":  {before: `{"lockTtl":3000}`, after: `{"lockTtl":3040}`, want: "Time to live: 3040 ms, before that 3000 ms"},
-		"unlike waits":    {before: `{"retryIntervals":[1000,1000,1000,1000]}`, after: `{"retryIntervals":[1000,1010,1020,1030]}`, want: "Waits: 1000, 1010, 1020, 1030 ms, before that 4 times 1000 ms"},
-		"no waits at all": {before: `{}`, after: `{"retryIntervals":[]}`, want: "Waits: none, before that the service's own setting"},
-		"three waits":     {before: `{}`, after: `{"retryIntervals":[500,500,500]}`, want: "Waits: 500, 500, 500 ms, before that"},
-		"nothing":         {before: `{"lockTtl":3000,"retryIntervals":[500]}`, after: `{"retryIntervals":[500],"lockTtl":3000}`, want: "Saved the settings unchanged"},
-		"FOLIO's words":   {before: `{"noOfRetryAttempts":2,"retryInterval":500}`, after: `{"retryIntervals":[500,500]}`, want: "Saved the settings unchanged"},
+		"a small change": {
+			before: `{"lockTtl":3000}`, after: `{"lockTtl":3040}`, want: "Time to live: 3040 ms, before that 3000 ms",
+		},
+		"unlike waits": {
+			before: `{"retryIntervals":[1000,1000,1000,1000]}`, after: `{"retryIntervals":[1000,1010,1020,1030]}`,
+			want: "Waits: 1000, 1010, 1020, 1030 ms, before that 4 times 1000 ms",
+		},
+		"no waits at all": {
+			before: `{}`, after: `{"retryIntervals":[]}`, want: "Waits: none, before that the service's own setting",
+		},
+		"three waits": {
+			before: `{}`, after: `{"retryIntervals":[500,500,500]}`, want: "Waits: 500, 500, 500 ms, before that",
+		},
+		"nothing": {
+			before: `{"lockTtl":3000,"retryIntervals":[500]}`, after: `{"retryIntervals":[500],"lockTtl":3000}`,
+			want: "Saved the settings unchanged",
+		},
+		"FOLIO's words": {
+			before: `{"noOfRetryAttempts":2,"retryInterval":500}`, after: `{"retryIntervals":[500,500]}`,
+			want: "Saved the settings unchanged",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -188,22 +254,33 @@ func TestFeaturePage_PagesThroughTheChanges(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(true, 3000), changes: schemas.LockChanges{TotalRecords: 45, Changes: []schemas.LockChange{
 		{
-			Date: "2026-08-22T10:11:12.345+00:00", Kind: schemas.ChangeSettings, By: schemas.ChangedBy{UserID: actorID, Name: "Ada <script>"},
+			Date: "2026-08-22T10:11:12.345+00:00", Kind: schemas.ChangeSettings, By: schemas.ChangedBy{
+				UserID: actorID, Name: "Ada <script>",
+			},
 			Reason: "exams <script>", Before: json.RawMessage(`{"checkOutLockFeatureEnabled":false}`),
 			After: json.RawMessage(`{"checkOutLockFeatureEnabled":true,"lockTtl":2500,"retryIntervals":[250,250,250,250]}`),
 		},
-		{Date: "soon", Kind: schemas.ChangeSettings, By: schemas.ChangedBy{UserID: actorID}, Before: json.RawMessage(`{"retryIntervals":[]}`)},
+		{
+			Date: "soon", Kind: schemas.ChangeSettings, By: schemas.ChangedBy{UserID: actorID},
+			Before: json.RawMessage(`{"retryIntervals":[]}`),
+		},
 		{Kind: schemas.ChangeSettings, After: json.RawMessage(`{"lockTtl":true}`)},
 		{Kind: schemas.ChangeSettings, Before: json.RawMessage(`null`), After: json.RawMessage(`{}`)},
-		{Kind: schemas.ChangeRelease, Reason: "stuck", Lock: &schemas.CheckoutLock{UserID: "patron-1234", Holder: "circ-2", AgeMs: 61_000}},
+		{
+			Kind: schemas.ChangeRelease, Reason: "stuck",
+			Lock: &schemas.CheckoutLock{UserID: "patron-1234", Holder: "circ-2", AgeMs: 61_000},
+		},
 		{Kind: schemas.ChangeRelease, Lock: &schemas.CheckoutLock{}},
 	}}}
 	p := visit(t, l).get(t, "/staff/diku/?offset=20")
 	p.want(t, 200,
-		"22 Aug 2026", "Ada <script>", "exams <script>", "Lock: on, before that off", "Time to live: 2500 ms, before that the service's own setting",
-		"Waits: 4 times 250 ms, before that the service's own setting", "soon", actorID, "Waits: the service's own setting, before that none",
+		"22 Aug 2026", "Ada <script>", "exams <script>", "Lock: on, before that off",
+		"Time to live: 2500 ms, before that the service's own setting",
+		"Waits: 4 times 250 ms, before that the service's own setting", "soon", actorID,
+		"Waits: the service's own setting, before that none",
 		"not known", "Replaced settings that could not be used", "Saved the settings unchanged",
-		"Released a lock by force patron ****234, held by circ-2 for 1 min 1 s", "patron no longer kept, held by an unnamed instance")
+		"Released a lock by force patron ****234, held by circ-2 for 1 min 1 s",
+		"patron no longer kept, held by an unnamed instance")
 	p.lacks(t, "patron-1234", "<script>x")
 	p.has(t, `href="/staff/diku/?offset=0" rel="prev"`, `href="/staff/diku/?offset=40" rel="next"`)
 	if strings.Contains(p.html, "<script>") {

@@ -26,7 +26,9 @@ func TestMilliseconds_RoundsMeasuredTimes(t *testing.T) {
 
 func TestExact_WritesTimesAsTheyAreTyped(t *testing.T) {
 	t.Parallel()
-	for d, want := range map[time.Duration]string{0: "0 ms", 3040 * time.Millisecond: "3040 ms", 10 * time.Minute: "600000 ms"} {
+	for d, want := range map[time.Duration]string{
+		0: "0 ms", 3040 * time.Millisecond: "3040 ms", 10 * time.Minute: "600000 ms",
+	} {
 		if got := exact(d); got != strings.ReplaceAll(want, " ", nbsp) {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -36,8 +38,9 @@ func TestExact_WritesTimesAsTheyAreTyped(t *testing.T) {
 func TestFormatWhole_DoesNotRound(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
-		0: "0 ms", 999 * time.Millisecond: "999 ms", 3 * time.Second: "3 s", 3040 * time.Millisecond: "3.04 s", 59_999 * time.Millisecond: "59.999 s",
-		time.Minute: "1 min", 10 * time.Minute: "10 min", 90_500 * time.Millisecond: "1 min 30.5 s",
+		0: "0 ms", 999 * time.Millisecond: "999 ms", 3 * time.Second: "3 s", 3040 * time.Millisecond: "3.04 s",
+		59_999 * time.Millisecond: "59.999 s",
+		time.Minute:               "1 min", 10 * time.Minute: "10 min", 90_500 * time.Millisecond: "1 min 30.5 s",
 	} {
 		if got := strings.ReplaceAll(formatWhole(d), nbsp, " "); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -47,7 +50,9 @@ func TestFormatWhole_DoesNotRound(t *testing.T) {
 
 func TestNameZone_IsTheSameAllYear(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{"Europe/Berlin": "CET/CEST", "Australia/Sydney": "AEDT/AEST", "UTC": "UTC", "Asia/Tokyo": "JST"} {
+	for name, want := range map[string]string{
+		"Europe/Berlin": "CET/CEST", "Australia/Sydney": "AEDT/AEST", "UTC": "UTC", "Asia/Tokyo": "JST",
+	} {
 		zone, err := time.LoadLocation(name)
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,9 @@ func granted(permissions ...string) http.Header {
 	if err != nil {
 		panic(err)
 	}
-	return http.Header{okapi.TenantHeader: {"diku"}, okapi.PermissionsHeader: {string(list)}, okapi.UserIDHeader: {actorID}}
+	return http.Header{
+		okapi.TenantHeader: {"diku"}, okapi.PermissionsHeader: {string(list)}, okapi.UserIDHeader: {actorID},
+	}
 }
 
 func TestPages_CheckTheGatewaysPermissions(t *testing.T) {
@@ -31,18 +33,43 @@ func TestPages_CheckTheGatewaysPermissions(t *testing.T) {
 		status int
 		words  string
 	}{
-		"with the permission":                  {path: "/staff/diku/", header: granted(admin.MaySeeSettings), status: 200, words: "The lock is off"},
-		"with the permission of the form only": {path: "/staff/diku/timing", header: granted(admin.MaySeeSettings), status: 200, words: "You may look at this, but not change it."},
-		"without permissions":                  {path: "/staff/diku/", header: granted(), status: 403, words: "Access requires permission: " + admin.MaySeeSettings + " The person who grants permissions"},
-		"with the permission to look only":     {path: "/staff/diku/switch?to=on", header: granted(admin.MaySeeSettings), status: 403, words: "Access requires permission: " + admin.MayChangeSettings},
-		"without the history":                  {path: "/staff/diku/check-outs", header: granted(admin.MaySeeSettings), status: 403, words: admin.MaySeeCheckOuts},
-		"without explanations":                 {path: "/staff/diku/try", header: granted(admin.MaySeeSettings), status: 403, words: admin.MayExplain},
-		"without the sums":                     {path: "/staff/diku/timing/sums", header: granted(admin.MaySeeLocks), status: 403, words: admin.MaySeeSettings},
-		"of another tenant":                    {path: "/staff/other/", header: granted(admin.MaySeeSettings), status: 403, words: "You are signed in to the tenant diku, not to other"},
-		"without a gateway":                    {path: "/staff/diku/", status: 403, words: "set STAFF_AUTH to basic or none"},
-		"no such tenant":                       {path: "/staff/Robert'%29--/", header: granted(admin.MaySeeSettings), status: 404, words: "There is no such tenant"},
-		"no such page":                         {path: "/staff/-/nothing.js", status: 404, words: "There is no such file"},
-		"part of a permission":                 {path: "/staff/diku/", header: granted(admin.MaySeeSettings + ".more"), status: 403, words: "Access requires permission"},
+		"with the permission": {
+			path: "/staff/diku/", header: granted(admin.MaySeeSettings), status: 200, words: "The lock is off",
+		},
+		"with the permission of the form only": {
+			path: "/staff/diku/timing", header: granted(admin.MaySeeSettings), status: 200,
+			words: "You may look at this, but not change it.",
+		},
+		"without permissions": {
+			path: "/staff/diku/", header: granted(), status: 403,
+			words: "Access requires permission: " + admin.MaySeeSettings + " The person who grants permissions",
+		},
+		"with the permission to look only": {
+			path: "/staff/diku/switch?to=on", header: granted(admin.MaySeeSettings), status: 403,
+			words: "Access requires permission: " + admin.MayChangeSettings,
+		},
+		"without the history": {
+			path: "/staff/diku/check-outs", header: granted(admin.MaySeeSettings), status: 403, words: admin.MaySeeCheckOuts,
+		},
+		"without explanations": {
+			path: "/staff/diku/try", header: granted(admin.MaySeeSettings), status: 403, words: admin.MayExplain,
+		},
+		"without the sums": {
+			path: "/staff/diku/timing/sums", header: granted(admin.MaySeeLocks), status: 403, words: admin.MaySeeSettings,
+		},
+		"of another tenant": {
+			path: "/staff/other/", header: granted(admin.MaySeeSettings), status: 403,
+			words: "You are signed in to the tenant diku, not to other",
+		},
+		"without a gateway": {path: "/staff/diku/", status: 403, words: "set STAFF_AUTH to basic or none"},
+		"no such tenant": {
+			path: "/staff/Robert'%29--/", header: granted(admin.MaySeeSettings), status: 404, words: "There is no such tenant",
+		},
+		"no such page": {path: "/staff/-/nothing.js", status: 404, words: "There is no such file"},
+		"part of a permission": {
+			path: "/staff/diku/", header: granted(admin.MaySeeSettings + ".more"), status: 403,
+			words: "Access requires permission",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +84,8 @@ func TestNavigation_HasThePagesThatAreAllowed(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(true, 3000)}
 	p := visitAs(t, l, auth.Gateway, granted(admin.MaySeeSettings, admin.MayExplain)).get(t, "/staff/diku/timing")
-	p.has(t, `<a href="/staff/diku/">Feature</a>`, `<a href="/staff/diku/timing" aria-current="page">Timing</a>`, `<a href="/staff/diku/try">`)
+	p.has(t, `<a href="/staff/diku/">Feature</a>`, `<a href="/staff/diku/timing" aria-current="page">Timing</a>`,
+		`<a href="/staff/diku/try">`)
 	p.lacks(t, "/staff/diku/locks", "/staff/diku/check-outs", "/staff/diku/contention")
 	p.want(t, 200, "Signed in as Lovelace, Ada")
 	p.lacks(t, actorID)

@@ -25,12 +25,14 @@ func TestPages_AnswerHeadAsGet(t *testing.T) {
 	t.Parallel()
 	v := visit(t, history())
 	for _, path := range []string{
-		"/staff/", "/staff/diku", "/staff/diku/", "/staff/diku/timing", "/staff/diku/switch?to=on", "/staff/diku/check-outs", "/staff/diku/nothing", "/staff/-/staff.js",
+		"/staff/", "/staff/diku", "/staff/diku/", "/staff/diku/timing", "/staff/diku/switch?to=on", "/staff/diku/check-outs",
+		"/staff/diku/nothing", "/staff/-/staff.js",
 	} {
 		getStatus, getHeader, _ := v.answer(t, http.MethodGet, path)
 		status, header, _ := v.answer(t, http.MethodHead, path)
 		if status != getStatus || header.Get("Content-Type") != getHeader.Get("Content-Type") {
-			t.Errorf("%s: HEAD got %d %s, GET %d %s", path, status, header.Get("Content-Type"), getStatus, getHeader.Get("Content-Type"))
+			t.Errorf("%s: HEAD got %d %s, GET %d %s", path, status, header.Get("Content-Type"), getStatus,
+				getHeader.Get("Content-Type"))
 		}
 	}
 }
@@ -41,8 +43,10 @@ func TestPages_AnswerHeadOfAStreamAtOnce(t *testing.T) {
 		v := visit(t, history())
 		begin := time.Now()
 		status, header, size := v.answer(t, http.MethodHead, "/staff/diku/locks/live")
-		if status != http.StatusOK || header.Get("Content-Type") != "text/event-stream" || size != 0 || time.Since(begin) != 0 {
-			t.Errorf("got %d %s of %d bytes after %s, want the headers at once", status, header.Get("Content-Type"), size, time.Since(begin))
+		if status != http.StatusOK || header.Get("Content-Type") != "text/event-stream" || size != 0 ||
+			time.Since(begin) != 0 {
+			t.Errorf("got %d %s of %d bytes after %s, want the headers at once", status, header.Get("Content-Type"), size,
+				time.Since(begin))
 		}
 	})
 }
@@ -50,10 +54,12 @@ func TestPages_AnswerHeadOfAStreamAtOnce(t *testing.T) {
 func TestPages_AreNotCompressedButTheirFilesAre(t *testing.T) {
 	t.Parallel()
 	v := visit(t, history(schemas.PastCheckOut{Outcome: "lent"}))
-	if status, header, size := v.answer(t, http.MethodGet, "/staff/diku/check-outs?patron=569"); status != http.StatusOK || size < 5000 || header.Get("Content-Encoding") != "" {
+	if status, header, size := v.answer(t, http.MethodGet, "/staff/diku/check-outs?patron=569"); status != http.StatusOK ||
+		size < 5000 || header.Get("Content-Encoding") != "" {
 		t.Errorf("a page: got %d, %d bytes, as %q", status, size, header.Get("Content-Encoding"))
 	}
-	if status, header, _ := v.answer(t, http.MethodGet, "/staff/-/staff.js"); status != http.StatusOK || header.Get("Content-Encoding") != "gzip" {
+	if status, header, _ := v.answer(t, http.MethodGet, "/staff/-/staff.js"); status != http.StatusOK ||
+		header.Get("Content-Encoding") != "gzip" {
 		t.Errorf("a file: got %d as %q", status, header.Get("Content-Encoding"))
 	}
 }

@@ -125,10 +125,12 @@ func TestStream_SendsTheListAtOnceAndThenChanges(t *testing.T) {
 		f := newLivePages(t, d).follow(t, "/staff/diku/locks/live?holder=circulation-1")
 		first := f.news()
 		h := f.header
-		if h.Get("Content-Type") != "text/event-stream" || h.Get("Cache-Control") != "no-store" || h.Get("X-Accel-Buffering") != "no" {
+		if h.Get("Content-Type") != "text/event-stream" || h.Get("Cache-Control") != "no-store" ||
+			h.Get("X-Accel-Buffering") != "no" {
 			t.Errorf("got the headers %v", h)
 		}
-		if !strings.HasPrefix(first, "retry: 1000\n\ndata: ") || !strings.Contains(first, `data:   <tr id="lock-`+heldID+`">`) || !strings.HasSuffix(first, "\n\n") {
+		if !strings.HasPrefix(first, "retry: 1000\n\ndata: ") ||
+			!strings.Contains(first, `data:   <tr id="lock-`+heldID+`">`) || !strings.HasSuffix(first, "\n\n") {
 			t.Errorf("got at once\n%s", first)
 		}
 		got := f.after(3 * time.Second)
@@ -142,7 +144,8 @@ func TestStream_SendsTheListAtOnceAndThenChanges(t *testing.T) {
 			d.locks = nil
 		})
 		got = f.after(time.Second)
-		if strings.Count(got, "\n\n") != 1 || strings.Contains(got, heldID) || !strings.Contains(got, `data-live="table" data-shell hidden>`) {
+		if strings.Count(got, "\n\n") != 1 || strings.Contains(got, heldID) ||
+			!strings.Contains(got, `data-live="table" data-shell hidden>`) {
 			t.Errorf("got, when the lock was gone,\n%s", got)
 		}
 		for line := range strings.Lines(strings.TrimSuffix(got, "\n")) {
@@ -202,11 +205,13 @@ func TestStream_ReportsAFailureOnceAndGoesOn(t *testing.T) {
 		f := newLivePages(t, d).follow(t, "/staff/diku/locks/live")
 		d.change(func() { d.err = fault.Wrap(errors.New("SELECT secret"), fault.Unavailable, "down") })
 		got := f.after(3 * time.Second)
-		if strings.Count(got, "data: ") != 1 || !strings.Contains(got, `data-live="trouble"`) || !strings.Contains(got, "tries again by itself") || strings.Contains(got, "secret") {
+		if strings.Count(got, "data: ") != 1 || !strings.Contains(got, `data-live="trouble"`) ||
+			!strings.Contains(got, "tries again by itself") || strings.Contains(got, "secret") {
 			t.Errorf("got %q", got)
 		}
 		d.change(func() { d.err = nil })
-		if got := f.after(time.Second); !strings.Contains(got, heldID) || !strings.Contains(got, `data-live="trouble"></div>`) {
+		if got := f.after(time.Second); !strings.Contains(got, heldID) ||
+			!strings.Contains(got, `data-live="trouble"></div>`) {
 			t.Errorf("got %q, want the list again", got)
 		}
 		f.leave()
@@ -259,7 +264,8 @@ func TestStream_IsLimitedInNumber(t *testing.T) {
 			all = append(all, pages.follow(t, "/staff/diku/locks/live"))
 		}
 		f := pages.follow(t, "/staff/diku/contention/live")
-		if done, status := f.ended(); !done || status != http.StatusTooManyRequests || !strings.Contains(f.body.String(), "Too many pages") {
+		if done, status := f.ended(); !done || status != http.StatusTooManyRequests ||
+			!strings.Contains(f.body.String(), "Too many pages") {
 			t.Errorf("got %d %q, want %d", status, f.body.String(), http.StatusTooManyRequests)
 		}
 		all[7].leave()

@@ -17,25 +17,82 @@ func TestFindSpan(t *testing.T) {
 		apia     = "Pacific/Apia"        // skipped 30 December 2011
 	)
 	tests := []struct{ name, zone, typed, first, last string }{
-		{name: "a minute in summer", zone: berlin, typed: "2026-08-22T14:03", first: "2026-08-22T12:03:00.000Z", last: "2026-08-22T12:03:59.999Z"},
-		{name: "a second in winter", zone: berlin, typed: "2026-01-22T14:03:05", first: "2026-01-22T13:03:05.000Z", last: "2026-01-22T13:03:05.999Z"},
-		{name: "a minute before the repeated hour", zone: berlin, typed: "2026-10-25T01:59", first: "2026-10-24T23:59:00.000Z", last: "2026-10-24T23:59:59.999Z"},
-		{name: "the repeated hour begins", zone: berlin, typed: "2026-10-25T02:00", first: "2026-10-25T00:00:00.000Z", last: "2026-10-25T01:00:59.999Z"},
-		{name: "in the repeated hour", zone: berlin, typed: "2026-10-25T02:30", first: "2026-10-25T00:30:00.000Z", last: "2026-10-25T01:30:59.999Z"},
-		{name: "a second in the repeated hour", zone: berlin, typed: "2026-10-25T02:30:10", first: "2026-10-25T00:30:10.000Z", last: "2026-10-25T01:30:10.999Z"},
-		{name: "the repeated hour ends", zone: berlin, typed: "2026-10-25T02:59", first: "2026-10-25T00:59:00.000Z", last: "2026-10-25T01:59:59.999Z"},
-		{name: "a minute after the repeated hour", zone: berlin, typed: "2026-10-25T03:00", first: "2026-10-25T02:00:00.000Z", last: "2026-10-25T02:00:59.999Z"},
-		{name: "a minute before the skipped hour", zone: berlin, typed: "2026-03-29T01:59", first: "2026-03-29T00:59:00.000Z", last: "2026-03-29T00:59:59.999Z"},
-		{name: "the skipped hour begins", zone: berlin, typed: "2026-03-29T02:00", first: "2026-03-29T01:00:00.000Z", last: "2026-03-29T01:00:00.000Z"},
-		{name: "in the skipped hour", zone: berlin, typed: "2026-03-29T02:30", first: "2026-03-29T01:00:00.000Z", last: "2026-03-29T01:00:00.000Z"},
-		{name: "the skipped hour ends", zone: berlin, typed: "2026-03-29T02:59:59", first: "2026-03-29T01:00:00.000Z", last: "2026-03-29T01:00:00.000Z"},
-		{name: "a minute after the skipped hour", zone: berlin, typed: "2026-03-29T03:00", first: "2026-03-29T01:00:00.000Z", last: "2026-03-29T01:00:59.999Z"},
-		{name: "the repeated hour west of UTC", zone: newYork, typed: "2026-11-01T01:30", first: "2026-11-01T05:30:00.000Z", last: "2026-11-01T06:30:59.999Z"},
-		{name: "the skipped hour west of UTC", zone: newYork, typed: "2026-03-08T02:30", first: "2026-03-08T07:00:00.000Z", last: "2026-03-08T07:00:00.000Z"},
-		{name: "half an hour that is repeated", zone: lordHowe, typed: "2026-04-05T01:45", first: "2026-04-04T14:45:00.000Z", last: "2026-04-04T15:15:59.999Z"},
-		{name: "a zone without changes", zone: kolkata, typed: "2026-10-25T02:30", first: "2026-10-24T21:00:00.000Z", last: "2026-10-24T21:00:59.999Z"},
-		{name: "UTC", zone: "UTC", typed: "2026-10-25T02:30", first: "2026-10-25T02:30:00.000Z", last: "2026-10-25T02:30:59.999Z"},
-		{name: "a day that is skipped", zone: apia, typed: "2011-12-30T12:00", first: "2011-12-30T10:00:00.000Z", last: "2011-12-30T10:00:00.000Z"},
+		{
+			name: "a minute in summer", zone: berlin, typed: "2026-08-22T14:03", first: "2026-08-22T12:03:00.000Z",
+			last: "2026-08-22T12:03:59.999Z",
+		},
+		{
+			name: "a second in winter", zone: berlin, typed: "2026-01-22T14:03:05", first: "2026-01-22T13:03:05.000Z",
+			last: "2026-01-22T13:03:05.999Z",
+		},
+		{
+			name: "a minute before the repeated hour", zone: berlin, typed: "2026-10-25T01:59",
+			first: "2026-10-24T23:59:00.000Z", last: "2026-10-24T23:59:59.999Z",
+		},
+		{
+			name: "the repeated hour begins", zone: berlin, typed: "2026-10-25T02:00", first: "2026-10-25T00:00:00.000Z",
+			last: "2026-10-25T01:00:59.999Z",
+		},
+		{
+			name: "in the repeated hour", zone: berlin, typed: "2026-10-25T02:30", first: "2026-10-25T00:30:00.000Z",
+			last: "2026-10-25T01:30:59.999Z",
+		},
+		{
+			name: "a second in the repeated hour", zone: berlin, typed: "2026-10-25T02:30:10", first: "2026-10-25T00:30:10.000Z",
+			last: "2026-10-25T01:30:10.999Z",
+		},
+		{
+			name: "the repeated hour ends", zone: berlin, typed: "2026-10-25T02:59", first: "2026-10-25T00:59:00.000Z",
+			last: "2026-10-25T01:59:59.999Z",
+		},
+		{
+			name: "a minute after the repeated hour", zone: berlin, typed: "2026-10-25T03:00", first: "2026-10-25T02:00:00.000Z",
+			last: "2026-10-25T02:00:59.999Z",
+		},
+		{
+			name: "a minute before the skipped hour", zone: berlin, typed: "2026-03-29T01:59", first: "2026-03-29T00:59:00.000Z",
+			last: "2026-03-29T00:59:59.999Z",
+		},
+		{
+			name: "the skipped hour begins", zone: berlin, typed: "2026-03-29T02:00", first: "2026-03-29T01:00:00.000Z",
+			last: "2026-03-29T01:00:00.000Z",
+		},
+		{
+			name: "in the skipped hour", zone: berlin, typed: "2026-03-29T02:30", first: "2026-03-29T01:00:00.000Z",
+			last: "2026-03-29T01:00:00.000Z",
+		},
+		{
+			name: "the skipped hour ends", zone: berlin, typed: "2026-03-29T02:59:59", first: "2026-03-29T01:00:00.000Z",
+			last: "2026-03-29T01:00:00.000Z",
+		},
+		{
+			name: "a minute after the skipped hour", zone: berlin, typed: "2026-03-29T03:00", first: "2026-03-29T01:00:00.000Z",
+			last: "2026-03-29T01:00:59.999Z",
+		},
+		{
+			name: "the repeated hour west of UTC", zone: newYork, typed: "2026-11-01T01:30", first: "2026-11-01T05:30:00.000Z",
+			last: "2026-11-01T06:30:59.999Z",
+		},
+		{
+			name: "the skipped hour west of UTC", zone: newYork, typed: "2026-03-08T02:30", first: "2026-03-08T07:00:00.000Z",
+			last: "2026-03-08T07:00:00.000Z",
+		},
+		{
+			name: "half an hour that is repeated", zone: lordHowe, typed: "2026-04-05T01:45", first: "2026-04-04T14:45:00.000Z",
+			last: "2026-04-04T15:15:59.999Z",
+		},
+		{
+			name: "a zone without changes", zone: kolkata, typed: "2026-10-25T02:30", first: "2026-10-24T21:00:00.000Z",
+			last: "2026-10-24T21:00:59.999Z",
+		},
+		{
+			name: "UTC", zone: "UTC", typed: "2026-10-25T02:30", first: "2026-10-25T02:30:00.000Z",
+			last: "2026-10-25T02:30:59.999Z",
+		},
+		{
+			name: "a day that is skipped", zone: apia, typed: "2011-12-30T12:00", first: "2011-12-30T10:00:00.000Z",
+			last: "2011-12-30T10:00:00.000Z",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,9 +23,12 @@ func TestLocksPage_ListsLocks(t *testing.T) {
 		"****5678 Outdated – blocks no check-out 1 min 15 s none an unnamed instance – 6cf5ab4b Copy Release …",
 		"Patrons are masked. Show the patrons")
 	p.has(t,
-		`<tr id="lock-`+heldID+`">`, `data-copy="`+heldID+`"`, `data-copy="req-17/circulation"`, `title="req-17/circulation"`, `<progress max="3000" value="2500"`, `<progress max="3000" value="0"`,
+		`<tr id="lock-`+heldID+`">`, `data-copy="`+heldID+
+			`"`, `data-copy="req-17/circulation"`, `title="req-17/circulation"`, `<progress max="3000" value="2500"`,
+		`<progress max="3000" value="0"`,
 		`href="/staff/diku/locks/`+heldID+`/release"`, `data-stream="/staff/diku/locks/live?"`, `data-live="empty" hidden>`)
-	p.lacks(t, annID, benID, "Ahrens", held().AcquisitionID, "patrons=shown\">Release", "No lock is held now.", "The check-out lock is off")
+	p.lacks(t, annID, benID, "Ahrens", held().AcquisitionID, "patrons=shown\">Release", "No lock is held now.",
+		"The check-out lock is off")
 }
 
 func TestLocksPage_ShowsPatronsOnRequest(t *testing.T) {
@@ -33,7 +36,8 @@ func TestLocksPage_ShowsPatronsOnRequest(t *testing.T) {
 	l := &library{Admin: &desk{locks: []schemas.CheckoutLock{held(), outdated()}}}
 	p := visit(t, l).get(t, "/staff/diku/locks?holder=circulation-1&patrons=shown")
 	p.want(t, http.StatusOK, "ann<1> Ann Ahrens Held", benID+" Outdated", "Mask the patrons")
-	p.has(t, "ann&lt;1&gt;", `href="/staff/diku/locks?holder=circulation-1"`, `href="/staff/diku/locks?patrons=shown">Show all`,
+	p.has(t, "ann&lt;1&gt;", `href="/staff/diku/locks?holder=circulation-1"`,
+		`href="/staff/diku/locks?patrons=shown">Show all`,
 		`href="/staff/diku/locks/`+heldID+`/release?patrons=shown"`, `<input type="hidden" name="patrons" value="shown">`,
 		`data-stream="/staff/diku/locks/live?holder=circulation-1&amp;patrons=shown"`)
 	p.lacks(t, "<1>Ann")
@@ -84,9 +88,16 @@ func TestLocksPage_RefusesAnInvalidFilterAtItsField(t *testing.T) {
 		field string
 	}{
 		"no id of a patron": {query: "patron=" + newID, words: "No patron has this barcode.", field: `id="patron-error"`},
-		"no such patron":    {query: "patron=%3Cb%3Eunknown", words: "No patron has this barcode.", field: `id="patron" name="patron" value="&lt;b&gt;unknown"`},
-		"of another kind":   {query: "patron=new", words: "This patron's id is of a kind that no lock can have.", field: `id="patron-error"`},
-		"no such holder":    {query: "holder=x%00", err: refused("holder"), words: "No instance can have this name.", field: `id="holder-error"`},
+		"no such patron": {
+			query: "patron=%3Cb%3Eunknown", words: "No patron has this barcode.",
+			field: `id="patron" name="patron" value="&lt;b&gt;unknown"`,
+		},
+		"of another kind": {
+			query: "patron=new", words: "This patron's id is of a kind that no lock can have.", field: `id="patron-error"`,
+		},
+		"no such holder": {
+			query: "holder=x%00", err: refused("holder"), words: "No instance can have this name.", field: `id="holder-error"`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +116,9 @@ func TestLocksPage_RefusesAnInvalidFilterAtItsField(t *testing.T) {
 
 // refused is what a filter gets that has a wrong parameter.
 func refused(name string) error {
-	return fault.Validation(fault.Detail{Message: name + " is wrong", Parameters: []fault.Parameter{fault.Param(name, "x")}})
+	return fault.Validation(fault.Detail{
+		Message: name + " is wrong", Parameters: []fault.Parameter{fault.Param(name, "x")},
+	})
 }
 
 func TestLocksPage_BlamesTheHolderOnlyForItsOwnFault(t *testing.T) {
@@ -129,7 +142,9 @@ func TestLocksPage_RefusesAStreamOfAnUnknownPatron(t *testing.T) {
 
 func TestLocksPage_ExplainsAnEmptyList(t *testing.T) {
 	t.Parallel()
-	for enabled, words := range map[bool]string{true: "That is normal", false: "The check-out lock is off for this library"} {
+	for enabled, words := range map[bool]string{
+		true: "That is normal", false: "The check-out lock is off for this library",
+	} {
 		p := visit(t, &library{Admin: &desk{}, view: own(enabled, 3000)}).get(t, "/staff/diku/locks")
 		p.want(t, http.StatusOK, "No locks", words)
 		p.has(t, `data-live="table" data-shell hidden>`, `data-live="empty">`, `data-live="patrons" hidden>`,
@@ -139,7 +154,8 @@ func TestLocksPage_ExplainsAnEmptyList(t *testing.T) {
 		}
 	}
 	for _, permission := range []string{admin.MaySeeSettings, admin.MayReleaseLocks} {
-		v := visitAs(t, &library{Admin: &desk{}, view: own(false, 3000)}, auth.Gateway, granted(admin.MaySeeLocks, permission))
+		v := visitAs(t, &library{Admin: &desk{}, view: own(false, 3000)}, auth.Gateway,
+			granted(admin.MaySeeLocks, permission))
 		p := v.get(t, "/staff/diku/locks")
 		p.want(t, http.StatusOK, "so no check-out takes a lock.")
 		p.lacks(t, "You can turn it on")
@@ -194,7 +210,9 @@ func TestLocksPage_EscapesText(t *testing.T) {
 	t.Parallel()
 	l := held()
 	l.Holder, l.OkapiRequestID = `<script>x</script>`, `"><img src=x>`
-	p := visit(t, &library{Admin: &desk{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks?holder="+url.QueryEscape(`"><b>`))
+	p := visit(t, &library{
+		Admin: &desk{locks: []schemas.CheckoutLock{l}},
+	}).get(t, "/staff/diku/locks?holder="+url.QueryEscape(`"><b>`))
 	p.want(t, http.StatusOK, "<script>x</script>")
 	if strings.Contains(p.html, "<script>x") || strings.Contains(p.html, "<img") || strings.Contains(p.html, "<b>") {
 		t.Errorf("got\n%s", p.html)

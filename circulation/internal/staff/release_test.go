@@ -14,7 +14,8 @@ import (
 
 const (
 	releasePath = "/staff/diku/locks/" + heldID + "/release"
-	goneText    = "The lock is gone already It was released or taken over. Nothing was done. If you have just released it yourself, that is done"
+	goneText    = "The lock is gone already It was released or taken over. Nothing was done. If you have just released " +
+		"it yourself, that is done"
 )
 
 func TestReleasePage_ExplainsTheRelease(t *testing.T) {
@@ -22,8 +23,11 @@ func TestReleasePage_ExplainsTheRelease(t *testing.T) {
 	d := &desk{locks: []schemas.CheckoutLock{held(), outdated()}}
 	v := visit(t, &library{Admin: d})
 	p := v.get(t, releasePath)
-	p.want(t, http.StatusOK, "Patron ****1234", "State Held", "Held for 500 ms", "Held by circulation-1", "Request req-17/circulation", "Lock "+heldID,
-		"Why it is safe", "it is refused. If its machine still waits, it takes the lock again and counts the loans again; otherwise it shows “unable to acquire lock”.", "gets the lock at once", "is finished first", "Release the lock", "Cancel")
+	p.want(t, http.StatusOK, "Patron ****1234", "State Held", "Held for 500 ms", "Held by circulation-1",
+		"Request req-17/circulation", "Lock "+heldID,
+		"Why it is safe", "it is refused. If its machine still waits, it takes the lock again and counts the loans again; "+
+			"otherwise it shows “unable to acquire lock”.", "gets the lock at once", "is finished first", "Release the lock",
+		"Cancel")
 	p.lacks(t, annID, "need not be released", "patrons=", held().AcquisitionID)
 	if d.lookups != 0 {
 		t.Errorf("patrons were looked up %d times, want never", d.lookups)
@@ -45,7 +49,8 @@ func TestReleasePage_NamesThePatronOnRequest(t *testing.T) {
 	p = v.post(t, releasePath+"?patrons=shown", url.Values{"reason": {""}})
 	p.want(t, http.StatusUnprocessableEntity, "ann<1> Ann Ahrens")
 	p = v.post(t, releasePath+"?patrons=shown", url.Values{"reason": {"stuck"}})
-	if got, want := p.header.Get("Location"), "/staff/diku/locks?done=released&patrons=shown"; p.status != http.StatusSeeOther || got != want {
+	const want = "/staff/diku/locks?done=released&patrons=shown"
+	if got := p.header.Get("Location"); p.status != http.StatusSeeOther || got != want {
 		t.Errorf("got %d, Location %q, want %q", p.status, got, want)
 	}
 	d.refusal = fault.New(fault.NotFound, "Not found")
@@ -107,7 +112,8 @@ func TestReleasePage_ReleasesWithAReason(t *testing.T) {
 	v := visit(t, &library{Admin: d, view: own(true, 3000)})
 	v.get(t, releasePath)
 	p := v.post(t, releasePath, url.Values{"reason": {"the machine hangs"}})
-	if got, want := p.header.Get("Location"), "/staff/diku/locks?done=released"; p.status != http.StatusSeeOther || got != want {
+	if got, want := p.header.Get("Location"), "/staff/diku/locks?done=released"; p.status != http.StatusSeeOther ||
+		got != want {
 		t.Errorf("got %d, Location %q, want %d and %q", p.status, got, http.StatusSeeOther, want)
 	}
 	if got, want := strings.Join(d.released, "; "), heldID+" the machine hangs"; got != want {
@@ -125,7 +131,8 @@ func TestReleasePage_AcceptsAReasonOfSeveralLines(t *testing.T) {
 	v.get(t, releasePath)
 	// Browsers send each line break, which is one character in the field, as two.
 	reason := strings.Repeat("x\r\n", schemas.MaxChangeReason/2-1) + "xx"
-	if p := v.post(t, releasePath, url.Values{"reason": {reason}}); p.status != http.StatusSeeOther || len(d.released) != 1 {
+	if p := v.post(t, releasePath, url.Values{"reason": {reason}}); p.status != http.StatusSeeOther ||
+		len(d.released) != 1 {
 		t.Errorf("got %d and %d releases, want %d and 1", p.status, len(d.released), http.StatusSeeOther)
 	}
 }

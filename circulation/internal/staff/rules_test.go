@@ -21,7 +21,8 @@ func TestRulesPage_ShowsWarningsAtTheirLines(t *testing.T) {
 	}}).get(t, "/staff/diku/rules")
 	p.want(t, http.StatusOK, "2 item limits count nothing",
 		"Line 2 : the limit of 3 items in the policy Three <b> counts nothing here, because the fallback names neither",
-		"4 g adults: l 1 ! the limit of 3 items in the policy Three <b> counts nothing here, because the rule names neither", "3 # <i>")
+		"4 g adults: l 1 ! the limit of 3 items in the policy Three <b> counts nothing here, because the rule names neither",
+		"3 # <i>")
 	p.has(t, `<a href="#line-4">`, `id="line-4"`, "    g adults: l 1")
 	p.lacks(t, "<b>counts", `id="line-5"`, "cannot be used")
 }
@@ -33,21 +34,29 @@ func TestRulesPage_CountsLinesAsTheParser(t *testing.T) {
 		Text:      "priority: last-line\r\nfallback-policy: l 1\rg adults: l 1\r",
 		Uncounted: []policy.UncountedLimit{{Line: 3, Policy: policy.LoanPolicy{Name: "Three", ItemLimit: 3}}},
 	}}).get(t, "/staff/diku/rules")
-	p.want(t, http.StatusOK, "2 fallback-policy: l 1", "3 g adults: l 1 ! the limit of 3 items in the policy Three counts nothing here")
+	p.want(t, http.StatusOK, "2 fallback-policy: l 1",
+		"3 g adults: l 1 ! the limit of 3 items in the policy Three counts nothing here")
 	p.lacks(t, `id="line-4"`)
 }
 
 func TestRulesPage_ShowsRulesWithoutWarnings(t *testing.T) {
 	t.Parallel()
-	p := visit(t, &library{rules: admin.RulesReview{Text: "priority: last-line\nfallback-policy: l 1"}}).get(t, "/staff/diku/rules")
+	p := visit(t, &library{
+		rules: admin.RulesReview{Text: "priority: last-line\nfallback-policy: l 1"},
+	}).get(t, "/staff/diku/rules")
 	p.want(t, http.StatusOK, "2 fallback-policy: l 1")
 	p.lacks(t, "counts nothing here", "cannot be used")
 	visit(t, &library{}).get(t, "/staff/diku/rules").want(t, http.StatusOK, "This library has no circulation rules yet.")
-	p = visit(t, &library{rules: admin.RulesReview{Text: "g\n", Fault: &policy.SyntaxError{Message: "missing <x>", Line: 1}}}).get(t, "/staff/diku/rules")
+	p = visit(t, &library{
+		rules: admin.RulesReview{Text: "g\n", Fault: &policy.SyntaxError{Message: "missing <x>", Line: 1}},
+	}).get(t, "/staff/diku/rules")
 	p.want(t, http.StatusOK, "These rules cannot be used, so no check-out succeeds. Line 1: missing <x>")
 	p.lacks(t, "could not be saved again")
-	p = visit(t, &library{rules: admin.RulesReview{Text: "g x\n", Broken: &policy.SyntaxError{Message: "Policy missing", Line: 1}}}).get(t, "/staff/diku/rules")
-	p.want(t, http.StatusOK, "These rules are in use, but could not be saved again. Line 1 : Policy missing. A line without policies never applies")
+	p = visit(t, &library{
+		rules: admin.RulesReview{Text: "g x\n", Broken: &policy.SyntaxError{Message: "Policy missing", Line: 1}},
+	}).get(t, "/staff/diku/rules")
+	p.want(t, http.StatusOK, "These rules are in use, but could not be saved again. Line 1 : Policy missing. A line "+
+		"without policies never applies")
 	p.lacks(t, "cannot be used")
 }
 
@@ -57,6 +66,7 @@ func TestRulesPage_NeedsThePermissionOfTheRules(t *testing.T) {
 		return http.Header{"X-Okapi-Tenant": {"diku"}, "X-Okapi-Permissions": {`["` + permission + `"]`}}
 	}
 	l := &library{rules: admin.RulesReview{Text: "priority: last-line"}}
-	visitAs(t, l, auth.Gateway, header("circulation.rules.get")).get(t, "/staff/diku/rules").want(t, http.StatusOK, "1 priority: last-line")
+	visitAs(t, l, auth.Gateway, header("circulation.rules.get")).get(t, "/staff/diku/rules").want(t, http.StatusOK,
+		"1 priority: last-line")
 	visitAs(t, l, auth.Gateway, header(admin.MaySeeLocks)).get(t, "/staff/diku/rules").want(t, http.StatusForbidden)
 }

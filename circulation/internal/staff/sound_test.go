@@ -34,7 +34,8 @@ func sound(t *testing.T, p page) {
 			t.Errorf("the id %s stands there twice", m[1])
 		}
 	}
-	for _, m := range append(refPattern.FindAllStringSubmatch(p.html, -1), anchorPattern.FindAllStringSubmatch(p.html, -1)...) {
+	for _, m := range append(refPattern.FindAllStringSubmatch(p.html, -1),
+		anchorPattern.FindAllStringSubmatch(p.html, -1)...) {
 		for ref := range strings.FieldsSeq(m[1]) {
 			if ids[ref] == 0 {
 				t.Errorf("%s leads nowhere", m[0])

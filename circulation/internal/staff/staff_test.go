@@ -27,7 +27,9 @@ import (
 	"checkoutlock/web/auth"
 )
 
-var environment = settings.Environment{MachinePatience: 10 * time.Second, TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, time.Second}}
+var environment = settings.Environment{
+	MachinePatience: 10 * time.Second, TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, time.Second},
+}
 
 // library is a hand-made Admin.
 type library struct {
@@ -157,8 +159,9 @@ func visitAs(t *testing.T, l *library, mode auth.Mode, header http.Header) *visi
 		t.Fatal(err)
 	}
 	handler := web.New(web.Options{
-		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10_000, BelievePermissions: mode == auth.Gateway,
-		Ready: func(context.Context) error { return nil },
+		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10_000,
+		BelievePermissions: mode == auth.Gateway,
+		Ready:              func(context.Context) error { return nil },
 	}, front.Routes)
 	return &visitor{handler: handler, header: header, cookies: map[string]string{}, logged: logged, host: "localhost:9801"}
 }

@@ -22,17 +22,27 @@ func TestTimingPage_ShowsWhatIsInForce(t *testing.T) {
 		"the library's": {
 			view:  own(true, 2500, 500, 500, 1000),
 			parts: []string{`value="2500"`, `>500, 500, 1000</textarea>`},
-			words: []string{"In force: 2500 ms, set for this library.", "which is 3000 ms", "In force: 500, 500, 1000 ms, set for this library.", "own setting, which is 500, 1000 ms."},
+			words: []string{
+				"In force: 2500 ms, set for this library.", "which is 3000 ms",
+				"In force: 500, 500, 1000 ms, set for this library.", "own setting, which is 500, 1000 ms.",
+			},
 		},
-		"no waits":      {view: own(true, 2500), parts: []string{`>none</textarea>`}, words: []string{"In force: none, set for this library."}},
-		"the service's": {view: following(), parts: []string{`name="lockTtlMs" value=""`, `></textarea>`}, words: []string{"In force: 3000 ms, the service's own setting.", "The lock is off, so nothing here is in use."}},
+		"no waits": {
+			view: own(true, 2500), parts: []string{`>none</textarea>`}, words: []string{"In force: none, set for this library."},
+		},
+		"the service's": {
+			view: following(), parts: []string{`name="lockTtlMs" value=""`, `></textarea>`},
+			words: []string{"In force: 3000 ms, the service's own setting.", "The lock is off, so nothing here is in use."},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := visit(t, &library{view: tt.view}).get(t, "/staff/diku/timing")
-			p.want(t, 200, append(tt.words, "A whole number from 250 to 600000", "At most 100 whole numbers from 0 to 10000, together at most 25000")...)
-			p.has(t, append(tt.parts, `name="version" value="7"`, `data-sums="/staff/diku/timing/sums" data-target="sums"`, `<div id="sums" role="status">`)...)
+			p.want(t, 200, append(tt.words, "A whole number from 250 to 600000",
+				"At most 100 whole numbers from 0 to 10000, together at most 25000")...)
+			p.has(t, append(tt.parts, `name="version" value="7"`, `data-sums="/staff/diku/timing/sums" data-target="sums"`,
+				`<div id="sums" role="status">`)...)
 			p.lacks(t, `id="problems"`, "aria-invalid")
 		})
 	}
@@ -44,7 +54,8 @@ func TestTimingPage_ShowsTimesWithoutThePermissionToChange(t *testing.T) {
 	view.LockTTLMs.Source = settings.FromTenant
 	p := visitAs(t, &library{view: view}, auth.Gateway, granted(admin.MaySeeSettings)).get(t, "/staff/diku/timing")
 	p.want(t, 200, "The lock is off, so nothing here is in use.", "You may look at this, but not change it.",
-		"Time to live 3000 ms, set for this library Waits between tries 500, 1000 ms, the service's own setting", "It waits at most 1.5 s")
+		"Time to live 3000 ms, set for this library Waits between tries 500, 1000 ms, the service's own setting",
+		"It waits at most 1.5 s")
 	p.lacks(t, "Empty means", "What you set", "in the form", "<form", "<input", "<textarea")
 }
 
@@ -53,7 +64,8 @@ func TestTimingPage_SaysThatStoredSettingsAreNotInForce(t *testing.T) {
 	broken := own(true, 3000)
 	broken.Problem = "lockTtl is text <b>"
 	p := visit(t, &library{view: broken}).get(t, "/staff/diku/timing")
-	p.want(t, 200, "The settings that are stored for this library cannot be used, so others are in force. lockTtl is text <b>")
+	p.want(t, 200, "The settings that are stored for this library cannot be used, so others are in force. lockTtl is "+
+		"text <b>")
 	p.has(t, "text &lt;b&gt;")
 }
 
@@ -72,20 +84,23 @@ func summarize(c settings.Change) string {
 func TestTimingPage_SavesTheTypedTimes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ ttl, waits, want string }{
-		"both":             {ttl: "2500", waits: "500, 500, 1000", want: "2.5s [500ms 500ms 1s]"},
-		"spaces":           {ttl: " 2500 ", waits: " 500  500\t1000\r\n", want: "2.5s [500ms 500ms 1s]"},
-		"bars":             {ttl: "2500", waits: "500|500;1000", want: "2.5s [500ms 500ms 1s]"},
-		"no waits":         {ttl: "250", waits: "None", want: "250ms []"},
-		"the service's":    {want: "- -"},
-		"one of them":      {waits: "0", want: "- [0s]"},
-		"the service's by": {ttl: "3000", waits: "500 1000", want: "3s [500ms 1s]"}, // the library's own now, whatever the service does
+		"both":          {ttl: "2500", waits: "500, 500, 1000", want: "2.5s [500ms 500ms 1s]"},
+		"spaces":        {ttl: " 2500 ", waits: " 500  500\t1000\r\n", want: "2.5s [500ms 500ms 1s]"},
+		"bars":          {ttl: "2500", waits: "500|500;1000", want: "2.5s [500ms 500ms 1s]"},
+		"no waits":      {ttl: "250", waits: "None", want: "250ms []"},
+		"the service's": {want: "- -"},
+		"one of them":   {waits: "0", want: "- [0s]"},
+		// the library's own now, whatever the service does
+		"the service's by": {ttl: "3000", waits: "500 1000", want: "3s [500ms 1s]"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := &library{view: own(true, 4000, 1, 2)}
 			v := visit(t, l)
-			p := v.post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {tt.ttl}, "retryIntervalsMs": {tt.waits}, "reason": {" slow gates "}, "version": {"7"}})
+			p := v.post(t, "/staff/diku/timing", url.Values{
+				"lockTtlMs": {tt.ttl}, "retryIntervalsMs": {tt.waits}, "reason": {" slow gates "}, "version": {"7"},
+			})
 			p.want(t, 303)
 			if len(l.changed) != 1 {
 				t.Fatalf("changed %d times, want once", len(l.changed))
@@ -111,8 +126,9 @@ func TestTimingPage_KeepsTheSwitch(t *testing.T) {
 func TestTimingPage_RefusesUnusableTimesAtTheirField(t *testing.T) {
 	t.Parallel()
 	const (
-		ttl    = "Type a whole number from 250 to 600000, or leave the field empty."
-		waits  = "Type at most 100 whole numbers from 0 to 10000, together at most 25000, or the word none, or leave the field empty."
+		ttl   = "Type a whole number from 250 to 600000, or leave the field empty."
+		waits = "Type at most 100 whole numbers from 0 to 10000, together at most 25000, or the word none, or leave the " +
+			"field empty."
 		reason = "Say why, in a few words"
 	)
 	tests := map[string]struct {
@@ -120,20 +136,43 @@ func TestTimingPage_RefusesUnusableTimesAtTheirField(t *testing.T) {
 		wrong              []string // ids of fields
 		words              []string
 	}{
-		"a short TTL":        {ttl: "249", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
-		"a long TTL":         {ttl: "600001", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
-		"a TTL in words":     {ttl: "<script>", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
-		"a huge TTL":         {ttl: "99999999999999999999", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
-		"a fraction":         {ttl: "2500.5", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
-		"a thousand":         {ttl: "2500", waits: "1,000", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits}},
-		"a long wait":        {ttl: "2500", waits: "10001", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits}},
-		"waits in words":     {ttl: "2500", waits: "500, soon", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits}},
-		"only separators":    {ttl: "2500", waits: ",;|", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits}},
-		"too long together":  {ttl: "2500", waits: "10000 10000 5001", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits}},
-		"too many":           {ttl: "2500", waits: strings.Repeat("1 ", 101), reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits}},
-		"no reason":          {ttl: "2500", waits: "500", reason: " ", wrong: []string{"reason"}, words: []string{reason}},
-		"a control":          {ttl: "2500", waits: "500", reason: "a\x01b", wrong: []string{"reason"}, words: []string{"The reason must have no control characters"}},
-		"everything at once": {ttl: "1", waits: "x", wrong: []string{"lockTtlMs", "retryIntervalsMs", "reason"}, words: []string{ttl, waits, reason}},
+		"a short TTL": {ttl: "249", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
+		"a long TTL":  {ttl: "600001", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
+		"a TTL in words": {
+			ttl: "<script>", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl},
+		},
+		"a huge TTL": {
+			ttl: "99999999999999999999", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl},
+		},
+		"a fraction": {ttl: "2500.5", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
+		"a thousand": {
+			ttl: "2500", waits: "1,000", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits},
+		},
+		"a long wait": {
+			ttl: "2500", waits: "10001", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits},
+		},
+		"waits in words": {
+			ttl: "2500", waits: "500, soon", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits},
+		},
+		"only separators": {
+			ttl: "2500", waits: ",;|", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits},
+		},
+		"too long together": {
+			ttl: "2500", waits: "10000 10000 5001", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits},
+		},
+		"too many": {
+			ttl: "2500", waits: strings.Repeat("1 ", 101), reason: "x", wrong: []string{"retryIntervalsMs"},
+			words: []string{waits},
+		},
+		"no reason": {ttl: "2500", waits: "500", reason: " ", wrong: []string{"reason"}, words: []string{reason}},
+		"a control": {
+			ttl: "2500", waits: "500", reason: "a\x01b", wrong: []string{"reason"},
+			words: []string{"The reason must have no control characters"},
+		},
+		"everything at once": {
+			ttl: "1", waits: "x", wrong: []string{"lockTtlMs", "retryIntervalsMs", "reason"},
+			words: []string{ttl, waits, reason},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +211,8 @@ func TestTimingPage_RefusesAnOldVersion(t *testing.T) {
 	p := visit(t, l).post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {"2500"}, "reason": {"x"}, "version": {"6"}})
 	p.want(t, 409, "Another change came first", "Nothing of yours was saved")
 	l.refusal = fault.New(fault.Unavailable, "Storage could not be reached")
-	visit(t, l).post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {"2500"}, "reason": {"x"}}).want(t, 503, "Storage could not be reached")
+	visit(t, l).post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {"2500"}, "reason": {"x"}}).want(t, 503,
+		"Storage could not be reached")
 	if len(l.changed) > 0 {
 		t.Errorf("changed %+v", l.changed)
 	}
@@ -180,22 +220,41 @@ func TestTimingPage_RefusesAnOldVersion(t *testing.T) {
 
 func TestTimingPage_SaysWhatTimesMean(t *testing.T) {
 	t.Parallel()
-	const overtakes, impatient = "it can overtake a check-out that is slow but alive", "but the library's machines give up after 10 s (MACHINE_PATIENCE)"
+	const overtakes, impatient = "it can overtake a check-out that is slow but alive", "but the library's machines give " +
+		"up after 10 s (MACHINE_PATIENCE)"
 	tests := map[string]struct {
 		ttl, waits string
 		words      []string
 		lacks      []string
 	}{
-		"calm":               {ttl: "3000", waits: "500, 1000", words: []string{"asks for the lock 3 times", "It waits at most 1.5 s", "when the holder dies 3 s"}, lacks: []string{overtakes, impatient}},
-		"no waits":           {waits: "none", words: []string{"asks for the lock 1 time ", "It waits at most 0 ms", "when the holder dies 3 s"}, lacks: []string{overtakes, impatient}},
-		"the service's":      {words: []string{"3 times", "1.5 s"}, lacks: []string{overtakes, impatient}},
-		"as long as it is":   {ttl: "1500", waits: "1500", words: []string{"1.5 s"}, lacks: []string{overtakes, impatient}},
-		"longer than TTL":    {ttl: "1500", waits: "1501", words: []string{overtakes, "(1.501 s)", "(1.5 s)", "That is safe"}, lacks: []string{impatient}},
-		"as long as patient": {ttl: "60000", waits: "10000", words: []string{"It waits at most 10 s"}, lacks: []string{impatient}},
-		"impatient":          {ttl: "60000", waits: "10000 1", words: []string{impatient, "may wait 10.001 s"}, lacks: []string{overtakes}},
-		"both":               {ttl: "3000", waits: "10000 1", words: []string{overtakes, impatient}},
-		"of no use":          {ttl: "1", waits: "x", words: []string{"The times cannot be used as they are. Look at Time to live and Waits between tries."}, lacks: []string{"It waits"}},
-		"HTML":               {ttl: "<script>", words: []string{"cannot be used"}, lacks: []string{"<script>"}},
+		"calm": {
+			ttl: "3000", waits: "500, 1000",
+			words: []string{"asks for the lock 3 times", "It waits at most 1.5 s", "when the holder dies 3 s"},
+			lacks: []string{overtakes, impatient},
+		},
+		"no waits": {
+			waits: "none", words: []string{"asks for the lock 1 time ", "It waits at most 0 ms", "when the holder dies 3 s"},
+			lacks: []string{overtakes, impatient},
+		},
+		"the service's":    {words: []string{"3 times", "1.5 s"}, lacks: []string{overtakes, impatient}},
+		"as long as it is": {ttl: "1500", waits: "1500", words: []string{"1.5 s"}, lacks: []string{overtakes, impatient}},
+		"longer than TTL": {
+			ttl: "1500", waits: "1501", words: []string{overtakes, "(1.501 s)", "(1.5 s)", "That is safe"},
+			lacks: []string{impatient},
+		},
+		"as long as patient": {
+			ttl: "60000", waits: "10000", words: []string{"It waits at most 10 s"}, lacks: []string{impatient},
+		},
+		"impatient": {
+			ttl: "60000", waits: "10000 1", words: []string{impatient, "may wait 10.001 s"}, lacks: []string{overtakes},
+		},
+		"both": {ttl: "3000", waits: "10000 1", words: []string{overtakes, impatient}},
+		"of no use": {
+			ttl: "1", waits: "x",
+			words: []string{"The times cannot be used as they are. Look at Time to live and Waits between tries."},
+			lacks: []string{"It waits"},
+		},
+		"HTML": {ttl: "<script>", words: []string{"cannot be used"}, lacks: []string{"<script>"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

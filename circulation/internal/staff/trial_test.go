@@ -15,9 +15,12 @@ import (
 func TestTrialPage_SaysWhatWouldHappenAndWhy(t *testing.T) {
 	t.Parallel()
 	due := records.Instant{Time: time.Date(2026, 9, 22, 12, 0, 0, 0, time.Local)}
-	rule := &checkout.AppliedRule{Line: 7, Text: "g <staff>: l two-weeks", Names: []string{"materialType", "patronGroup"}, Terms: []checkout.RuleTerm{
-		{ID: "two-weeks", Kind: "loanPolicy", Name: "Two weeks"}, {ID: "<staff>", Kind: "patronGroup", Name: "staff"},
-	}}
+	rule := &checkout.AppliedRule{
+		Line: 7, Text: "g <staff>: l two-weeks", Names: []string{"materialType", "patronGroup"},
+		Terms: []checkout.RuleTerm{
+			{ID: "two-weeks", Kind: "loanPolicy", Name: "Two weeks"}, {ID: "<staff>", Kind: "patronGroup", Name: "staff"},
+		},
+	}
 	patron := &checkout.ExplainedPatron{ID: "1", Name: "Lovelace, Ada", Group: "staff"}
 	item := &checkout.ExplainedItem{ID: "2", Title: "Notes", Status: "Available", MaterialType: "book", Location: "Main"}
 	tests := map[string]struct {
@@ -30,22 +33,31 @@ func TestTrialPage_SaysWhatWouldHappenAndWhy(t *testing.T) {
 				Limit: &checkout.LimitStanding{Max: 3, Open: 2}, Patron: patron, Item: item,
 			},
 			[]string{
-				"Would be lent, due 22 Sep 2026, 12:00:00", "Line 7 of the circulation rules, about material type, patron group: g <staff>: l two-weeks loan policy Two weeks: two-weeks patron group staff: <staff> Loan policy Two weeks", "Loan policy Two weeks", "2 of 3 loans This",
+				"Would be lent, due 22 Sep 2026, 12:00:00",
+				"Line 7 of the circulation rules, about material type, patron group: g <staff>: l two-weeks loan policy Two " +
+					"weeks: two-weeks patron group staff: <staff> Loan policy Two weeks", "Loan policy Two weeks", "2 of 3 loans This",
 				"Lovelace, Ada, group staff", "Notes Status: Available Type: book Location: Main", "This promises nothing",
 			},
 		},
 		"refused": {
 			checkout.Explanation{
 				Errors: []fault.Detail{
-					{Message: "Patron has reached maximum limit of 3 items for loan type", Code: "ITEM_LIMIT_LOAN_TYPE", OverridableBlock: &fault.OverridableBlock{Name: "itemLimitBlock"}},
+					{
+						Message: "Patron has reached maximum limit of 3 items for loan type", Code: "ITEM_LIMIT_LOAN_TYPE",
+						OverridableBlock: &fault.OverridableBlock{Name: "itemLimitBlock"},
+					},
 					{Message: "Item is withdrawn"},
 				},
-				Rule: &checkout.AppliedRule{Line: 2, Text: "fallback-policy: l x", Fallback: true}, LoanPolicy: &records.Named{ID: "policy-9"},
+				Rule: &checkout.AppliedRule{
+					Line: 2, Text: "fallback-policy: l x", Fallback: true,
+				}, LoanPolicy: &records.Named{ID: "policy-9"},
 				Limit: &checkout.LimitStanding{Max: 3, Open: 3, Reached: true}, Patron: patron, Item: item,
 			},
 			[]string{
-				"Would be refused", "Patron has reached maximum limit of 3 items for loan type (code ITEM_LIMIT_LOAN_TYPE ) Staff with the permission can override it.",
-				"Item is withdrawn", "Line 2 of the circulation rules, the fallback: fallback-policy: l x", "Loan policy policy-9", "3 of 3 loans, the limit is reached",
+				"Would be refused", "Patron has reached maximum limit of 3 items for loan type (code ITEM_LIMIT_LOAN_TYPE ) " +
+					"Staff with the permission can override it.",
+				"Item is withdrawn", "Line 2 of the circulation rules, the fallback: fallback-policy: l x", "Loan policy policy-9",
+				"3 of 3 loans, the limit is reached",
 			},
 		},
 		"on loan": {
@@ -61,13 +73,23 @@ func TestTrialPage_SaysWhatWouldHappenAndWhy(t *testing.T) {
 		},
 		"unknown": {
 			checkout.Explanation{Errors: []fault.Detail{{Message: "No item with barcode 036 exists"}}},
-			[]string{"Would be refused", "No item with barcode 036 exists", "Patron not found", "Item not found", "Rule that decides not asked", "Loan policy not asked", "Loan limit not asked"},
+			[]string{
+				"Would be refused", "No item with barcode 036 exists", "Patron not found", "Item not found",
+				"Rule that decides not asked", "Loan policy not asked", "Loan limit not asked",
+			},
 		},
 		"a rule without a limit": {
-			checkout.Explanation{WouldLend: true, Rule: &checkout.AppliedRule{Line: 1, Names: []string{"patronGroup"}}, LoanPolicy: &records.Named{Name: "Long"}},
-			[]string{"about patron group", "Loan limit none applies, since the rule names neither a material type nor a loan type"},
+			checkout.Explanation{
+				WouldLend: true, Rule: &checkout.AppliedRule{Line: 1, Names: []string{"patronGroup"}},
+				LoanPolicy: &records.Named{Name: "Long"},
+			},
+			[]string{
+				"about patron group", "Loan limit none applies, since the rule names neither a material type nor a loan type",
+			},
 		},
-		"no limit": {checkout.Explanation{WouldLend: true, LoanPolicy: &records.Named{Name: "Long"}}, []string{"Loan limit none applies"}},
+		"no limit": {
+			checkout.Explanation{WouldLend: true, LoanPolicy: &records.Named{Name: "Long"}}, []string{"Loan limit none applies"},
+		},
 		"nameless": {
 			checkout.Explanation{WouldLend: true, Patron: &checkout.ExplainedPatron{}, Item: &checkout.ExplainedItem{}},
 			[]string{"Patron without a name", "Item without a title"},
@@ -80,7 +102,8 @@ func TestTrialPage_SaysWhatWouldHappenAndWhy(t *testing.T) {
 			p := visit(t, l).get(t, "/staff/diku/try?itemBarcode=+036+&userBarcode=569&proxyUserBarcode=570")
 			p.want(t, 200, append(tt.words, "Nothing is lent and no lock is taken.")...)
 			p.has(t, `name="itemBarcode" value="036"`, `name="userBarcode" value="569"`, `name="proxyUserBarcode" value="570"`)
-			if l.tried == nil || l.tried.ItemBarcode != "036" || l.tried.UserBarcode != "569" || l.tried.ProxyUserBarcode != "570" {
+			if l.tried == nil || l.tried.ItemBarcode != "036" || l.tried.UserBarcode != "569" ||
+				l.tried.ProxyUserBarcode != "570" {
 				t.Errorf("tried %+v", l.tried)
 			}
 		})
@@ -94,12 +117,25 @@ func TestTrialPage_NeedsBothBarcodes(t *testing.T) {
 		status int
 		wrong  []string
 	}{
-		"not yet":        {status: 200},
-		"no item":        {query: "?itemBarcode=&userBarcode=569", status: 422, wrong: []string{"Type or scan the item's barcode."}},
-		"no patron":      {query: "?itemBarcode=036&userBarcode=++", status: 422, wrong: []string{"Type or scan the patron's barcode."}},
-		"neither":        {query: "?itemBarcode=&userBarcode=", status: 422, wrong: []string{"Type or scan the item's barcode.", "Type or scan the patron's barcode."}},
-		"a long barcode": {query: "?itemBarcode=036&userBarcode=" + strings.Repeat("9", 256), status: 422, wrong: []string{"The barcode has 256 characters"}},
-		"a long proxy":   {query: "?itemBarcode=036&userBarcode=569&proxyUserBarcode=" + strings.Repeat("9", 256), status: 422, wrong: []string{"The barcode has 256 characters"}},
+		"not yet": {status: 200},
+		"no item": {
+			query: "?itemBarcode=&userBarcode=569", status: 422, wrong: []string{"Type or scan the item's barcode."},
+		},
+		"no patron": {
+			query: "?itemBarcode=036&userBarcode=++", status: 422, wrong: []string{"Type or scan the patron's barcode."},
+		},
+		"neither": {
+			query: "?itemBarcode=&userBarcode=", status: 422,
+			wrong: []string{"Type or scan the item's barcode.", "Type or scan the patron's barcode."},
+		},
+		"a long barcode": {
+			query: "?itemBarcode=036&userBarcode=" + strings.Repeat("9", 256), status: 422,
+			wrong: []string{"The barcode has 256 characters"},
+		},
+		"a long proxy": {
+			query: "?itemBarcode=036&userBarcode=569&proxyUserBarcode=" + strings.Repeat("9", 256), status: 422,
+			wrong: []string{"The barcode has 256 characters"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -126,11 +162,18 @@ func TestTrialPage_SaysWhyItWouldFail(t *testing.T) {
 		words  []string
 	}{
 		"rules that cannot be used": {
-			err: fault.Wrap(errors.New("secret"), fault.Internal, "The circulation rules cannot be used: line 3: <b>"), status: 500,
-			words: []string{"Would fail", "The circulation rules cannot be used: line 3: <b>"},
+			err:    fault.Wrap(errors.New("secret"), fault.Internal, "The circulation rules cannot be used: line 3: <b>"),
+			status: 500,
+			words:  []string{"Would fail", "The circulation rules cannot be used: line 3: <b>"},
 		},
-		"storage away":     {err: fault.New(fault.Unavailable, "Storage could not be reached"), status: 503, words: []string{"Would fail", "Storage could not be reached"}},
-		"something inside": {err: errors.New("secret"), status: 500, words: []string{"Something went wrong", "The service could not make this page."}},
+		"storage away": {
+			err: fault.New(fault.Unavailable, "Storage could not be reached"), status: 503,
+			words: []string{"Would fail", "Storage could not be reached"},
+		},
+		"something inside": {
+			err: errors.New("secret"), status: 500,
+			words: []string{"Something went wrong", "The service could not make this page."},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +196,9 @@ func TestTrialPage_EscapesText(t *testing.T) {
 	t.Parallel()
 	const bad = `<script>alert("1")</script>`
 	l := &library{explanation: checkout.Explanation{
-		Errors: []fault.Detail{{Message: bad, Code: bad, OverridableBlock: &fault.OverridableBlock{Name: bad}}}, Rule: &checkout.AppliedRule{Text: bad, Terms: []checkout.RuleTerm{{ID: bad, Kind: bad, Name: bad}}},
+		Errors: []fault.Detail{
+			{Message: bad, Code: bad, OverridableBlock: &fault.OverridableBlock{Name: bad}},
+		}, Rule: &checkout.AppliedRule{Text: bad, Terms: []checkout.RuleTerm{{ID: bad, Kind: bad, Name: bad}}},
 		LoanPolicy: &records.Named{Name: bad}, Patron: &checkout.ExplainedPatron{Name: bad, Group: bad},
 		Item: &checkout.ExplainedItem{Title: bad, Status: bad, MaterialType: bad, Location: bad},
 	}}

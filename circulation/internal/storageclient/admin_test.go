@@ -23,75 +23,83 @@ func TestClient_SendsWhatStaffAskFor(t *testing.T) {
 		answer string
 	}{
 		"all locks": {
-			func(ctx context.Context, c *Client) (any, error) {
+			ask: func(ctx context.Context, c *Client) (any, error) {
 				return c.Locks(ctx, admin.LockFilter{Limit: 10})
 			},
-			"GET /check-out-lock-storage?limit=10&offset=0 ", 200,
-			`{"checkoutLocks":[{"id":"l","ageMs":7,"holder":"h"}],"totalRecords":1}`, `{[{l   0  false 7   h}] 1}`,
+			want: "GET /check-out-lock-storage?limit=10&offset=0 ", status: 200,
+			body: `{"checkoutLocks":[{"id":"l","ageMs":7,"holder":"h"}],"totalRecords":1}`, answer: `{[{l   0  false 7   h}] 1}`,
 		},
 		"some locks": {
-			func(ctx context.Context, c *Client) (any, error) {
+			ask: func(ctx context.Context, c *Client) (any, error) {
 				return c.Locks(ctx, admin.LockFilter{UserID: someID, Holder: "a&b", Outdated: &yes, Offset: 20, Limit: 10})
 			},
-			"GET /check-out-lock-storage?holder=a%26b&limit=10&offset=20&outdated=true&userId=" + someID + " ", 200,
-			`{"checkoutLocks":[],"totalRecords":0}`, `{[] 0}`,
+			want: "GET /check-out-lock-storage?holder=a%26b&limit=10&offset=20&outdated=true&userId=" + someID +
+				" ", status: 200,
+			body: `{"checkoutLocks":[],"totalRecords":0}`, answer: `{[] 0}`,
 		},
 		"a forced release": {
-			func(ctx context.Context, c *Client) (any, error) {
+			ask: func(ctx context.Context, c *Client) (any, error) {
 				return c.ForceRelease(ctx, someID, schemas.ForcedRelease{Reason: "stuck", ByName: "Ann"})
 			},
-			"POST /check-out-lock-storage/" + someID + `/forced-release {"reason":"stuck","byName":"Ann"}`, 200,
-			`{"id":"l","ageMs":7,"requestId":"r"}`, `{l   0  false 7 r  }`,
+			want: "POST /check-out-lock-storage/" + someID + `/forced-release {"reason":"stuck","byName":"Ann"}`, status: 200,
+			body: `{"id":"l","ageMs":7,"requestId":"r"}`, answer: `{l   0  false 7 r  }`,
 		},
 		"all changes": {
-			func(ctx context.Context, c *Client) (any, error) { return c.LockChanges(ctx, "", 0, 20) },
-			"GET /check-out-lock-changes-storage?limit=20&offset=0 ", 200,
-			`{"changes":[],"totalRecords":0}`, `{[] 0}`,
+			ask:  func(ctx context.Context, c *Client) (any, error) { return c.LockChanges(ctx, "", 0, 20) },
+			want: "GET /check-out-lock-changes-storage?limit=20&offset=0 ", status: 200,
+			body: `{"changes":[],"totalRecords":0}`, answer: `{[] 0}`,
 		},
 		"releases": {
-			func(ctx context.Context, c *Client) (any, error) {
+			ask: func(ctx context.Context, c *Client) (any, error) {
 				return c.LockChanges(ctx, schemas.ChangeRelease, 1, 2)
 			},
-			"GET /check-out-lock-changes-storage?kind=release&limit=2&offset=1 ", 200,
-			`{"changes":[{"id":"c","kind":"release","by":{"name":"Ann"},"reason":"stuck"}],"totalRecords":9}`,
-			`{[{c  release { Ann} stuck  [] [] <nil>}] 9}`,
+			want: "GET /check-out-lock-changes-storage?kind=release&limit=2&offset=1 ", status: 200,
+			body:   `{"changes":[{"id":"c","kind":"release","by":{"name":"Ann"},"reason":"stuck"}],"totalRecords":9}`,
+			answer: `{[{c  release { Ann} stuck  [] [] <nil>}] 9}`,
 		},
 		"a change of the settings": {
-			func(ctx context.Context, c *Client) (any, error) {
+			ask: func(ctx context.Context, c *Client) (any, error) {
 				return c.Put(ctx, schemas.LockSettingsChange{Value: []byte(`{}`), Version: "7", Reason: "exams", ByName: "Ann"})
 			},
-			`PUT /check-out-lock-settings-storage {"value":{},"version":"7","reason":"exams","byName":"Ann"}`, 200,
-			`{"version":"8"}`, `{8 [] <nil>}`,
+			want: `PUT /check-out-lock-settings-storage {"value":{},"version":"7","reason":"exams","byName":"Ann"}`, status: 200,
+			body: `{"version":"8"}`, answer: `{8 [] <nil>}`,
 		},
 		"an announcement of the environment": {
-			func(ctx context.Context, c *Client) (any, error) {
+			ask: func(ctx context.Context, c *Client) (any, error) {
 				state, err := c.Announce(ctx, schemas.LockEnvironment{Enabled: true, Version: "7"})
 				return *state.EnvironmentOnMs, err
 			},
-			`POST /check-out-lock-settings-storage/environment {"enabled":true,"version":"7"}`, 200,
-			`{"version":"8","environmentOnMs":60000}`, `60000`,
+			want: `POST /check-out-lock-settings-storage/environment {"enabled":true,"version":"7"}`, status: 200,
+			body: `{"version":"8","environmentOnMs":60000}`, answer: `60000`,
 		},
 		"past check-outs": {
-			func(ctx context.Context, c *Client) (any, error) {
+			ask: func(ctx context.Context, c *Client) (any, error) {
 				return c.PastCheckOuts(ctx, schemas.HistoryFilter{
-					UserBarcode: "u 1", ItemBarcode: "i", ServicePointID: "d", Outcome: "lent", From: "2026-03-01T10:00:00+01:00", Until: "2026-03-02T00:00:00Z", Offset: 50, Limit: 25,
+					UserBarcode: "u 1", ItemBarcode: "i", ServicePointID: "d", Outcome: "lent", From: "2026-03-01T10:00:00+01:00",
+					Until: "2026-03-02T00:00:00Z", Offset: 50, Limit: 25,
 				})
 			},
-			"GET /check-out-history-storage/check-outs?from=2026-03-01T10%3A00%3A00%2B01%3A00&itemBarcode=i&limit=25&offset=50&outcome=lent" +
-				"&servicePointId=d&until=2026-03-02T00%3A00%3A00Z&userBarcode=u+1 ", 200,
-			`{"checkOuts":[],"more":true}`, `{[] true}`,
+			want: "GET /check-out-history-storage/check-outs?from=2026-03-01T10%3A00%3A00%2B01%3A00&itemBarcode=i" +
+				"&limit=25&offset=50&outcome=lent" +
+				"&servicePointId=d&until=2026-03-02T00%3A00%3A00Z&userBarcode=u+1 ", status: 200,
+			body: `{"checkOuts":[],"more":true}`, answer: `{[] true}`,
 		},
 		"figures": {
-			func(ctx context.Context, c *Client) (any, error) { return c.Figures(ctx, 60) },
-			"GET /check-out-history-storage/figures?minutes=60 ", 200,
-			`{"date":"d","waiting":1,"held":2,"minutes":[{"date":"m","checkOuts":3}],"total":{"lent":4},"causes":[{"count":5}]}`,
-			`{d 1 2 [{m {3 0 0 <nil> <nil> <nil>}}] {0 4 0 <nil> <nil> <nil>} [{   5}]}`,
+			ask:  func(ctx context.Context, c *Client) (any, error) { return c.Figures(ctx, 60) },
+			want: "GET /check-out-history-storage/figures?minutes=60 ", status: 200,
+			body: `{"date":"d","waiting":1,"held":2,"minutes":[{"date":"m","checkOuts":3}],"total":{"lent":4},` +
+				`"causes":[{"count":5}]}`,
+			answer: `{d 1 2 [{m {3 0 0 <nil> <nil> <nil>}}] {0 4 0 <nil> <nil> <nil>} [{   5}]}`,
 		},
 		"a report": {
-			func(ctx context.Context, c *Client) (any, error) {
-				return nil, c.Report(ctx, schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{{ID: "e", Outcome: "lent"}}, Waiting: 2})
+			ask: func(ctx context.Context, c *Client) (any, error) {
+				return nil, c.Report(ctx, schemas.CheckOutReport{
+					CheckOuts: []schemas.PastCheckOut{{ID: "e", Outcome: "lent"}}, Waiting: 2,
+				})
 			},
-			`POST /check-out-history-storage/check-outs {"waiting":2,"checkOuts":[{"id":"e","outcome":"lent","tookMs":0}]}`, 204, ``, `<nil>`,
+			want: `POST /check-out-history-storage/check-outs {"waiting":2,` +
+				`"checkOuts":[{"id":"e","outcome":"lent","tookMs":0}]}`,
+			status: 204, body: ``, answer: `<nil>`,
 		},
 	}
 	for name, tt := range tests {
@@ -125,7 +133,9 @@ func TestClient_RefusesAPageWithoutItsList(t *testing.T) {
 	_, changes := c.LockChanges(ctx, "", 0, 1)
 	_, past := c.PastCheckOuts(ctx, schemas.HistoryFilter{})
 	_, figures := c.Figures(ctx, 1)
-	for name, err := range map[string]error{"locks": locks, "changes": changes, "past check-outs": past, "figures": figures} {
+	for name, err := range map[string]error{
+		"locks": locks, "changes": changes, "past check-outs": past, "figures": figures,
+	} {
 		if !fault.Is(err, fault.Internal) {
 			t.Errorf("%s: got %v, want %s", name, err, fault.Internal)
 		}

@@ -32,8 +32,9 @@ func TestClient_WritesCirculationSettings(t *testing.T) {
 			}
 			return err
 		},
-		"PUT " + path + "/" + someID + " " + setting: func() error { return c.ReplaceSetting(ctx, someID, json.RawMessage(setting)) },
-		"DELETE " + path + "/" + someID + " ":        func() error { return c.DeleteSetting(ctx, someID) },
+		"PUT " + path + "/" + someID + " " +
+			setting: func() error { return c.ReplaceSetting(ctx, someID, json.RawMessage(setting)) },
+		"DELETE " + path + "/" + someID + " ": func() error { return c.DeleteSetting(ctx, someID) },
 	} {
 		if err := call(); err != nil || got != want {
 			t.Errorf("got %v after %q, want %q", err, got, want)

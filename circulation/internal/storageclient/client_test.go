@@ -44,7 +44,9 @@ func clientOfSize(t *testing.T, address string, checkOuts int) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := New(Options{URL: u, Instance: "circ-1", CheckOuts: checkOuts, Observe: func(string, string, int, time.Duration) {}})
+	c := New(Options{
+		URL: u, Instance: "circ-1", CheckOuts: checkOuts, Observe: func(string, string, int, time.Duration) {},
+	})
 	t.Cleanup(c.Close)
 	return c
 }
@@ -116,7 +118,8 @@ func TestClient_SendsNothingWithoutATenant(t *testing.T) {
 
 func TestClient_MakesFaultsOfErrorAnswers(t *testing.T) {
 	t.Parallel()
-	const list = `{"errors":[{"message":"limit","code":"X","parameters":[{"key":"userBarcode","value":"21234567890123"}]}]}`
+	const list = `{"errors":[{"message":"limit","code":"X","parameters":[{"key":"userBarcode",` +
+		`"value":"21234567890123"}]}]}`
 	tests := map[string]struct {
 		status  int
 		header  fault.Code
@@ -125,30 +128,93 @@ func TestClient_MakesFaultsOfErrorAnswers(t *testing.T) {
 		message string
 		details int
 	}{
-		"held":                               {503, fault.LockHeld, "Unable to acquire lock", fault.LockHeld, "Another check-out of the same patron is under way", 0},
-		"a proxy's 503":                      {503, "", "Unable to acquire lock", fault.Unavailable, "Storage was not reached", 0},
-		"queue full":                         {429, fault.LockQueueFull, "", fault.LockQueueFull, "Another check-out of the same patron is under way", 0},
-		"fence":                              {409, fault.LockLost, "", fault.LockLost, "The patron's lock was lost", 0},
-		"settings changed":                   {409, fault.SettingsChanged, "", fault.SettingsChanged, "The check-out lock's settings were changed meanwhile", 0},
-		"item changed":                       {409, fault.ItemChanged, "", fault.ItemChanged, "The item was changed meanwhile", 0},
-		"other conflict":                     {409, fault.Conflict, "", fault.Conflict, "It was changed meanwhile", 0},
-		"FOLIO's errors":                     {422, fault.Invalid, list, fault.Invalid, "limit", 1},
-		"errors of a failure are not shown":  {500, fault.Internal, list, fault.Internal, "Storage failed", 0},
-		"a refusal in plain text":            {422, fault.Invalid, "SELECT 1", fault.Invalid, "Storage refused the request", 0},
-		"what storage could not read":        {400, fault.Malformed, "CQL: EOF expected", fault.Malformed, "CQL: EOF expected", 0},
-		"an unknown tenant":                  {404, fault.UnknownTenant, "Unknown tenant x: install it", fault.UnknownTenant, "Unknown tenant x: install it", 0},
-		"an unknown tenant without words":    {404, fault.UnknownTenant, "", fault.UnknownTenant, "Unknown tenant", 0},
-		"a tenant that is not ready":         {503, fault.TenantNotReady, "Tenant x has migration 3", fault.TenantNotReady, "Tenant x has migration 3", 0},
-		"storage's database is away":         {503, fault.Unavailable, "PostgreSQL was not reached", fault.Unavailable, "Storage is not available right now", 0},
-		"what a proxy could not read":        {400, "", "<html>", fault.Malformed, "Storage refused the request", 0},
-		"failure":                            {500, fault.Internal, "pq: secret", fault.Internal, "Storage failed", 0},
-		"storage's time-out":                 {504, fault.Timeout, "", fault.Timeout, "Storage did not answer in time", 0},
-		"no storage behind the proxy":        {502, "", "", fault.Unavailable, "Storage was not reached", 0},
-		"forbidden":                          {403, "", "", fault.Forbidden, "Storage refused access", 0},
-		"too large":                          {413, fault.TooLarge, "", fault.TooLarge, "Storage refused the request", 0},
-		"an unknown path":                    {404, fault.NotFound, "", fault.Unavailable, "Storage was not reached", 0},
-		"a redirect":                         {302, "", "", fault.Internal, "Storage failed", 0},
-		"a success that is another than 201": {200, "", `{"id":"` + someID + `"}`, fault.Internal, "Storage failed", 0},
+		"held": {
+			status: 503, header: fault.LockHeld, body: "Unable to acquire lock", want: fault.LockHeld,
+			message: "Another check-out of the same patron is under way", details: 0,
+		},
+		"a proxy's 503": {
+			status: 503, header: "", body: "Unable to acquire lock", want: fault.Unavailable, message: "Storage was not reached",
+			details: 0,
+		},
+		"queue full": {
+			status: 429, header: fault.LockQueueFull, body: "", want: fault.LockQueueFull,
+			message: "Another check-out of the same patron is under way", details: 0,
+		},
+		"fence": {
+			status: 409, header: fault.LockLost, body: "", want: fault.LockLost, message: "The patron's lock was lost",
+			details: 0,
+		},
+		"settings changed": {
+			status: 409, header: fault.SettingsChanged, body: "", want: fault.SettingsChanged,
+			message: "The check-out lock's settings were changed meanwhile", details: 0,
+		},
+		"item changed": {
+			status: 409, header: fault.ItemChanged, body: "", want: fault.ItemChanged, message: "The item was changed meanwhile",
+			details: 0,
+		},
+		"other conflict": {
+			status: 409, header: fault.Conflict, body: "", want: fault.Conflict, message: "It was changed meanwhile", details: 0,
+		},
+		"FOLIO's errors": {
+			status: 422, header: fault.Invalid, body: list, want: fault.Invalid, message: "limit", details: 1,
+		},
+		"errors of a failure are not shown": {
+			status: 500, header: fault.Internal, body: list, want: fault.Internal, message: "Storage failed", details: 0,
+		},
+		"a refusal in plain text": {
+			status: 422, header: fault.Invalid, body: "SELECT 1", want: fault.Invalid, message: "Storage refused the request",
+			details: 0,
+		},
+		"what storage could not read": {
+			status: 400, header: fault.Malformed, body: "CQL: EOF expected", want: fault.Malformed, message: "CQL: EOF expected",
+			details: 0,
+		},
+		"an unknown tenant": {
+			status: 404, header: fault.UnknownTenant, body: "Unknown tenant x: install it", want: fault.UnknownTenant,
+			message: "Unknown tenant x: install it", details: 0,
+		},
+		"an unknown tenant without words": {
+			status: 404, header: fault.UnknownTenant, body: "", want: fault.UnknownTenant, message: "Unknown tenant", details: 0,
+		},
+		"a tenant that is not ready": {
+			status: 503, header: fault.TenantNotReady, body: "Tenant x has migration 3", want: fault.TenantNotReady,
+			message: "Tenant x has migration 3", details: 0,
+		},
+		"storage's database is away": {
+			status: 503, header: fault.Unavailable, body: "PostgreSQL was not reached", want: fault.Unavailable,
+			message: "Storage is not available right now", details: 0,
+		},
+		"what a proxy could not read": {
+			status: 400, header: "", body: "<html>", want: fault.Malformed, message: "Storage refused the request", details: 0,
+		},
+		"failure": {
+			status: 500, header: fault.Internal, body: "pq: secret", want: fault.Internal, message: "Storage failed", details: 0,
+		},
+		"storage's time-out": {
+			status: 504, header: fault.Timeout, body: "", want: fault.Timeout, message: "Storage did not answer in time",
+			details: 0,
+		},
+		"no storage behind the proxy": {
+			status: 502, header: "", body: "", want: fault.Unavailable, message: "Storage was not reached", details: 0,
+		},
+		"forbidden": {
+			status: 403, header: "", body: "", want: fault.Forbidden, message: "Storage refused access", details: 0,
+		},
+		"too large": {
+			status: 413, header: fault.TooLarge, body: "", want: fault.TooLarge, message: "Storage refused the request",
+			details: 0,
+		},
+		"an unknown path": {
+			status: 404, header: fault.NotFound, body: "", want: fault.Unavailable, message: "Storage was not reached",
+			details: 0,
+		},
+		"a redirect": {
+			status: 302, header: "", body: "", want: fault.Internal, message: "Storage failed", details: 0,
+		},
+		"a success that is another than 201": {
+			status: 200, header: "", body: `{"id":"` + someID + `"}`, want: fault.Internal, message: "Storage failed",
+			details: 0,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +230,8 @@ func TestClient_MakesFaultsOfErrorAnswers(t *testing.T) {
 				t.Fatalf("got %v, want a fault", err)
 			}
 			if f.Code != tt.want || f.Msg != tt.message || len(f.Details) != tt.details {
-				t.Errorf("got %s %q with %d details, want %s %q with %d", f.Code, f.Msg, len(f.Details), tt.want, tt.message, tt.details)
+				t.Errorf("got %s %q with %d details, want %s %q with %d", f.Code, f.Msg, len(f.Details), tt.want, tt.message,
+					tt.details)
 			}
 			if f.RetryAfter != 2*time.Second {
 				t.Errorf("retry after %s, want 2s", f.RetryAfter)

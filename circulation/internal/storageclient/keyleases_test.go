@@ -24,14 +24,22 @@ func TestClient_LeaseKey(t *testing.T) {
 		want     fault.Code // "" for none
 		answered bool
 	}{
-		"granted":                  {201, "", `{"loanId":"` + someID + `"}`, "", false},
-		"finished":                 {200, "", `{"loanId":"` + someID + `","taken":true,"answer":{"status":201,"body":{"a":1}}}`, "", true},
-		"a refusal without errors": {200, "", `{"loanId":"` + someID + `","answer":{"status":422,"body":{}}}`, fault.Internal, false},
-		"running":                  {409, fault.RequestRunning, "running", fault.RequestRunning, false},
-		"another body":             {422, fault.KeyReused, "reused", fault.KeyReused, false},
-		"no loan id":               {201, "", `{}`, fault.Internal, false},
-		"a storage before it":      {404, "", "Not Found", fault.Unavailable, false},
-		"a proxy's 409":            {409, "", "", fault.Conflict, false},
+		"granted": {status: 201, code: "", body: `{"loanId":"` + someID + `"}`, want: "", answered: false},
+		"finished": {
+			status: 200, code: "", body: `{"loanId":"` + someID + `","taken":true,"answer":{"status":201,"body":{"a":1}}}`,
+			want: "", answered: true,
+		},
+		"a refusal without errors": {
+			status: 200, code: "", body: `{"loanId":"` + someID + `","answer":{"status":422,"body":{}}}`, want: fault.Internal,
+			answered: false,
+		},
+		"running": {
+			status: 409, code: fault.RequestRunning, body: "running", want: fault.RequestRunning, answered: false,
+		},
+		"another body":        {status: 422, code: fault.KeyReused, body: "reused", want: fault.KeyReused, answered: false},
+		"no loan id":          {status: 201, code: "", body: `{}`, want: fault.Internal, answered: false},
+		"a storage before it": {status: 404, code: "", body: "Not Found", want: fault.Unavailable, answered: false},
+		"a proxy's 409":       {status: 409, code: "", body: "", want: fault.Conflict, answered: false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +61,8 @@ func TestClient_LeaseKey(t *testing.T) {
 func TestClient_ReadsAKeptAnswer(t *testing.T) {
 	t.Parallel()
 	const lent = `{"status":201,"location":"/circulation/loans/` + someID + `","body":{"id":"l"}}`
-	const refused = `{"status":422,"body":{"errors":[{"message":"<no>","code":"C","parameters":[{"key":"a","value":null}]}]}}`
+	const refused = `{"status":422,"body":{"errors":[{"message":"<no>","code":"C","parameters":[{"key":"a",` +
+		`"value":null}]}]}}`
 	for body, want := range map[string]keyed.Answer{
 		lent: {LoanID: someID, Loan: []byte(`{"id":"l"}`)},
 		refused: {LoanID: someID, Refusal: []fault.Detail{
@@ -97,7 +106,9 @@ func TestClient_ChangesALease(t *testing.T) {
 		{
 			name: "the check-out was refused",
 			change: func(ctx context.Context, c *Client) error {
-				return c.AnswerLease(ctx, someID, keyed.Answer{LoanID: anotherID, Refusal: []fault.Detail{{Message: "no", Parameters: []fault.Parameter{}}}})
+				return c.AnswerLease(ctx, someID, keyed.Answer{
+					LoanID: anotherID, Refusal: []fault.Detail{{Message: "no", Parameters: []fault.Parameter{}}},
+				})
 			},
 			want: `{"answer":{"status":422,"body":{"errors":[{"message":"no","parameters":[]}]}}}`,
 		},
@@ -108,7 +119,8 @@ func TestClient_ChangesALease(t *testing.T) {
 			for status, want := range map[int]fault.Code{204: "", 409: fault.KeyLeaseLost} {
 				c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 					body, err := io.ReadAll(r.Body)
-					if got := r.Method + " " + r.URL.Path; err != nil || got != "PUT /check-out-request-storage/"+someID || string(body) != tt.want {
+					if got := r.Method + " " + r.URL.Path; err != nil || got != "PUT /check-out-request-storage/"+someID ||
+						string(body) != tt.want {
 						t.Errorf("called %s with %s, want %s", got, body, tt.want)
 					}
 					answer(w, status, want, "")

@@ -58,12 +58,12 @@ func TestClient_DistinguishesNoMatchFromAnOddAnswer(t *testing.T) {
 		body   string
 		want   fault.Code
 	}{
-		"no match":             {200, "", `{"users":[],"totalRecords":0}`, fault.NotFound},
-		"another collection":   {200, "", `{"items":[]}`, fault.Internal},
-		"no JSON":              {200, "", `<html>`, fault.Internal},
-		"nothing":              {200, "", ``, fault.Internal},
-		"a list of no records": {200, "", `{"users":[1]}`, fault.Internal},
-		"no such path":         {404, fault.NotFound, ``, fault.Unavailable},
+		"no match":             {status: 200, code: "", body: `{"users":[],"totalRecords":0}`, want: fault.NotFound},
+		"another collection":   {status: 200, code: "", body: `{"items":[]}`, want: fault.Internal},
+		"no JSON":              {status: 200, code: "", body: `<html>`, want: fault.Internal},
+		"nothing":              {status: 200, code: "", body: ``, want: fault.Internal},
+		"a list of no records": {status: 200, code: "", body: `{"users":[1]}`, want: fault.Internal},
+		"no such path":         {status: 404, code: fault.NotFound, body: ``, want: fault.Unavailable},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,9 @@ func TestClient_AcquiresAndReleases(t *testing.T) {
 		}
 	})
 	ctx := inTenant(t, "diku")
-	id, err := c.Acquire(ctx, checkout.LockRequest{UserID: someID, TTL: 3 * time.Second, AcquisitionID: anotherID, Wait: 500 * time.Millisecond})
+	id, err := c.Acquire(ctx, checkout.LockRequest{
+		UserID: someID, TTL: 3 * time.Second, AcquisitionID: anotherID, Wait: 500 * time.Millisecond,
+	})
 	if err != nil || id != someID {
 		t.Errorf("got %q, %v", id, err)
 	}

@@ -12,10 +12,13 @@ import (
 
 func TestClient_ChangeLoan(t *testing.T) {
 	t.Parallel()
-	sent := schemas.LoanChange{ID: anotherID, Action: schemas.ClaimedReturned, Comment: "c", Date: "2026-03-24T10:00:00.000Z"}
+	sent := schemas.LoanChange{
+		ID: anotherID, Action: schemas.ClaimedReturned, Comment: "c", Date: "2026-03-24T10:00:00.000Z",
+	}
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		var got schemas.LoanChange
-		if err := json.NewDecoder(r.Body).Decode(&got); err != nil || got != sent || r.Method+" "+r.URL.Path != "POST /loan-storage/loans/"+someID+"/changes" {
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil || got != sent ||
+			r.Method+" "+r.URL.Path != "POST /loan-storage/loans/"+someID+"/changes" {
 			t.Errorf("%s %s: got %+v, %v, want %+v", r.Method, r.URL.Path, got, err, sent)
 		}
 		w.WriteHeader(http.StatusNoContent)
@@ -30,10 +33,17 @@ func TestClient_ChangeLoan(t *testing.T) {
 		want   fault.Code
 		says   string // to clients
 	}{
-		"no loan":                     {404, fault.NotFound, "Not found", fault.NotFound, "Not found"},
-		"a proxy's 404":               {404, "", "", fault.Unavailable, "Storage was not reached"},
-		"refused in FOLIO's words":    {422, fault.Invalid, `{"errors":[{"message":"Loan is closed","parameters":[]}]}`, fault.Invalid, "Loan is closed"},
-		"an answer of another status": {200, "", "", fault.Internal, "Storage failed"},
+		"no loan": {
+			status: 404, code: fault.NotFound, body: "Not found", want: fault.NotFound, says: "Not found",
+		},
+		"a proxy's 404": {
+			status: 404, code: "", body: "", want: fault.Unavailable, says: "Storage was not reached",
+		},
+		"refused in FOLIO's words": {
+			status: 422, code: fault.Invalid, body: `{"errors":[{"message":"Loan is closed","parameters":[]}]}`,
+			want: fault.Invalid, says: "Loan is closed",
+		},
+		"an answer of another status": {status: 200, code: "", body: "", want: fault.Internal, says: "Storage failed"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -23,19 +23,40 @@ func TestClient_Place(t *testing.T) {
 		body      string
 		want      fault.Code
 	}{
-		"with an item":    {schemas.Placement{Request: json.RawMessage(`{"id":"r"}`), ItemVersion: &version}, `{"request":{"id":"r"},"itemVersion":0}`, 201, "", `{"request":{"id":"r"},"item":{}}`, ""},
-		"for a title":     {schemas.Placement{Request: json.RawMessage(`{"id":"r"}`), TitleLevel: true}, `{"request":{"id":"r"},"titleLevelRequests":true}`, 201, "", `{"request":{"id":"r"}}`, ""},
-		"changed":         {schemas.Placement{Request: json.RawMessage(`{}`)}, `{"request":{}}`, 409, fault.ItemChanged, "changed", fault.ItemChanged},
-		"refused":         {schemas.Placement{Request: json.RawMessage(`{}`)}, `{"request":{}}`, 422, fault.Invalid, `{"errors":[{"message":"no","parameters":[]}]}`, fault.Invalid},
-		"half an answer":  {schemas.Placement{Request: json.RawMessage(`{}`)}, `{"request":{}}`, 201, "", `{}`, fault.Internal},
-		"another storage": {schemas.Placement{Request: json.RawMessage(`{}`)}, `{"request":{}}`, 404, "", "", fault.Unavailable},
+		"with an item": {
+			placement: schemas.Placement{Request: json.RawMessage(`{"id":"r"}`), ItemVersion: &version},
+			sent:      `{"request":{"id":"r"},"itemVersion":0}`, status: 201, code: "", body: `{"request":{"id":"r"},"item":{}}`,
+			want: "",
+		},
+		"for a title": {
+			placement: schemas.Placement{Request: json.RawMessage(`{"id":"r"}`), TitleLevel: true},
+			sent:      `{"request":{"id":"r"},"titleLevelRequests":true}`, status: 201, code: "", body: `{"request":{"id":"r"}}`,
+			want: "",
+		},
+		"changed": {
+			placement: schemas.Placement{Request: json.RawMessage(`{}`)}, sent: `{"request":{}}`, status: 409,
+			code: fault.ItemChanged, body: "changed", want: fault.ItemChanged,
+		},
+		"refused": {
+			placement: schemas.Placement{Request: json.RawMessage(`{}`)}, sent: `{"request":{}}`, status: 422,
+			code: fault.Invalid, body: `{"errors":[{"message":"no","parameters":[]}]}`, want: fault.Invalid,
+		},
+		"half an answer": {
+			placement: schemas.Placement{Request: json.RawMessage(`{}`)}, sent: `{"request":{}}`, status: 201, code: "",
+			body: `{}`, want: fault.Internal,
+		},
+		"another storage": {
+			placement: schemas.Placement{Request: json.RawMessage(`{}`)}, sent: `{"request":{}}`, status: 404, code: "",
+			body: "", want: fault.Unavailable,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 				body, err := io.ReadAll(r.Body)
-				if got := strings.TrimSpace(string(body)); err != nil || r.Method != http.MethodPost || r.URL.Path != "/request-storage/placements" || got != tt.sent {
+				if got := strings.TrimSpace(string(body)); err != nil || r.Method != http.MethodPost ||
+					r.URL.Path != "/request-storage/placements" || got != tt.sent {
 					t.Errorf("got %s %s %s, %v, want %s", r.Method, r.URL.Path, got, err, tt.sent)
 				}
 				answer(w, tt.status, tt.code, tt.body)
@@ -57,7 +78,8 @@ func TestClient_TitleItems(t *testing.T) {
 			answer(w, 200, "", `{"holdingsRecords":[`+strings.TrimSuffix(strings.Repeat(`{"id":"h"},`, shelves), ",")+`]}`)
 			return
 		}
-		if query := r.URL.Query().Get("query"); r.URL.Path != "/item-storage/items" || !strings.HasPrefix(query, `holdingsRecordId==("h"`) {
+		if query := r.URL.Query().Get("query"); r.URL.Path != "/item-storage/items" ||
+			!strings.HasPrefix(query, `holdingsRecordId==("h"`) {
 			t.Errorf("asked %s for %s", r.URL.Path, query)
 		}
 		answer(w, 200, "", `{"items":[{"id":"a"},{"id":"b"}]}`)
@@ -93,13 +115,15 @@ func TestClient_Requests(t *testing.T) {
 		}
 	})
 	ctx := inTenant(t, "diku")
-	if page, total, err := c.Requests(ctx, "status==Open", 1, 2); err != nil || total != 9 || len(page) != 1 || string(page[0]) != `{"id":"r"}` {
+	if page, total, err := c.Requests(ctx, "status==Open", 1, 2); err != nil || total != 9 || len(page) != 1 ||
+		string(page[0]) != `{"id":"r"}` {
 		t.Errorf("got %s, %d, %v", page, total, err)
 	}
 	if _, _, err := c.Requests(ctx, "", 0, 0); !fault.Is(err, fault.Internal) {
 		t.Errorf("no list: got %v", err)
 	}
-	if _, _, err := c.Requests(ctx, "==", 0, 1); !fault.Is(err, fault.Malformed) || !strings.Contains(err.Error(), "bad CQL") {
+	if _, _, err := c.Requests(ctx, "==", 0, 1); !fault.Is(err, fault.Malformed) ||
+		!strings.Contains(err.Error(), "bad CQL") {
 		t.Errorf("bad CQL: got %v", err)
 	}
 }
@@ -107,7 +131,8 @@ func TestClient_Requests(t *testing.T) {
 func TestClient_PickupPoint(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, "", `{"id":"`+someID+`","name":"Desk","pickupLocation":true,"holdShelfExpiryPeriod":{"duration":3,"intervalId":"Weeks"}}`)
+		answer(w, 200, "", `{"id":"`+someID+
+			`","name":"Desk","pickupLocation":true,"holdShelfExpiryPeriod":{"duration":3,"intervalId":"Weeks"}}`)
 	})
 	ctx := inTenant(t, "diku")
 	if _, err := c.ServicePoint(ctx, someID); err != nil { // kept for a second, as another kind of record

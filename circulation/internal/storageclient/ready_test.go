@@ -19,12 +19,28 @@ func TestClient_ReadyReturnsStoragesReason(t *testing.T) {
 		body        string
 		want        string // "" is ready
 	}{
-		"ready":             {http.StatusOK, "text/plain", "ready", ""},
-		"database away":     {http.StatusServiceUnavailable, "text/plain; charset=UTF-8", "not ready: PostgreSQL at db:5432: connection refused", "storage is not ready: PostgreSQL at db:5432: connection refused"},
-		"a proxy's page":    {http.StatusServiceUnavailable, "text/html", "<html>No server is available</html>", "storage is not ready: 503 Service Unavailable"},
-		"a proxy's text":    {http.StatusBadGateway, "text/plain", "upstream 10.0.0.7", "storage is not ready: 502 Bad Gateway"},
-		"no such path":      {http.StatusNotFound, "text/plain", "Not Found", "storage is not ready: 404 Not Found"},
-		"a tenant is asked": {http.StatusBadRequest, "application/json", `{"error":"no tenant"}`, "storage is not ready: 400 Bad Request"},
+		"ready": {status: http.StatusOK, contentType: "text/plain", body: "ready", want: ""},
+		"database away": {
+			status: http.StatusServiceUnavailable, contentType: "text/plain; charset=UTF-8",
+			body: "not ready: PostgreSQL at db:5432: connection refused",
+			want: "storage is not ready: PostgreSQL at db:5432: connection refused",
+		},
+		"a proxy's page": {
+			status: http.StatusServiceUnavailable, contentType: "text/html", body: "<html>No server is available</html>",
+			want: "storage is not ready: 503 Service Unavailable",
+		},
+		"a proxy's text": {
+			status: http.StatusBadGateway, contentType: "text/plain", body: "upstream 10.0.0.7",
+			want: "storage is not ready: 502 Bad Gateway",
+		},
+		"no such path": {
+			status: http.StatusNotFound, contentType: "text/plain", body: "Not Found",
+			want: "storage is not ready: 404 Not Found",
+		},
+		"a tenant is asked": {
+			status: http.StatusBadRequest, contentType: "application/json", body: `{"error":"no tenant"}`,
+			want: "storage is not ready: 400 Bad Request",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -20,7 +20,8 @@ func TestClient_Renew(t *testing.T) {
 	}
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		var got schemas.Renewal
-		if err := json.NewDecoder(r.Body).Decode(&got); err != nil || got != sent || r.Method+" "+r.URL.Path != "POST /loan-storage/renewals" {
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil || got != sent ||
+			r.Method+" "+r.URL.Path != "POST /loan-storage/renewals" {
 			t.Errorf("%s %s: got %+v, %v, want %+v", r.Method, r.URL.Path, got, err, sent)
 		}
 		answer(w, 200, "", `{"loan":{"id":"l"}}`)
@@ -38,10 +39,12 @@ func TestClient_RenewPassesFaultsOn(t *testing.T) {
 		body   string
 		want   fault.Code
 	}{
-		"the loan changed":      {409, fault.LoanChanged, "The loan was renewed", fault.LoanChanged},
-		"the item changed":      {409, fault.ItemChanged, "", fault.ItemChanged},
-		"an answer without one": {200, "", `{}`, fault.Internal},
-		"storage is down":       {502, "", "", fault.Unavailable},
+		"the loan changed": {
+			status: 409, code: fault.LoanChanged, body: "The loan was renewed", want: fault.LoanChanged,
+		},
+		"the item changed":      {status: 409, code: fault.ItemChanged, body: "", want: fault.ItemChanged},
+		"an answer without one": {status: 200, code: "", body: `{}`, want: fault.Internal},
+		"storage is down":       {status: 502, code: "", body: "", want: fault.Unavailable},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -13,14 +13,16 @@ import (
 
 func TestClient_ListsTheQueueOfAnItemOrATitle(t *testing.T) {
 	t.Parallel()
-	const open = ` and status==("Open - Not yet filled" or "Open - Awaiting pickup" or "Open - In transit" or "Open - Awaiting delivery")` +
+	const open = ` and status==("Open - Not yet filled" or "Open - Awaiting pickup" or "Open - In transit" or "Open - ` +
+		`Awaiting delivery")` +
 		` sortBy position/sort.ascending`
 	var want string
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		if got := r.URL.Query().Get("query"); r.URL.Path != "/request-storage/requests" || got != want+open {
 			t.Errorf("asked %s for %s", r.URL.Path, got)
 		}
-		answer(w, 200, "", `{"requests":[{"id":"r1","itemId":"i","requesterId":"u","requestType":"Hold","requestLevel":"Item","status":"Open - In transit","position":3}],"totalRecords":1}`)
+		answer(w, 200, "", `{"requests":[{"id":"r1","itemId":"i","requesterId":"u","requestType":"Hold",`+
+			`"requestLevel":"Item","status":"Open - In transit","position":3}],"totalRecords":1}`)
 	})
 	ctx := inTenant(t, "diku")
 	want = `itemId=="` + someID + `"`
@@ -53,13 +55,28 @@ func TestClient_TitleLevelRequests(t *testing.T) {
 		want   bool
 		fault  fault.Code
 	}{
-		"no setting":        {200, "", `{"circulationSettings":[]}`, false, ""},
-		"on":                {200, "", `{"circulationSettings":[{"name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":true}}]}`, true, ""},
-		"off":               {200, "", `{"circulationSettings":[{"name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":false}}]}`, false, ""},
-		"says nothing":      {200, "", `{"circulationSettings":[{"name":"generalTlr","value":{"other":1}}]}`, false, ""},
-		"says text":         {200, "", `{"circulationSettings":[{"name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":"true"}}]}`, false, fault.Internal},
-		"a storage outage":  {500, fault.Internal, `boom`, false, fault.Internal},
-		"storage is absent": {404, "", ``, false, fault.Unavailable},
+		"no setting": {status: 200, code: "", body: `{"circulationSettings":[]}`, want: false, fault: ""},
+		"on": {
+			status: 200, code: "",
+			body: `{"circulationSettings":[{"name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":true}}]}`,
+			want: true, fault: "",
+		},
+		"off": {
+			status: 200, code: "",
+			body: `{"circulationSettings":[{"name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":false}}]}`,
+			want: false, fault: "",
+		},
+		"says nothing": {
+			status: 200, code: "", body: `{"circulationSettings":[{"name":"generalTlr","value":{"other":1}}]}`, want: false,
+			fault: "",
+		},
+		"says text": {
+			status: 200, code: "",
+			body: `{"circulationSettings":[{"name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":"true"}}]}`,
+			want: false, fault: fault.Internal,
+		},
+		"a storage outage":  {status: 500, code: fault.Internal, body: `boom`, want: false, fault: fault.Internal},
+		"storage is absent": {status: 404, code: "", body: ``, want: false, fault: fault.Unavailable},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +96,10 @@ func TestClient_TitleLevelRequests(t *testing.T) {
 
 func TestClient_TitleHoldsObeyRules(t *testing.T) {
 	t.Parallel()
-	for value, want := range map[string]bool{`{}`: false, `{"tlrHoldShouldFollowCirculationRules":true}`: true, `{"tlrHoldShouldFollowCirculationRules":"yes"}`: false} {
+	for value, want := range map[string]bool{
+		`{}`: false, `{"tlrHoldShouldFollowCirculationRules":true}`: true,
+		`{"tlrHoldShouldFollowCirculationRules":"yes"}`: false,
+	} {
 		c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
 			answer(w, 200, "", `{"circulationSettings":[{"value":`+value+`}]}`)
 		})
@@ -146,7 +166,9 @@ func TestClient_ReadsTheSettingForTitlesAgain(t *testing.T) {
 			answer(w, 409, fault.RequestChanged, "turned on")
 			return
 		}
-		answer(w, 200, "", fmt.Sprintf(`{"circulationSettings":[{"name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":%t}}]}`, on))
+		answer(w, 200, "", fmt.Sprintf(
+			`{"circulationSettings":[{"name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":%t}}]}`, on,
+		))
 	})
 	ctx := inTenant(t, "diku")
 	for name, commit := range map[string]func() error{

@@ -47,10 +47,10 @@ func TestClient_ReleaseDurably(t *testing.T) {
 		named    fault.Code
 		released bool
 	}{
-		"released":                        {204, "", true},
-		"gone, and that is durable":       {404, fault.NotFound, true},
-		"a 404 of something in between":   {404, "", false},
-		"a standby that does not confirm": {504, fault.Timeout, false},
+		"released":                        {status: 204, named: "", released: true},
+		"gone, and that is durable":       {status: 404, named: fault.NotFound, released: true},
+		"a 404 of something in between":   {status: 404, named: "", released: false},
+		"a standby that does not confirm": {status: 504, named: fault.Timeout, released: false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,8 @@ func TestClient_ReleaseAcquisition(t *testing.T) {
 	t.Parallel()
 	for status, released := range map[int]bool{204: true, 404: false, 500: false} {
 		c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
-			if r.Method != http.MethodDelete || r.URL.String() != "/check-out-lock-storage?requestId="+anotherID+"&userId="+someID {
+			if r.Method != http.MethodDelete || r.URL.String() != "/check-out-lock-storage?requestId="+anotherID+"&userId="+
+				someID {
 				t.Errorf("asked for %s %s", r.Method, r.URL)
 			}
 			answer(w, status, "", "")

@@ -13,7 +13,8 @@ func TestClient_Snapshot(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if r.URL.Path != "/loan-storage/check-out-facts" || r.URL.RawQuery != "" || err != nil || string(body) != `{"userBarcode":"p","itemBarcode":"b","titleLevel":true}` {
+		if r.URL.Path != "/loan-storage/check-out-facts" || r.URL.RawQuery != "" || err != nil ||
+			string(body) != `{"userBarcode":"p","itemBarcode":"b","titleLevel":true}` {
 			t.Errorf("got %s %s %v", r.URL, body, err)
 		}
 		answer(w, 200, "", `{"user":{"id":"u","active":true},"manualBlocks":[{"desc":"owes","borrowing":true}],
@@ -22,13 +23,17 @@ func TestClient_Snapshot(t *testing.T) {
 			"item":{"id":"i","_version":3},"holdings":{"id":"h","instanceId":"n"},"instance":{"id":"n","title":"Moby Dick"},
 			"onLoan":true,"requests":[{"id":"r","position":1}],"openLoans":[{"materialTypeId":"m","loanTypeId":"l","count":2}]}`)
 	})
-	seen, err := c.Snapshot(inTenant(t, "diku"), schemas.CheckOutSubjects{UserBarcode: "p", ItemBarcode: "b", TitleLevel: true})
+	seen, err := c.Snapshot(inTenant(t, "diku"), schemas.CheckOutSubjects{
+		UserBarcode: "p", ItemBarcode: "b", TitleLevel: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if seen.User.ID != "u" || seen.Proxy.ID != "" || len(seen.ProxyRelations) != 1 || seen.Item.Version != 3 ||
-		len(seen.ManualBlocks) != 1 || len(seen.AutomatedBlocks.Blocks) != 1 || seen.AutomatedBlocks.Blocks[0].Message != "too many" ||
-		seen.Holdings.InstanceID != "n" || seen.Instance.Title != "Moby Dick" || seen.OnLoan == nil || !*seen.OnLoan || len(seen.Requests) != 1 || len(seen.OpenLoans) != 1 || seen.OpenLoans[0].Count != 2 {
+		len(seen.ManualBlocks) != 1 || len(seen.AutomatedBlocks.Blocks) != 1 ||
+		seen.AutomatedBlocks.Blocks[0].Message != "too many" ||
+		seen.Holdings.InstanceID != "n" || seen.Instance.Title != "Moby Dick" || seen.OnLoan == nil || !*seen.OnLoan ||
+		len(seen.Requests) != 1 || len(seen.OpenLoans) != 1 || seen.OpenLoans[0].Count != 2 {
 		t.Errorf("got %+v", seen)
 	}
 }

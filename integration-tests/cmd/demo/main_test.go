@@ -33,13 +33,15 @@ func TestRun_UsesRunningServices(t *testing.T) {
 		}
 	})
 	environ := map[string]string{
-		"STORAGE_URL": services.Storages[0], "CIRCULATION_URLS": strings.Join(services.Circulations, " "), "STAFF_PASSWORD": "correct horse",
+		"STORAGE_URL": services.Storages[0], "CIRCULATION_URLS": strings.Join(services.Circulations, " "),
+		"STAFF_PASSWORD": "correct horse",
 	}
 	var out strings.Builder
 	if err := run(t.Context(), func(name string) string { return environ[name] }, &out); err != nil {
 		t.Fatal(err)
 	}
-	if !regexp.MustCompile(`(?m)^off .*\non +15 +5 +0 .* ITEM_LIMIT\S* x5`).MatchString(out.String()) || strings.Contains(out.String(), "Starting") {
+	if !regexp.MustCompile(`(?m)^off .*\non +15 +5 +0 .* ITEM_LIMIT\S* x5`).MatchString(out.String()) ||
+		strings.Contains(out.String(), "Starting") {
 		t.Errorf("printed\n%swant 15 lent and 5 refused with the lock", &out)
 	}
 }
@@ -48,7 +50,8 @@ func TestRun_NeedsBothAddresses(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"STORAGE_URL", "CIRCULATION_URLS"} {
 		getenv := func(asked string) string { return map[string]string{name: "http://127.0.0.1:1"}[asked] }
-		if err := run(t.Context(), getenv, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), "STORAGE_URL and CIRCULATION_URLS") {
+		if err := run(t.Context(), getenv, &strings.Builder{}); err == nil ||
+			!strings.Contains(err.Error(), "STORAGE_URL and CIRCULATION_URLS") {
 			t.Errorf("with %s alone: %v", name, err)
 		}
 	}

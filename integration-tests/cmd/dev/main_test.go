@@ -78,7 +78,9 @@ func TestRun_NamesTheVariablesOfATakenPort(t *testing.T) {
 	if err := os.WriteFile(logFile, []byte("of the other run\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	environ := []string{"DATABASE_URL=" + url, "STORAGE_PORT=" + port, "CIRCULATION_PORT=0", "SAMPLE=none", "LOG_FILE=" + logFile}
+	environ := []string{
+		"DATABASE_URL=" + url, "STORAGE_PORT=" + port, "CIRCULATION_PORT=0", "SAMPLE=none", "LOG_FILE=" + logFile,
+	}
 	err = run(t.Context(), environ, io.Discard)
 	if !strings.Contains(fmt.Sprint(err), "STORAGE_PORT=0 CIRCULATION_PORT=0 ") {
 		t.Errorf("got %v, want it to name the variables of the ports", err)

@@ -28,18 +28,32 @@ func TestRun_RefusesWhatItCannotDo(t *testing.T) {
 		environ []string
 		says    string
 	}{
-		{"an unknown command", []string{"lock"}, []string{url}, `there is no command "lock"`},
-		{"settings that cannot be used", nil, []string{"PORT=x"}, "DATABASE_URL is empty"},
-		{"arguments of serve", []string{"serve", "x"}, []string{url}, "serve takes no arguments"},
-		{"an unquoted reason", []string{"release", "-reason", "on", "leave"}, []string{url}, "quote a value of several words"},
-		{"a release without a target", []string{"release", "-reason", "x"}, []string{url}, "-namespace"},
-		{"down and repair", []string{"migrate", "-down", "-repair"}, []string{url}, "-repair goes without -down"},
-		{"no file of the published server", []string{"locket", "-config", "/nowhere"}, []string{url}, "invalid-config-file"},
+		{name: "an unknown command", args: []string{"lock"}, environ: []string{url}, says: `there is no command "lock"`},
+		{name: "settings that cannot be used", args: nil, environ: []string{"PORT=x"}, says: "DATABASE_URL is empty"},
+		{name: "arguments of serve", args: []string{"serve", "x"}, environ: []string{url}, says: "serve takes no arguments"},
+		{
+			name: "an unquoted reason", args: []string{"release", "-reason", "on", "leave"}, environ: []string{url},
+			says: "quote a value of several words",
+		},
+		{
+			name: "a release without a target", args: []string{"release", "-reason", "x"}, environ: []string{url},
+			says: "-namespace",
+		},
+		{
+			name: "down and repair", args: []string{"migrate", "-down", "-repair"}, environ: []string{url},
+			says: "-repair goes without -down",
+		},
+		{
+			name: "no file of the published server", args: []string{"locket", "-config", "/nowhere"}, environ: []string{url},
+			says: "invalid-config-file",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			if err := run(t.Context(), command.Process{Args: tt.args, Environ: tt.environ, Stdout: &out, Stderr: &out}); err == nil || !strings.Contains(err.Error(), tt.says) {
+			if err := run(t.Context(), command.Process{
+				Args: tt.args, Environ: tt.environ, Stdout: &out, Stderr: &out,
+			}); err == nil || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("got %v, want %s", err, tt.says)
 			}
 		})
@@ -49,10 +63,14 @@ func TestRun_RefusesWhatItCannotDo(t *testing.T) {
 func TestRun_PrintsHelpAndVersion(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := run(t.Context(), command.Process{Args: []string{"help"}, Environ: nil, Stdout: &out, Stderr: &out}); !errors.Is(err, flag.ErrHelp) {
+	if err := run(t.Context(), command.Process{
+		Args: []string{"help"}, Environ: nil, Stdout: &out, Stderr: &out,
+	}); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("help: %v", err)
 	}
-	if err := run(t.Context(), command.Process{Args: []string{"version"}, Environ: nil, Stdout: &out, Stderr: &out}); err != nil || !strings.HasPrefix(out.String(), "resource-locks ") {
+	if err := run(t.Context(), command.Process{
+		Args: []string{"version"}, Environ: nil, Stdout: &out, Stderr: &out,
+	}); err != nil || !strings.HasPrefix(out.String(), "resource-locks ") {
 		t.Errorf("version: %q, %v", out.String(), err)
 	}
 }
@@ -62,7 +80,9 @@ func TestRun_MigratesAndLists(t *testing.T) {
 	environ := []string{"DATABASE_URL=" + testserver.URL(t)}
 	var out bytes.Buffer
 	for _, args := range [][]string{{"migrate"}, {"list", "-namespace", "no such namespace"}} {
-		if err := run(t.Context(), command.Process{Args: args, Environ: environ, Stdout: &out, Stderr: &bytes.Buffer{}}); err != nil {
+		if err := run(t.Context(), command.Process{
+			Args: args, Environ: environ, Stdout: &out, Stderr: &bytes.Buffer{},
+		}); err != nil {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
@@ -82,7 +102,8 @@ func (s started) Write(p []byte) (int, error) {
 func TestRun_ReplacesThePublishedLocket(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "locket.json")
-	content := `{"listen_address": "127.0.0.1:0", "database_driver": "postgres", "database_connection_string": "` + testserver.URL(t) + `"}`
+	content := `{"listen_address": "127.0.0.1:0", "database_driver": "postgres", "database_connection_string": "` +
+		testserver.URL(t) + `"}`
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +141,8 @@ func TestServe_LogsTheErrorThatEndsIt(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	var last struct{ Level, Service, Err string }
-	if e := json.Unmarshal([]byte(lines[len(lines)-1]), &last); e != nil || last.Level != "ERROR" || last.Service != "resource-locks" || last.Err == "" {
+	if e := json.Unmarshal([]byte(lines[len(lines)-1]), &last); e != nil || last.Level != "ERROR" ||
+		last.Service != "resource-locks" || last.Err == "" {
 		t.Errorf("the log ends with %q, want an ERROR with the cause", lines[len(lines)-1])
 	}
 }

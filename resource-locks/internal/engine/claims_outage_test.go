@@ -123,7 +123,9 @@ func (s *lossyStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place,
 // forgetfulStore loses the answer of a Withdraw that has run.
 type forgetfulStore struct{ *enginetest.Store }
 
-func (s forgetfulStore) Withdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID, error) {
+func (s forgetfulStore) Withdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID,
+	error,
+) {
 	_, err := s.Store.Withdraw(ctx, caller, namespace, id)
 	return nil, errors.Join(err, fault.Wrap(errors.New("cut"), fault.Timeout, "timed out"))
 }
@@ -152,7 +154,9 @@ type lateStore struct {
 	read, stored chan struct{}
 }
 
-func (s lateStore) ClaimsOf(ctx context.Context, instance, after uuid.UUID, page []engine.ClaimState) ([]engine.ClaimState, error) {
+func (s lateStore) ClaimsOf(ctx context.Context, instance, after uuid.UUID,
+	page []engine.ClaimState,
+) ([]engine.ClaimState, error) {
 	states, err := s.Store.ClaimsOf(ctx, instance, after, page)
 	select {
 	case s.read <- struct{}{}:

@@ -266,7 +266,9 @@ func (s *slowStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place, 
 	return s.Store.Enqueue(ctx, q)
 }
 
-func (s *slowStore) Withdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID, error) {
+func (s *slowStore) Withdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID,
+	error,
+) {
 	defer func() { <-time.After(s.withdraw) }()
 	return s.Store.Withdraw(ctx, caller, namespace, id)
 }

@@ -99,47 +99,48 @@ func TestLocks_ReportEvents(t *testing.T) {
 		do   func()
 		want []engine.EventKind
 	}{
-		{"a free key", func() { acquire("ann") }, []engine.EventKind{engine.EventGranted}},
-		{"by its owner", func() { acquire("ann") }, []engine.EventKind{engine.EventRenewed}},
-		{"by another", func() { acquire("bob") }, []engine.EventKind{engine.EventRefused}},
-		{"refreshes", func() {
+		{name: "a free key", do: func() { acquire("ann") }, want: []engine.EventKind{engine.EventGranted}},
+		{name: "by its owner", do: func() { acquire("ann") }, want: []engine.EventKind{engine.EventRenewed}},
+		{name: "by another", do: func() { acquire("bob") }, want: []engine.EventKind{engine.EventRefused}},
+		{name: "refreshes", do: func() {
 			l := acquire("ann")
 			refresh(l, "ann")
 			refresh(l, "bob")
-		}, []engine.EventKind{engine.EventRenewed, engine.EventRenewed, engine.EventRefused}},
-		{"outdated", func() {
+		}, want: []engine.EventKind{engine.EventRenewed, engine.EventRenewed, engine.EventRefused}},
+		{name: "outdated", do: func() {
 			store.Advance(time.Hour)
 			acquire("bob")
-		}, []engine.EventKind{engine.EventExpired, engine.EventGranted}},
-		{"resumed", func() {
+		}, want: []engine.EventKind{engine.EventExpired, engine.EventGranted}},
+		{name: "resumed", do: func() {
 			l := acquire("bob")
 			store.Advance(2 * time.Minute)
 			refresh(l, "bob")
-		}, []engine.EventKind{engine.EventRenewed, engine.EventExpired, engine.EventGranted}},
-		{"asked for", func() {
+		}, want: []engine.EventKind{engine.EventRenewed, engine.EventExpired, engine.EventGranted}},
+		{name: "asked for", do: func() {
 			if _, err := locks.Ask(t.Context(), key, engine.AskedFor{By: "ann"}); err != nil {
 				t.Fatal(err)
 			}
-		}, []engine.EventKind{engine.EventRequested}},
-		{"released twice", func() {
+		}, want: []engine.EventKind{engine.EventRequested}},
+		{name: "released twice", do: func() {
 			for range 2 {
 				if _, err := locks.Release(t.Context(), key, "bob"); err != nil {
 					t.Fatal(err)
 				}
 			}
-		}, []engine.EventKind{engine.EventReleased}},
-		{"forced", func() {
-			if _, err := locks.ForceRelease(t.Context(), key, acquire("ann").ID, engine.Note{By: "eve", Reason: "stuck"}); err != nil {
+		}, want: []engine.EventKind{engine.EventReleased}},
+		{name: "forced", do: func() {
+			if _, err := locks.ForceRelease(t.Context(), key, acquire("ann").ID,
+				engine.Note{By: "eve", Reason: "stuck"}); err != nil {
 				t.Fatal(err)
 			}
-		}, []engine.EventKind{engine.EventGranted, engine.EventForced}},
-		{"swept", func() {
+		}, want: []engine.EventKind{engine.EventGranted, engine.EventForced}},
+		{name: "swept", do: func() {
 			acquire("ann")
 			store.Advance(time.Hour)
 			if _, err := locks.Sweep(t.Context(), time.Hour, 10); err != nil {
 				t.Fatal(err)
 			}
-		}, []engine.EventKind{engine.EventGranted, engine.EventExpired}},
+		}, want: []engine.EventKind{engine.EventGranted, engine.EventExpired}},
 	} {
 		step.do()
 		if got := seen.kinds(); !slices.Equal(got, step.want) {

@@ -144,7 +144,8 @@ func TestLocksPage(t *testing.T) {
 		}
 		d.claim("shelves", "floor 1/a", "floor 2")
 		d.claim("shelves", "floor 2")
-		want(t, d.send(http.MethodGet, "/locks/", nil), 200, "do_1", "ann <b>", "Bob: please", "write /floor 1/a, write /floor 2",
+		want(t, d.send(http.MethodGet, "/locks/", nil), 200, "do_1", "ann <b>", "Bob: please",
+			"write /floor 1/a, write /floor 2",
 			"waits for 1", "Sign-in is off", "granted")
 		page := d.send(http.MethodGet, "/locks/?namespace=shelves", nil)
 		if strings.Contains(page.Body.String(), "do_1</td><td>draft") {
@@ -159,14 +160,16 @@ func TestLocksPage(t *testing.T) {
 	})
 	t.Run("is found without its last slash", func(t *testing.T) {
 		t.Parallel()
-		if got := newDesk(t, auth.None).send(http.MethodGet, "/locks", nil); got.Code != 303 || got.Header().Get("Location") != "/locks/" {
+		if got := newDesk(t, auth.None).send(http.MethodGet, "/locks", nil); got.Code != 303 ||
+			got.Header().Get("Location") != "/locks/" {
 			t.Errorf("got %d to %s", got.Code, got.Header().Get("Location"))
 		}
 	})
 	t.Run("loads its style", func(t *testing.T) {
 		t.Parallel()
 		d := newDesk(t, auth.None)
-		style := regexp.MustCompile(`href="(/locks/-/page\.css[^"]+)"`).FindStringSubmatch(d.send(http.MethodGet, "/locks/", nil).Body.String())
+		style := regexp.MustCompile(`href="(/locks/-/page\.css[^"]+)"`).FindStringSubmatch(d.send(http.MethodGet, "/locks/",
+			nil).Body.String())
 		if style == nil {
 			t.Fatal("the page names no style")
 		}
@@ -186,11 +189,14 @@ func TestRelease(t *testing.T) {
 		want(t, d.send(http.MethodGet, path, nil), 200, "Release this lock?", "draft-1")
 		done := d.send(http.MethodPost, path, url.Values{"reason": {"on leave"}, "token": {d.token()}})
 		want(t, done, 303)
-		want(t, d.send(http.MethodGet, done.Header().Get("Location"), nil), 200, "The lock was released.", "Ada released", "on leave")
+		want(t, d.send(http.MethodGet, done.Header().Get("Location"), nil), 200, "The lock was released.", "Ada released",
+			"on leave")
 		if _, err := d.locks.Fetch(t.Context(), l.Key); err == nil {
 			t.Error("the lock is still held")
 		}
-		want(t, d.send(http.MethodPost, path, url.Values{"reason": {"again"}, "token": {d.token()}}), 404, "The lock is gone already")
+		want(t, d.send(http.MethodPost, path, url.Values{
+			"reason": {"again"}, "token": {d.token()},
+		}), 404, "The lock is gone already")
 	})
 	t.Run("ends a claim", func(t *testing.T) {
 		t.Parallel()
@@ -198,7 +204,8 @@ func TestRelease(t *testing.T) {
 		c := d.claim("shelves", "a")
 		path := d.releasePath()
 		want(t, d.send(http.MethodPost, path, url.Values{"reason": {"stuck"}, "token": {d.token()}}), 303)
-		if left, err := d.store.ClaimsOf(t.Context(), c.Instance, uuid.Nil, make([]engine.ClaimState, 1)); err != nil || len(left) > 0 {
+		if left, err := d.store.ClaimsOf(t.Context(), c.Instance, uuid.Nil, make([]engine.ClaimState, 1)); err != nil ||
+			len(left) > 0 {
 			t.Errorf("claims left: %v, %v", left, err)
 		}
 	})
@@ -226,11 +233,17 @@ func TestRelease_Refuses(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"a form without the token", func(*desk) url.Values { return url.Values{"reason": {"x"}} }, 403, "This form did not come from a page"},
-		{"no reason", func(d *desk) url.Values { return url.Values{"token": {d.token()}} }, 422, "needs a reason"},
-		{"a long reason", func(d *desk) url.Values {
+		{
+			name: "a form without the token", form: func(*desk) url.Values { return url.Values{"reason": {"x"}} }, status: 403,
+			says: "This form did not come from a page",
+		},
+		{
+			name: "no reason", form: func(d *desk) url.Values { return url.Values{"token": {d.token()}} }, status: 422,
+			says: "needs a reason",
+		},
+		{name: "a long reason", form: func(d *desk) url.Values {
 			return url.Values{"token": {d.token()}, "reason": {strings.Repeat("x", 501)}}
-		}, 422, "500"},
+		}, status: 422, says: "500"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -262,7 +275,10 @@ func TestPages_ChecksPermissions(t *testing.T) {
 	}{
 		{name: "nothing granted", granted: `[]`, see: 403, ask: 403, released: 403},
 		{name: "viewers see only", granted: `["` + httpapi.MaySee + `"]`, see: 200, ask: 403, released: 403},
-		{name: "staff release", granted: `["` + httpapi.MaySee + `","` + httpapi.MayRelease + `"]`, see: 200, ask: 200, released: 303},
+		{
+			name: "staff release", granted: `["` + httpapi.MaySee + `","` + httpapi.MayRelease + `"]`, see: 200, ask: 200,
+			released: 303,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -34,7 +34,9 @@ func (s *hookedStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Res
 }
 
 // startHooked returns a server whose acquires call before.
-func startHooked(t *testing.T, timeout time.Duration, before func(context.Context) error) (*server, locketpb.LocketClient) {
+func startHooked(t *testing.T, timeout time.Duration, before func(context.Context) error) (*server,
+	locketpb.LocketClient,
+) {
 	t.Helper()
 	settings := plaintext()
 	settings.OperationTimeout = timeout
@@ -53,10 +55,19 @@ func TestFaults(t *testing.T) {
 		code    codes.Code
 		message string
 	}{
-		{"unavailable", fault.New(fault.Unavailable, "secret"), codes.Unavailable, "the database is not available: try again"},
-		{"time-out", fault.New(fault.Timeout, "secret"), codes.DeadlineExceeded, "the database did not answer in time: try again"},
-		{"invalid", fault.New(fault.Invalid, "the key is odd"), codes.InvalidArgument, "the key is odd"},
-		{"bug", errors.New("secret"), codes.Internal, "internal error"},
+		{
+			name: "unavailable", err: fault.New(fault.Unavailable, "secret"), code: codes.Unavailable,
+			message: "the database is not available: try again",
+		},
+		{
+			name: "time-out", err: fault.New(fault.Timeout, "secret"), code: codes.DeadlineExceeded,
+			message: "the database did not answer in time: try again",
+		},
+		{
+			name: "invalid", err: fault.New(fault.Invalid, "the key is odd"), code: codes.InvalidArgument,
+			message: "the key is odd",
+		},
+		{name: "bug", err: errors.New("secret"), code: codes.Internal, message: "internal error"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +162,10 @@ func TestLog_HasTheFirstRequestID(t *testing.T) {
 	wantStatus(t, err, codes.InvalidArgument, "invalid-ttl")
 	waitFor(t, func() bool { return strings.Count(s.log.String(), `"msg":"call"`) == 2 })
 	lines := strings.Split(s.log.String(), "\n")
-	for _, part := range []string{`"level":"DEBUG"`, `"method":"Lock"`, `"code":"OK"`, `"key":"bbs"`, `"owner":"cell-1"`, `"request_id":"3f0c6a6e-0000-4000-8000-000000000001"`} {
+	for _, part := range []string{
+		`"level":"DEBUG"`, `"method":"Lock"`, `"code":"OK"`, `"key":"bbs"`, `"owner":"cell-1"`,
+		`"request_id":"3f0c6a6e-0000-4000-8000-000000000001"`,
+	} {
 		if !strings.Contains(strings.Join(lines[:len(lines)-2], "\n"), part) {
 			t.Errorf("the lines lack %s: %s", part, lines)
 		}
@@ -165,7 +179,8 @@ func TestLog_HasTheFirstRequestID(t *testing.T) {
 func (s *server) metricsText(t *testing.T) string {
 	t.Helper()
 	rec := httptest.NewRecorder()
-	promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP(rec,
+		httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	return rec.Body.String()
 }
 
@@ -199,7 +214,8 @@ func TestMetrics_LatencyStartsAnewAtEachScrape(t *testing.T) {
 	s, c := start(t)
 	mustLock(t, c, resource("a", "o"))
 	const idle = `RequestLatencyMax{request_type="Lock"} 0` + "\n"
-	if text := s.metricsText(t); strings.Contains(text, idle) || !strings.Contains(text, `RequestLatencyMax{request_type="Lock"}`) {
+	if text := s.metricsText(t); strings.Contains(text, idle) ||
+		!strings.Contains(text, `RequestLatencyMax{request_type="Lock"}`) {
 		t.Errorf("got %s", text)
 	}
 	if text := s.metricsText(t); !strings.Contains(text, idle) {

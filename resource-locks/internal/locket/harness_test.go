@@ -99,7 +99,9 @@ func (s *server) start(t *testing.T) {
 }
 
 // dial returns a connection that the test closes at its end.
-func (s *server) dial(t *testing.T, transport credentials.TransportCredentials, more ...grpc.DialOption) *grpc.ClientConn {
+func (s *server) dial(t *testing.T, transport credentials.TransportCredentials,
+	more ...grpc.DialOption,
+) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(s.URL(), append(more, grpc.WithTransportCredentials(transport))...)
 	if err != nil {

@@ -30,16 +30,25 @@ func TestParseOriginalConfig(t *testing.T) {
 func TestParseOriginalConfig_DatabaseAuthority(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, fields, want string }{
-		{"key words", `"database_connection_string": "host=db", "sql_ca_cert_file": "/ca"`, "host=db sslmode=verify-ca sslrootcert='/ca'"},
 		{
-			"a URL", `"database_connection_string": "postgres://u:p@db/locket?sslmode=disable", "sql_ca_cert_file": "/ca", "sql_enable_identity_verification": true`,
-			"postgres://u:p@db/locket?sslmode=verify-full&sslrootcert=%2Fca",
+			name: "key words", fields: `"database_connection_string": "host=db", "sql_ca_cert_file": "/ca"`,
+			want: "host=db sslmode=verify-ca sslrootcert='/ca'",
 		},
-		{"none", `"database_connection_string": "postgres://u:p@db/locket", "sql_enable_identity_verification": true`, "postgres://u:p@db/locket"},
+		{
+			name: "a URL", fields: `"database_connection_string": "postgres://u:p@db/locket?sslmode=disable", ` +
+				`"sql_ca_cert_file": "/ca", "sql_enable_identity_verification": true`,
+			want: "postgres://u:p@db/locket?sslmode=verify-full&sslrootcert=%2Fca",
+		},
+		{
+			name:   "none",
+			fields: `"database_connection_string": "postgres://u:p@db/locket", "sql_enable_identity_verification": true`,
+			want:   "postgres://u:p@db/locket",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c, err := locket.ParseOriginalConfig(strings.NewReader(`{"listen_address": ":1", "database_driver": "postgres", ` + tt.fields + `}`))
+			c, err := locket.ParseOriginalConfig(strings.NewReader(`{"listen_address": ":1", "database_driver": "postgres", ` +
+				tt.fields + `}`))
 			if err != nil || !slices.Contains(c.Environ(), "DATABASE_URL="+tt.want) {
 				t.Errorf("got %q %v, want %q", c.Environ(), err, tt.want)
 			}
@@ -50,15 +59,24 @@ func TestParseOriginalConfig_DatabaseAuthority(t *testing.T) {
 func TestParseOriginalConfig_Refuses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, file, want string }{
-		{"no JSON", `listen_address: x`, "no JSON object"},
-		{"an empty file", ``, "no JSON object"},
-		{"a number as text", `{"max_open_database_connections": "5"}`, "max_open_database_connections"},
-		{"no address", `{"database_driver": "postgres", "database_connection_string": "x"}`, "listen_address is missing"},
-		{"MySQL", `{"database_driver": "mysql"}`, `database_driver is "mysql", allowed: "postgres"`},
-		{"no database", `{"database_driver": "postgres", "listen_address": ":1"}`, "database_connection_string is missing"},
-		{"a bad duration", `{"db_operation_timeout": "10"}`, `db_operation_timeout is "10"`},
-		{"an unknown level", `{"log_level": "loud"}`, `log_level is "loud", allowed: debug, info, error, fatal`},
-		{"a quote in a path", `{"sql_ca_cert_file": "/a'b"}`, "sql_ca_cert_file"},
+		{name: "no JSON", file: `listen_address: x`, want: "no JSON object"},
+		{name: "an empty file", file: ``, want: "no JSON object"},
+		{name: "a number as text", file: `{"max_open_database_connections": "5"}`, want: "max_open_database_connections"},
+		{
+			name: "no address", file: `{"database_driver": "postgres", "database_connection_string": "x"}`,
+			want: "listen_address is missing",
+		},
+		{name: "MySQL", file: `{"database_driver": "mysql"}`, want: `database_driver is "mysql", allowed: "postgres"`},
+		{
+			name: "no database", file: `{"database_driver": "postgres", "listen_address": ":1"}`,
+			want: "database_connection_string is missing",
+		},
+		{name: "a bad duration", file: `{"db_operation_timeout": "10"}`, want: `db_operation_timeout is "10"`},
+		{
+			name: "an unknown level", file: `{"log_level": "loud"}`,
+			want: `log_level is "loud", allowed: debug, info, error, fatal`,
+		},
+		{name: "a quote in a path", file: `{"sql_ca_cert_file": "/a'b"}`, want: "sql_ca_cert_file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

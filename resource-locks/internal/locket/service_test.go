@@ -26,21 +26,49 @@ func TestLock_Answers(t *testing.T) {
 		message  string
 	}{
 		{name: "no resource", ttl: 15, code: codes.InvalidArgument, message: "the request has no resource"},
-		{name: "no type code", resource: &locketpb.Resource{Key: "k", Owner: "a", Type: "lock"}, ttl: 15, code: codes.NotFound, message: "invalid-type"},
-		{name: "unknown type code", resource: &locketpb.Resource{Key: "k", Owner: "a", TypeCode: 9}, ttl: 15, code: codes.NotFound, message: "invalid-type"},
-		{name: "type before TTL", resource: &locketpb.Resource{Key: "k"}, ttl: 0, code: codes.NotFound, message: "invalid-type"},
+		{
+			name: "no type code", resource: &locketpb.Resource{Key: "k", Owner: "a", Type: "lock"}, ttl: 15,
+			code: codes.NotFound, message: "invalid-type",
+		},
+		{
+			name: "unknown type code", resource: &locketpb.Resource{Key: "k", Owner: "a", TypeCode: 9}, ttl: 15,
+			code: codes.NotFound, message: "invalid-type",
+		},
+		{
+			name: "type before TTL", resource: &locketpb.Resource{Key: "k"}, ttl: 0, code: codes.NotFound,
+			message: "invalid-type",
+		},
 		{name: "TTL of zero", resource: resource("k", "a"), ttl: 0, code: codes.InvalidArgument, message: "invalid-ttl"},
 		{name: "negative TTL", resource: resource("k", "a"), ttl: -1, code: codes.InvalidArgument, message: "invalid-ttl"},
 		{name: "TTL before owner", resource: resource("k", ""), ttl: 0, code: codes.InvalidArgument, message: "invalid-ttl"},
 		{name: "no owner", resource: resource("k", ""), ttl: 15, code: codes.InvalidArgument, message: "invalid-owner"},
-		{name: "owner before lengths", resource: resource(long, ""), ttl: 15, code: codes.InvalidArgument, message: "invalid-owner"},
-		{name: "long key", resource: resource(long, "a"), ttl: 15, code: codes.InvalidArgument, message: "the name has more than 255 characters"},
-		{name: "long owner", resource: resource("k", long), ttl: 15, code: codes.InvalidArgument, message: "the owner has more than 255 characters"},
-		{name: "long value", resource: &locketpb.Resource{Key: "k", Owner: "a", Value: strings.Repeat("ä", 4097), TypeCode: 1}, ttl: 15, code: codes.InvalidArgument, message: "the value has more than 4096 characters"},
+		{
+			name: "owner before lengths", resource: resource(long, ""), ttl: 15, code: codes.InvalidArgument,
+			message: "invalid-owner",
+		},
+		{
+			name: "long key", resource: resource(long, "a"), ttl: 15, code: codes.InvalidArgument,
+			message: "the name has more than 255 characters",
+		},
+		{
+			name: "long owner", resource: resource("k", long), ttl: 15, code: codes.InvalidArgument,
+			message: "the owner has more than 255 characters",
+		},
+		{
+			name:     "long value",
+			resource: &locketpb.Resource{Key: "k", Owner: "a", Value: strings.Repeat("ä", 4097), TypeCode: 1}, ttl: 15,
+			code: codes.InvalidArgument, message: "the value has more than 4096 characters",
+		},
 		{name: "NUL in the key", resource: resource("k\x00", "a"), ttl: 15, code: codes.InvalidArgument},
 		{name: "NUL in the owner", resource: resource("k", "a\x00"), ttl: 15, code: codes.InvalidArgument},
-		{name: "NUL in the value", resource: &locketpb.Resource{Key: "k", Owner: "a", Value: "\x00", TypeCode: 1}, ttl: 15, code: codes.InvalidArgument},
-		{name: "longest texts", resource: &locketpb.Resource{Key: long[2:], Owner: long[2:], Value: strings.Repeat("ä", 4096), TypeCode: 2}, ttl: 15},
+		{
+			name: "NUL in the value", resource: &locketpb.Resource{Key: "k", Owner: "a", Value: "\x00", TypeCode: 1}, ttl: 15,
+			code: codes.InvalidArgument,
+		},
+		{
+			name:     "longest texts",
+			resource: &locketpb.Resource{Key: long[2:], Owner: long[2:], Value: strings.Repeat("ä", 4096), TypeCode: 2}, ttl: 15,
+		},
 		{name: "empty key", resource: resource("", "a"), ttl: 15},
 		{name: "free key", resource: resource("k", "a"), ttl: 1},
 	} {
@@ -99,7 +127,9 @@ func TestLock_OfAnotherOwner(t *testing.T) {
 	s, c := start(t)
 	mustLock(t, c, resource("k", "a"))
 	s.store.Advance(10 * time.Second)
-	for _, r := range []*locketpb.Resource{resource("k", "b"), {Key: "k", Owner: "b", TypeCode: locketpb.TypeCode_PRESENCE}} {
+	for _, r := range []*locketpb.Resource{
+		resource("k", "b"), {Key: "k", Owner: "b", TypeCode: locketpb.TypeCode_PRESENCE},
+	} {
 		_, err := c.Lock(t.Context(), lockFor(100, r))
 		wantStatus(t, err, codes.AlreadyExists, "lock-collision")
 	}
@@ -263,7 +293,9 @@ func TestFetchAll(t *testing.T) {
 			{Key: "a", Owner: "o", Value: "v", Type: "lock", TypeCode: locketpb.TypeCode_LOCK},
 			{Key: "b", Owner: "o", Value: "v", Type: "lock", TypeCode: locketpb.TypeCode_LOCK},
 		},
-		locketpb.TypeCode_PRESENCE: {{Key: "cell", Owner: "o", Value: "{}", Type: "presence", TypeCode: locketpb.TypeCode_PRESENCE}},
+		locketpb.TypeCode_PRESENCE: {
+			{Key: "cell", Owner: "o", Value: "{}", Type: "presence", TypeCode: locketpb.TypeCode_PRESENCE},
+		},
 	} {
 		got := &locketpb.FetchAllResponse{Resources: fetchAll(t, c, code)}
 		if !proto.Equal(got, &locketpb.FetchAllResponse{Resources: want}) {

@@ -140,13 +140,19 @@ func TestTLS(t *testing.T) {
 		transport credentials.TransportCredentials
 		code      codes.Code
 	}{
-		{"TLS 1.3", credentials.NewTLS(clientTLS(t, a, a, later)), codes.NotFound},
-		{"TLS 1.2", credentials.NewTLS(version(clientTLS(t, a, a, later), tls.VersionTLS12)), codes.NotFound},
-		{"TLS 1.1", credentials.NewTLS(version(clientTLS(t, a, a, later), tls.VersionTLS11)), codes.Unavailable},
-		{"no certificate", credentials.NewTLS(clientTLS(t, a, nil, later)), codes.Unavailable},
-		{"another authority", credentials.NewTLS(clientTLS(t, a, other, later)), codes.Unavailable},
-		{"an expired certificate", credentials.NewTLS(clientTLS(t, a, a, before)), codes.Unavailable},
-		{"no TLS", insecure.NewCredentials(), codes.Unavailable},
+		{name: "TLS 1.3", transport: credentials.NewTLS(clientTLS(t, a, a, later)), code: codes.NotFound},
+		{
+			name: "TLS 1.2", transport: credentials.NewTLS(version(clientTLS(t, a, a, later), tls.VersionTLS12)),
+			code: codes.NotFound,
+		},
+		{
+			name: "TLS 1.1", transport: credentials.NewTLS(version(clientTLS(t, a, a, later), tls.VersionTLS11)),
+			code: codes.Unavailable,
+		},
+		{name: "no certificate", transport: credentials.NewTLS(clientTLS(t, a, nil, later)), code: codes.Unavailable},
+		{name: "another authority", transport: credentials.NewTLS(clientTLS(t, a, other, later)), code: codes.Unavailable},
+		{name: "an expired certificate", transport: credentials.NewTLS(clientTLS(t, a, a, before)), code: codes.Unavailable},
+		{name: "no TLS", transport: insecure.NewCredentials(), code: codes.Unavailable},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -198,22 +204,51 @@ func TestSettings(t *testing.T) {
 		change func(*locket.Settings)
 		want   string // "" for no error
 	}{
-		{"complete", func(*locket.Settings) {}, ""},
-		{"off", func(s *locket.Settings) { *s = locket.Settings{} }, ""},
-		{"plaintext on loopback", func(s *locket.Settings) { *s = plaintext() }, ""},
-		{"plaintext on IPv6 loopback", func(s *locket.Settings) { *s = plaintext(); s.Addr = "[::1]:8891" }, ""},
-		{"plaintext on localhost", func(s *locket.Settings) { *s = plaintext(); s.Addr = "localhost:8891" }, ""},
-		{"plaintext elsewhere", func(s *locket.Settings) { *s = plaintext(); s.Addr = "0.0.0.0:8891" }, "LOCKET_ADDR is \"0.0.0.0:8891\", allowed: a loopback address"},
-		{"plaintext everywhere", func(s *locket.Settings) { *s = plaintext(); s.Addr = ":8891" }, "a loopback address"},
-		{"plaintext with files", func(s *locket.Settings) { s.Plaintext = true }, "LOCKET_PLAINTEXT is true, allowed: false"},
-		{"no port", func(s *locket.Settings) { s.Addr = "127.0.0.1" }, "LOCKET_ADDR is \"127.0.0.1\", allowed: host:port"},
-		{"a port that is too large", func(s *locket.Settings) { s.Addr = "127.0.0.1:70000" }, "port from 0 to 65535"},
-		{"no authority", func(s *locket.Settings) { s.CAFile = "" }, "LOCKET_ADDR needs LOCKET_TLS_CERT"},
-		{"no key", func(s *locket.Settings) { s.KeyFile = "" }, "LOCKET_ADDR needs LOCKET_TLS_CERT"},
-		{"a missing file", func(s *locket.Settings) { s.CAFile += "x" }, "LOCKET_TLS_CA cannot be read"},
-		{"a file without certificates", func(s *locket.Settings) { s.CAFile = s.KeyFile }, "a PEM file with at least one certificate"},
-		{"a key in place of a certificate", func(s *locket.Settings) { s.CertFile = s.KeyFile }, "LOCKET_TLS_CERT and LOCKET_TLS_KEY cannot be used"},
-		{"no time", func(s *locket.Settings) { s.OperationTimeout = 0 }, "LOCKET_OPERATION_TIMEOUT is 0s"},
+		{name: "complete", change: func(*locket.Settings) {}, want: ""},
+		{name: "off", change: func(s *locket.Settings) { *s = locket.Settings{} }, want: ""},
+		{name: "plaintext on loopback", change: func(s *locket.Settings) { *s = plaintext() }, want: ""},
+		{
+			name: "plaintext on IPv6 loopback", change: func(s *locket.Settings) { *s = plaintext(); s.Addr = "[::1]:8891" },
+			want: "",
+		},
+		{
+			name: "plaintext on localhost", change: func(s *locket.Settings) { *s = plaintext(); s.Addr = "localhost:8891" },
+			want: "",
+		},
+		{
+			name: "plaintext elsewhere", change: func(s *locket.Settings) { *s = plaintext(); s.Addr = "0.0.0.0:8891" },
+			want: "LOCKET_ADDR is \"0.0.0.0:8891\", allowed: a loopback address",
+		},
+		{
+			name: "plaintext everywhere", change: func(s *locket.Settings) { *s = plaintext(); s.Addr = ":8891" },
+			want: "a loopback address",
+		},
+		{
+			name: "plaintext with files", change: func(s *locket.Settings) { s.Plaintext = true },
+			want: "LOCKET_PLAINTEXT is true, allowed: false",
+		},
+		{
+			name: "no port", change: func(s *locket.Settings) { s.Addr = "127.0.0.1" },
+			want: "LOCKET_ADDR is \"127.0.0.1\", allowed: host:port",
+		},
+		{
+			name: "a port that is too large", change: func(s *locket.Settings) { s.Addr = "127.0.0.1:70000" },
+			want: "port from 0 to 65535",
+		},
+		{name: "no authority", change: func(s *locket.Settings) { s.CAFile = "" }, want: "LOCKET_ADDR needs LOCKET_TLS_CERT"},
+		{name: "no key", change: func(s *locket.Settings) { s.KeyFile = "" }, want: "LOCKET_ADDR needs LOCKET_TLS_CERT"},
+		{name: "a missing file", change: func(s *locket.Settings) { s.CAFile += "x" }, want: "LOCKET_TLS_CA cannot be read"},
+		{
+			name: "a file without certificates", change: func(s *locket.Settings) { s.CAFile = s.KeyFile },
+			want: "a PEM file with at least one certificate",
+		},
+		{
+			name: "a key in place of a certificate", change: func(s *locket.Settings) { s.CertFile = s.KeyFile },
+			want: "LOCKET_TLS_CERT and LOCKET_TLS_KEY cannot be used",
+		},
+		{
+			name: "no time", change: func(s *locket.Settings) { s.OperationTimeout = 0 }, want: "LOCKET_OPERATION_TIMEOUT is 0s",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -17,14 +17,16 @@ func TestAbandonTimeout(t *testing.T) {
 		end   func(c *client)
 		want  time.Duration
 	}{
-		"a close after 1500 ms":      {"&abandon-timeout-ms=1500", (*client).close, 1500 * time.Millisecond},
-		"a drop after 300 ms":        {"&abandon-timeout-ms=300", (*client).drop, 300 * time.Millisecond},
-		"a close at once":            {"&abandon-timeout-ms=0", (*client).close, 0},
-		"a close after the default":  {"", (*client).close, time.Minute},
-		"a mistake after 300 ms":     {"&abandon-timeout-ms=300", mistake, 300 * time.Millisecond},
-		"a drop after the default":   {"", (*client).drop, time.Minute},
-		"a drop after an hour":       {"&abandon-timeout-ms=3600000", (*client).drop, time.Hour},
-		"a close after half a frame": {"&abandon-timeout-ms=300", halfFrame, 300 * time.Millisecond},
+		"a close after 1500 ms": {
+			query: "&abandon-timeout-ms=1500", end: (*client).close, want: 1500 * time.Millisecond,
+		},
+		"a drop after 300 ms":        {query: "&abandon-timeout-ms=300", end: (*client).drop, want: 300 * time.Millisecond},
+		"a close at once":            {query: "&abandon-timeout-ms=0", end: (*client).close, want: 0},
+		"a close after the default":  {query: "", end: (*client).close, want: time.Minute},
+		"a mistake after 300 ms":     {query: "&abandon-timeout-ms=300", end: mistake, want: 300 * time.Millisecond},
+		"a drop after the default":   {query: "", end: (*client).drop, want: time.Minute},
+		"a drop after an hour":       {query: "&abandon-timeout-ms=3600000", end: (*client).drop, want: time.Hour},
+		"a close after half a frame": {query: "&abandon-timeout-ms=300", end: halfFrame, want: 300 * time.Millisecond},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -60,25 +60,39 @@ func TestConnection_AnswersMistakes(t *testing.T) {
 		frame  string
 		want   string
 	}{
-		"release in ready":             {frame: `{"action":"release"}`, want: "invalid action [release] in state [ready]"},
-		"lock in acquired":             {before: []string{lockA}, frame: lockA, want: "invalid action [lock] in state [acquired]"},
-		"another action":               {frame: `{"action":"steal"}`, want: "invalid action: steal"},
-		"an action in upper case":      {frame: `{"action":"LOCK"}`, want: "invalid action: LOCK"},
-		"an empty object":              {frame: `{}`, want: "invalid action: "},
-		"null":                         {frame: `null`, want: "invalid action: "},
-		"an unknown type":              {frame: `{"action":"lock","resources":[{"type":"x","path":["a"]}]}`, want: "cannot build resource lock: invalid lock type: x"},
-		"no type":                      {frame: `{"action":"lock","resources":[{"path":["a"]}]}`, want: "cannot build resource lock: invalid lock type: "},
-		"no resources":                 {frame: `{"action":"lock"}`, want: "at least one resource"},
-		"an empty list":                {frame: `{"action":"lock","resources":[]}`, want: "at least one resource"},
-		"no JSON":                      {frame: `lock a`, want: "not valid JSON"},
-		"an empty frame":               {frame: ``, want: "not valid JSON"},
-		"an array":                     {frame: `[1]`, want: "must be an object"},
-		"a path that is a text":        {frame: `{"action":"lock","resources":[{"type":"w","path":"a"}]}`, want: "resources must be a list"},
+		"release in ready": {frame: `{"action":"release"}`, want: "invalid action [release] in state [ready]"},
+		"lock in acquired": {
+			before: []string{lockA}, frame: lockA, want: "invalid action [lock] in state [acquired]",
+		},
+		"another action":          {frame: `{"action":"steal"}`, want: "invalid action: steal"},
+		"an action in upper case": {frame: `{"action":"LOCK"}`, want: "invalid action: LOCK"},
+		"an empty object":         {frame: `{}`, want: "invalid action: "},
+		"null":                    {frame: `null`, want: "invalid action: "},
+		"an unknown type": {
+			frame: `{"action":"lock","resources":[{"type":"x","path":["a"]}]}`,
+			want:  "cannot build resource lock: invalid lock type: x",
+		},
+		"no type": {
+			frame: `{"action":"lock","resources":[{"path":["a"]}]}`, want: "cannot build resource lock: invalid lock type: ",
+		},
+		"no resources":   {frame: `{"action":"lock"}`, want: "at least one resource"},
+		"an empty list":  {frame: `{"action":"lock","resources":[]}`, want: "at least one resource"},
+		"no JSON":        {frame: `lock a`, want: "not valid JSON"},
+		"an empty frame": {frame: ``, want: "not valid JSON"},
+		"an array":       {frame: `[1]`, want: "must be an object"},
+		"a path that is a text": {
+			frame: `{"action":"lock","resources":[{"type":"w","path":"a"}]}`, want: "resources must be a list",
+		},
 		"resources that are an object": {frame: `{"action":"lock","resources":{}}`, want: "resources must be a list"},
-		"a NUL":                        {frame: `{"action":"lock","resources":[{"type":"w","path":["a\u0000"]}]}`, want: "is no character"},
-		"no UTF-8":                     {frame: "{\"action\":\"lock\",\"resources\":[{\"type\":\"w\",\"path\":[\"\xff\"]}]}", want: "not valid UTF-8"},
+		"a NUL": {
+			frame: `{"action":"lock","resources":[{"type":"w","path":["a\u0000"]}]}`, want: "is no character",
+		},
+		"no UTF-8": {
+			frame: "{\"action\":\"lock\",\"resources\":[{\"type\":\"w\",\"path\":[\"\xff\"]}]}", want: "not valid UTF-8",
+		},
 		"too many resources": {
-			frame: `{"action":"lock","resources":[` + strings.Repeat(`{"type":"r"},`, engine.MaxResources) + `{"type":"r"}]}`, want: "allowed: 1000",
+			frame: `{"action":"lock","resources":[` + strings.Repeat(`{"type":"r"},`, engine.MaxResources) +
+				`{"type":"r"}]}`, want: "allowed: 1000",
 		},
 		"too long a path": {
 			frame: `{"action":"lock","resources":[{"type":"w","path":["` + strings.Repeat("p", engine.MaxPathBytes) + `"]}]}`,
@@ -93,9 +107,13 @@ func TestConnection_AnswersMistakes(t *testing.T) {
 				strings.Repeat(`{"type":"r","path":[""`+strings.Repeat(`,"p"`, 62)+`]},`, 64) + `{"type":"r"}]}`,
 			want: "begin with 4097 paths in all, allowed: 4096",
 		},
-		"too large a message": {frame: `{"action":"` + strings.Repeat("x", maxMessage) + `"}`, want: "more than 262144 bytes"},
+		"too large a message": {
+			frame: `{"action":"` + strings.Repeat("x", maxMessage) + `"}`, want: "more than 262144 bytes",
+		},
 		"a mistake in enqueued": {
-			before: []string{`{"action":"lock","resources":[{"type":"w","path":["taken"]}]}`}, frame: lockA, want: "invalid action [lock] in state [enqueued]",
+			before: []string{
+				`{"action":"lock","resources":[{"type":"w","path":["taken"]}]}`,
+			}, frame: lockA, want: "invalid action [lock] in state [enqueued]",
 		},
 	}
 	for name, tt := range tests {
@@ -333,7 +351,8 @@ func TestConnection_EndsWhenItsLockIsLost(t *testing.T) {
 		if claims[0].Owner == "" {
 			t.Error("the claim does not name its connection")
 		}
-		if err := f.claims.ForceWithdraw(t.Context(), "library", claims[0].ID, engine.Note{By: "ann", Reason: "stuck"}); err != nil {
+		if err := f.claims.ForceWithdraw(t.Context(), "library", claims[0].ID,
+			engine.Note{By: "ann", Reason: "stuck"}); err != nil {
 			t.Fatal(err)
 		}
 		holder.wantsError("the lock is gone", websocket.CloseInternalServerErr)

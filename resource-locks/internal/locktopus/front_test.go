@@ -170,7 +170,9 @@ func (f *front) connectTo(query string) *client {
 // dial returns the status of the answer, and a client after an upgrade.
 func (f *front) dial(query string) (*client, int, error) {
 	dialer := websocket.Dialer{NetDialContext: f.pipes.dial}
-	ws, answer, err := dialer.DialContext(context.Background(), "ws://pipe/v1?"+query, http.Header{"Origin": {"https://elsewhere.example.org"}})
+	ws, answer, err := dialer.DialContext(context.Background(), "ws://pipe/v1?"+query, http.Header{
+		"Origin": {"https://elsewhere.example.org"},
+	})
 	if answer == nil {
 		return nil, 0, err
 	}
@@ -182,7 +184,9 @@ func (f *front) dial(query string) (*client, int, error) {
 }
 
 func newClient(t *testing.T, ws *websocket.Conn) *client {
-	c := &client{t: t, ws: ws, messages: make(chan string, 1000), pongs: make(chan string, 1000), closed: make(chan struct{})}
+	c := &client{
+		t: t, ws: ws, messages: make(chan string, 1000), pongs: make(chan string, 1000), closed: make(chan struct{}),
+	}
 	ws.SetPongHandler(func(text string) error {
 		c.pongs <- text
 		return nil
@@ -317,7 +321,8 @@ func (c *client) wantsClose(code int) {
 // close closes as the clients do, and returns once the server has closed too.
 func (c *client) close() {
 	c.t.Helper()
-	_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
+	_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""),
+		time.Now().Add(time.Second))
 	c.wantsClose(websocket.CloseNormalClosure)
 }
 
@@ -359,7 +364,9 @@ func (f *front) stats(namespace string) [5]int64 {
 	if err := json.Unmarshal([]byte(body), &s); status != http.StatusOK || err != nil {
 		f.t.Fatalf("the statistics are %d %s", status, body)
 	}
-	return [5]int64{s.LastGroupID, int64(s.GroupsPending), int64(s.GroupsAcquired), int64(s.LocksPending), int64(s.LocksAcquired)}
+	return [5]int64{
+		s.LastGroupID, int64(s.GroupsPending), int64(s.GroupsAcquired), int64(s.LocksPending), int64(s.LocksAcquired),
+	}
 }
 
 // pending returns a message that has come, or an empty text.

@@ -29,7 +29,8 @@ func startTCP(t *testing.T) (*server, string) {
 	log := slog.New(slog.DiscardHandler)
 	claims := engine.NewClaims(enginetest.NewStore(), observer{}, log)
 	s := newServer(Options{
-		Settings: Settings{AbandonTimeout: time.Minute}, Claims: claims, Panics: web.NewPanics(prometheus.NewRegistry(), log), Log: log,
+		Settings: Settings{AbandonTimeout: time.Minute}, Claims: claims, Panics: web.NewPanics(prometheus.NewRegistry(), log),
+		Log: log,
 	})
 	web := httptest.NewServer(s)
 	stop := enginetest.RunLoops(claims)
@@ -126,7 +127,8 @@ func openIdle(t *testing.T, addr string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_, err = io.WriteString(conn, "GET /v1?namespace=idle HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+	_, err = io.WriteString(conn, "GET /v1?namespace=idle HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: "+
+		"websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "+upgradeKey+"\r\n\r\n")
 	if err != nil {
 		t.Fatal(err)

@@ -15,21 +15,30 @@ func TestParseRequest(t *testing.T) {
 	tests := map[string]struct {
 		frame, action, problem string
 	}{
-		"a release":                  {`{"action":"release"}`, "release", ""},
-		"unknown fields":             {`{"action":"lock","resources":[],"x":{"y":[1]}}`, "lock", ""},
-		"an empty object":            {`{}`, "", ""},
-		"null":                       {`null`, "", ""},
-		"no JSON":                    {`lock`, "", "not valid JSON"},
-		"nothing":                    {``, "", "not valid JSON"},
-		"half an object":             {`{"action":`, "", "not valid JSON"},
-		"two objects":                {`{"action":"lock"}{}`, "", "after top-level value"},
-		"an array":                   {`[]`, "", "must be an object"},
-		"a number":                   {`7`, "", "must be an object"},
-		"an action that is a number": {`{"action":7}`, "", "must be an object whose action is a text"},
-		"bytes that are no UTF-8":    {"{\"action\":\"\xff\"}", "", "not valid UTF-8"},
-		"half of a surrogate pair":   {`{"action":"lock","resources":[{"type":"r","path":["\ud800"]}]}`, "", "is no character"},
-		"a NUL":                      {`{"action":"lock","resources":[{"type":"r","path":["\u0000"]}]}`, "", "is no character"},
-		"deep nesting":               {`{"x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, "", "exceeded max depth"},
+		"a release":       {frame: `{"action":"release"}`, action: "release", problem: ""},
+		"unknown fields":  {frame: `{"action":"lock","resources":[],"x":{"y":[1]}}`, action: "lock", problem: ""},
+		"an empty object": {frame: `{}`, action: "", problem: ""},
+		"null":            {frame: `null`, action: "", problem: ""},
+		"no JSON":         {frame: `lock`, action: "", problem: "not valid JSON"},
+		"nothing":         {frame: ``, action: "", problem: "not valid JSON"},
+		"half an object":  {frame: `{"action":`, action: "", problem: "not valid JSON"},
+		"two objects":     {frame: `{"action":"lock"}{}`, action: "", problem: "after top-level value"},
+		"an array":        {frame: `[]`, action: "", problem: "must be an object"},
+		"a number":        {frame: `7`, action: "", problem: "must be an object"},
+		"an action that is a number": {
+			frame: `{"action":7}`, action: "", problem: "must be an object whose action is a text",
+		},
+		"bytes that are no UTF-8": {frame: "{\"action\":\"\xff\"}", action: "", problem: "not valid UTF-8"},
+		"half of a surrogate pair": {
+			frame: `{"action":"lock","resources":[{"type":"r","path":["\ud800"]}]}`, action: "", problem: "is no character",
+		},
+		"a NUL": {
+			frame: `{"action":"lock","resources":[{"type":"r","path":["\u0000"]}]}`, action: "", problem: "is no character",
+		},
+		"deep nesting": {
+			frame: `{"x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, action: "",
+			problem: "exceeded max depth",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -53,32 +62,52 @@ func TestParseResources(t *testing.T) {
 		want      []engine.Resource
 		problem   string
 	}{
-		"write": {`[{"type":"write","path":["a","b"]}]`, write("a", "b"), ""},
+		"write": {resources: `[{"type":"write","path":["a","b"]}]`, want: write("a", "b"), problem: ""},
 		"short and upper case": {
-			`[{"type":"W","path":["a"]},{"type":"Read","path":["b"]},{"type":"r","path":["c"]}]`,
-			[]engine.Resource{{Path: []string{"a"}, Write: true}, {Path: []string{"b"}}, {Path: []string{"c"}}},
-			"",
+			resources: `[{"type":"W","path":["a"]},{"type":"Read","path":["b"]},{"type":"r","path":["c"]}]`,
+			want:      []engine.Resource{{Path: []string{"a"}, Write: true}, {Path: []string{"b"}}, {Path: []string{"c"}}},
+			problem:   "",
 		},
-		"a path that is missing":      {`[{"type":"write"}]`, write(), ""},
-		"a path that is null":         {`[{"type":"write","path":null}]`, write(), ""},
-		"a path that is empty":        {`[{"type":"write","path":[]}]`, write(), ""},
-		"an empty segment":            {`[{"type":"write","path":[""]}]`, write(""), ""},
-		"a segment with a slash":      {`[{"type":"write","path":["a/b"]}]`, write("a/b"), ""},
-		"unknown fields":              {`[{"type":"write","path":["a"],"note":1}]`, write("a"), ""},
-		"no resources":                {``, nil, "at least one resource"},
-		"resources that are null":     {`null`, nil, "at least one resource"},
-		"an empty list":               {`[]`, nil, "at least one resource"},
-		"a text":                      {`"write"`, nil, "resources must be a list"},
-		"an object":                   {`{"type":"write"}`, nil, "resources must be a list"},
-		"an unknown type":             {`[{"type":"x","path":["a"]}]`, nil, "cannot build resource lock: invalid lock type: x"},
-		"a type that is missing":      {`[{"path":["a"]}]`, nil, "cannot build resource lock: invalid lock type: "},
-		"a resource that is null":     {`[null]`, nil, "cannot build resource lock: invalid lock type: "},
-		"a type that is a number":     {`[{"type":1,"path":["a"]}]`, nil, "resources must be a list"},
-		"a path that is a text":       {`[{"type":"write","path":"a"}]`, nil, "resources must be a list"},
-		"a segment that is a number":  {`[{"type":"write","path":[1]}]`, nil, "resources must be a list"},
-		"a segment that is null":      {`[{"type":"write","path":["a",null]}]`, nil, "resources[0].path[1] is null"},
-		"a long type is shortened":    {`[{"type":"` + strings.Repeat("x", 5000) + `"}]`, nil, "invalid lock type: " + strings.Repeat("x", 50)},
-		"more than the engine allows": {`[` + strings.Repeat(`{"type":"r"},`, engine.MaxResources) + `{"type":"r"}]`, nil, "a lock has 1001 resources, allowed: 1000"},
+		"a path that is missing":  {resources: `[{"type":"write"}]`, want: write(), problem: ""},
+		"a path that is null":     {resources: `[{"type":"write","path":null}]`, want: write(), problem: ""},
+		"a path that is empty":    {resources: `[{"type":"write","path":[]}]`, want: write(), problem: ""},
+		"an empty segment":        {resources: `[{"type":"write","path":[""]}]`, want: write(""), problem: ""},
+		"a segment with a slash":  {resources: `[{"type":"write","path":["a/b"]}]`, want: write("a/b"), problem: ""},
+		"unknown fields":          {resources: `[{"type":"write","path":["a"],"note":1}]`, want: write("a"), problem: ""},
+		"no resources":            {resources: ``, want: nil, problem: "at least one resource"},
+		"resources that are null": {resources: `null`, want: nil, problem: "at least one resource"},
+		"an empty list":           {resources: `[]`, want: nil, problem: "at least one resource"},
+		"a text":                  {resources: `"write"`, want: nil, problem: "resources must be a list"},
+		"an object":               {resources: `{"type":"write"}`, want: nil, problem: "resources must be a list"},
+		"an unknown type": {
+			resources: `[{"type":"x","path":["a"]}]`, want: nil, problem: "cannot build resource lock: invalid lock type: x",
+		},
+		"a type that is missing": {
+			resources: `[{"path":["a"]}]`, want: nil, problem: "cannot build resource lock: invalid lock type: ",
+		},
+		"a resource that is null": {
+			resources: `[null]`, want: nil, problem: "cannot build resource lock: invalid lock type: ",
+		},
+		"a type that is a number": {
+			resources: `[{"type":1,"path":["a"]}]`, want: nil, problem: "resources must be a list",
+		},
+		"a path that is a text": {
+			resources: `[{"type":"write","path":"a"}]`, want: nil, problem: "resources must be a list",
+		},
+		"a segment that is a number": {
+			resources: `[{"type":"write","path":[1]}]`, want: nil, problem: "resources must be a list",
+		},
+		"a segment that is null": {
+			resources: `[{"type":"write","path":["a",null]}]`, want: nil, problem: "resources[0].path[1] is null",
+		},
+		"a long type is shortened": {
+			resources: `[{"type":"` + strings.Repeat("x", 5000) + `"}]`, want: nil,
+			problem: "invalid lock type: " + strings.Repeat("x", 50),
+		},
+		"more than the engine allows": {
+			resources: `[` + strings.Repeat(`{"type":"r"},`, engine.MaxResources) + `{"type":"r"}]`, want: nil,
+			problem: "a lock has 1001 resources, allowed: 1000",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -111,23 +111,30 @@ func TestQueue_ComparesPathsExactly(t *testing.T) {
 		held, asked string // JSON of paths
 		waits       bool
 	}{
-		"a slash in a segment":            {`["a/b"]`, `["a","b"]`, false},
-		"another case":                    {`["a"]`, `["A"]`, false},
-		"the beginning of a segment":      {`["a"]`, `["ab"]`, false},
-		"an empty child and its sibling":  {`["a",""]`, `["a","b"]`, false},
-		"an empty child and its parent":   {`["a",""]`, `["a"]`, true},
-		"an empty name and the namespace": {`[""]`, `[]`, true},
-		"the whole namespace":             {`[]`, `["a","b"]`, true},
-		"a path that is null":             {`["a"]`, `null`, true},
-		"paths of many segments":          {`["1","2","3","4","5","6","7","8","9","10","11"]`, `["1","2","3","4","5","6","7","8","9","10"]`, true},
-		"their siblings":                  {`["1","2","3","4","5","6","7","8","9","10","11"]`, `["1","2","3","4","5","6","7","8","9","10","12"]`, false},
+		"a slash in a segment":            {held: `["a/b"]`, asked: `["a","b"]`, waits: false},
+		"another case":                    {held: `["a"]`, asked: `["A"]`, waits: false},
+		"the beginning of a segment":      {held: `["a"]`, asked: `["ab"]`, waits: false},
+		"an empty child and its sibling":  {held: `["a",""]`, asked: `["a","b"]`, waits: false},
+		"an empty child and its parent":   {held: `["a",""]`, asked: `["a"]`, waits: true},
+		"an empty name and the namespace": {held: `[""]`, asked: `[]`, waits: true},
+		"the whole namespace":             {held: `[]`, asked: `["a","b"]`, waits: true},
+		"a path that is null":             {held: `["a"]`, asked: `null`, waits: true},
+		"paths of many segments": {
+			held: `["1","2","3","4","5","6","7","8","9","10","11"]`, asked: `["1","2","3","4","5","6","7","8","9","10"]`,
+			waits: true,
+		},
+		"their siblings": {
+			held: `["1","2","3","4","5","6","7","8","9","10","11"]`, asked: `["1","2","3","4","5","6","7","8","9","10","12"]`,
+			waits: false,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(f *front) {
 				states := map[bool]string{false: "acquired", true: "enqueued"}
 				for _, paths := range [][2]string{{tt.held, tt.asked}, {tt.asked, tt.held}} {
-					first, second := f.connectTo("namespace="+url.QueryEscape(paths[0])), f.connectTo("namespace="+url.QueryEscape(paths[0]))
+					first, second := f.connectTo("namespace="+url.QueryEscape(paths[0])), f.connectTo("namespace="+
+						url.QueryEscape(paths[0]))
 					first.send(`{"action":"lock","resources":[{"type":"write","path":` + paths[0] + `}]}`)
 					first.wants("1", "lock", "acquired")
 					second.send(`{"action":"lock","resources":[{"type":"read","path":` + paths[1] + `}]}`)

@@ -30,30 +30,44 @@ func TestServer_AnswersBadRequestsAsText(t *testing.T) {
 			"a fraction":                {path: "/v1?namespace=a&abandon-timeout-ms=1.5", status: 400, want: wrongAbandon},
 			"a negative time-out":       {path: "/v1?namespace=a&abandon-timeout-ms=-1", status: 400, want: wrongAbandon},
 			"a time-out that is a word": {path: "/v1?namespace=a&abandon-timeout-ms=soon", status: 400, want: wrongAbandon},
-			"10^20":                     {path: "/v1?namespace=a&abandon-timeout-ms=100000000000000000000", status: 400, want: wrongAbandon},
-			"a broken escape":           {path: "/v1?namespace=%zz", status: 400, want: "cannot be read"},
-			"no upgrade":                {path: "/v1?namespace=a", status: 400, want: "web sockets only"},
+			"10^20": {
+				path: "/v1?namespace=a&abandon-timeout-ms=100000000000000000000", status: 400, want: wrongAbandon,
+			},
+			"a broken escape": {path: "/v1?namespace=%zz", status: 400, want: "cannot be read"},
+			"no upgrade":      {path: "/v1?namespace=a", status: 400, want: "web sockets only"},
 			"an upgrade to HTTP/2": {
-				path: "/v1?namespace=a", header: []string{"Connection", "Upgrade", "Upgrade", "h2c"}, status: 400, want: "web sockets only",
+				path: "/v1?namespace=a", header: []string{
+					"Connection", "Upgrade", "Upgrade", "h2c",
+				}, status: 400, want: "web sockets only",
 			},
 			"another version": {
 				path: "/v1?namespace=a", status: 400, want: "web sockets only",
-				header: []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "8", "Sec-WebSocket-Key", upgradeKey},
+				header: []string{
+					"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "8", "Sec-WebSocket-Key", upgradeKey,
+				},
 			},
 			"a wrong key": {
 				path: "/v1?namespace=a", status: 400, want: "web sockets only",
-				header: []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "short"},
+				header: []string{
+					"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "short",
+				},
 			},
-			"statistics of no namespace":          {path: "/stats_v1", status: 400, want: needsNamespace},
-			"statistics of an empty namespace":    {path: "/stats_v1?namespace=", status: 400, want: needsNamespace},
-			"statistics of an unknown namespace":  {path: "/stats_v1?namespace=never", status: 404, want: noSuchNamespace},
-			"a namespace without any connection":  {path: "/stats_v1?namespace=a", status: 404, want: noSuchNamespace},
-			"another path":                        {path: "/v2?namespace=a", status: 404, want: "not found"},
-			"a namespace that is too long":        {path: "/v1?namespace=" + strings.Repeat("n", 300), status: 400, want: "web sockets only"},
-			"an upgrade in too long a namespace":  {path: "/v1?namespace=" + strings.Repeat("n", 300), header: upgrade, status: 400, want: "255"},
-			"an upgrade in a namespace with NUL":  {path: "/v1?namespace=a%00b", header: upgrade, status: 400, want: "NUL"},
-			"an upgrade in what is no UTF-8":      {path: "/v1?namespace=%ff", header: upgrade, status: 400, want: "UTF-8"},
-			"statistics of too long a namespace":  {path: "/stats_v1?namespace=" + strings.Repeat("n", 300), status: 404, want: noSuchNamespace},
+			"statistics of no namespace":         {path: "/stats_v1", status: 400, want: needsNamespace},
+			"statistics of an empty namespace":   {path: "/stats_v1?namespace=", status: 400, want: needsNamespace},
+			"statistics of an unknown namespace": {path: "/stats_v1?namespace=never", status: 404, want: noSuchNamespace},
+			"a namespace without any connection": {path: "/stats_v1?namespace=a", status: 404, want: noSuchNamespace},
+			"another path":                       {path: "/v2?namespace=a", status: 404, want: "not found"},
+			"a namespace that is too long": {
+				path: "/v1?namespace=" + strings.Repeat("n", 300), status: 400, want: "web sockets only",
+			},
+			"an upgrade in too long a namespace": {
+				path: "/v1?namespace=" + strings.Repeat("n", 300), header: upgrade, status: 400, want: "255",
+			},
+			"an upgrade in a namespace with NUL": {path: "/v1?namespace=a%00b", header: upgrade, status: 400, want: "NUL"},
+			"an upgrade in what is no UTF-8":     {path: "/v1?namespace=%ff", header: upgrade, status: 400, want: "UTF-8"},
+			"statistics of too long a namespace": {
+				path: "/stats_v1?namespace=" + strings.Repeat("n", 300), status: 404, want: noSuchNamespace,
+			},
 			"statistics of what is no UTF-8 text": {path: "/stats_v1?namespace=%ff", status: 404, want: noSuchNamespace},
 		}
 		for name, tt := range tests {
@@ -68,11 +82,15 @@ func TestServer_AnswersBadRequestsAsText(t *testing.T) {
 	})
 }
 
-var upgrade = []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", upgradeKey}
+var upgrade = []string{
+	"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", upgradeKey,
+}
 
 func TestServer_SeparatesNamespaces(t *testing.T) {
 	inBubble(t, func(f *front) {
-		for _, name := range []string{"library", "Library", " library", "a/b", "a", "Žluťoučký kůň", "図書館", "library ", "%2F"} {
+		for _, name := range []string{
+			"library", "Library", " library", "a/b", "a", "Žluťoučký kůň", "図書館", "library ", "%2F",
+		} {
 			c := f.connectTo("namespace=" + url.QueryEscape(name))
 			if got := f.stats(name); got != [5]int64{} {
 				t.Errorf("the new namespace %q has %v", name, got)
@@ -191,7 +209,8 @@ func TestServer_AnswersAFailingStore(t *testing.T) {
 		other.wantsError("the database is away", websocket.CloseInternalServerErr)
 		holder.release()
 		holder.wantsError("the database is away", websocket.CloseInternalServerErr)
-		if status, body := f.get("/stats_v1?namespace=library"); status != http.StatusServiceUnavailable || !strings.Contains(body, "away") {
+		if status, body := f.get("/stats_v1?namespace=library"); status != http.StatusServiceUnavailable ||
+			!strings.Contains(body, "away") {
 			t.Errorf("the statistics are %d %s", status, body)
 		}
 		if _, status, err := f.dial("namespace=library"); err == nil || status != http.StatusServiceUnavailable {

@@ -9,16 +9,16 @@ func TestSession_ChecksActions(t *testing.T) {
 		action string
 		want   string
 	}{
-		{stateReady, "lock", ""},
-		{stateEnqueued, "release", ""},
-		{stateAcquired, "release", ""},
-		{stateReady, "release", "invalid action [release] in state [ready]"},
-		{stateEnqueued, "lock", "invalid action [lock] in state [enqueued]"},
-		{stateAcquired, "lock", "invalid action [lock] in state [acquired]"},
-		{stateReady, "steal", "invalid action: steal"},
-		{stateReady, "LOCK", "invalid action: LOCK"},
-		{stateReady, "", "invalid action: "},
-		{stateAcquired, "steal", "invalid action: steal"},
+		{state: stateReady, action: "lock", want: ""},
+		{state: stateEnqueued, action: "release", want: ""},
+		{state: stateAcquired, action: "release", want: ""},
+		{state: stateReady, action: "release", want: "invalid action [release] in state [ready]"},
+		{state: stateEnqueued, action: "lock", want: "invalid action [lock] in state [enqueued]"},
+		{state: stateAcquired, action: "lock", want: "invalid action [lock] in state [acquired]"},
+		{state: stateReady, action: "steal", want: "invalid action: steal"},
+		{state: stateReady, action: "LOCK", want: "invalid action: LOCK"},
+		{state: stateReady, action: "", want: "invalid action: "},
+		{state: stateAcquired, action: "steal", want: "invalid action: steal"},
 	}
 	for _, tt := range tests {
 		s := session{state: tt.state}
@@ -41,13 +41,13 @@ func TestSession_AnswersEachStep(t *testing.T) {
 		want  response
 		state state
 	}{
-		{"a free lock", s.lock("1", true), response{"1", "lock", "acquired"}, stateAcquired},
-		{"its release", s.release(), response{"1", "release", "ready"}, stateReady},
-		{"a taken lock", s.lock("4", false), response{"4", "lock", "enqueued"}, stateEnqueued},
-		{"its grant", s.grant(), response{"4", "lock", "acquired"}, stateAcquired},
-		{"its release", s.release(), response{"4", "release", "ready"}, stateReady},
-		{"a taken lock", s.lock("5", false), response{"5", "lock", "enqueued"}, stateEnqueued},
-		{"its release while it waits", s.release(), response{"5", "release", "ready"}, stateReady},
+		{step: "a free lock", got: s.lock("1", true), want: response{"1", "lock", "acquired"}, state: stateAcquired},
+		{step: "its release", got: s.release(), want: response{"1", "release", "ready"}, state: stateReady},
+		{step: "a taken lock", got: s.lock("4", false), want: response{"4", "lock", "enqueued"}, state: stateEnqueued},
+		{step: "its grant", got: s.grant(), want: response{"4", "lock", "acquired"}, state: stateAcquired},
+		{step: "its release", got: s.release(), want: response{"4", "release", "ready"}, state: stateReady},
+		{step: "a taken lock", got: s.lock("5", false), want: response{"5", "lock", "enqueued"}, state: stateEnqueued},
+		{step: "its release while it waits", got: s.release(), want: response{"5", "release", "ready"}, state: stateReady},
 	}
 	for _, tt := range steps {
 		if tt.got != tt.want {

@@ -14,10 +14,12 @@ func TestSettings(t *testing.T) {
 		environ []string
 		want    string // in the error; empty is none
 	}{
-		"off":                    {nil, ""},
-		"on":                     {[]string{"LOCKTOPUS_ADDR=127.0.0.1:9009", "LOCKTOPUS_ABANDON_TIMEOUT=0s"}, ""},
-		"no port":                {[]string{"LOCKTOPUS_ADDR=localhost"}, `LOCKTOPUS_ADDR is "localhost", allowed: host:port`},
-		"a time before the end":  {[]string{"LOCKTOPUS_ABANDON_TIMEOUT=-1s"}, "LOCKTOPUS_ABANDON_TIMEOUT is -1s, allowed: 0s to 876000h"},
+		"off":     {nil, ""},
+		"on":      {[]string{"LOCKTOPUS_ADDR=127.0.0.1:9009", "LOCKTOPUS_ABANDON_TIMEOUT=0s"}, ""},
+		"no port": {[]string{"LOCKTOPUS_ADDR=localhost"}, `LOCKTOPUS_ADDR is "localhost", allowed: host:port`},
+		"a time before the end": {
+			[]string{"LOCKTOPUS_ABANDON_TIMEOUT=-1s"}, "LOCKTOPUS_ABANDON_TIMEOUT is -1s, allowed: 0s to 876000h",
+		},
 		"a time without a unit":  {[]string{"LOCKTOPUS_ABANDON_TIMEOUT=60"}, "LOCKTOPUS_ABANDON_TIMEOUT"},
 		"a time that has no end": {[]string{"LOCKTOPUS_ABANDON_TIMEOUT=1000000h"}, "LOCKTOPUS_ABANDON_TIMEOUT"},
 	}

@@ -29,7 +29,8 @@ func TestClient(t *testing.T) {
 		t.Errorf("got %v %v of a free resource", held, err)
 	}
 	first, err := ann.Acquire(ctx, uid)
-	if err != nil || first.UID != uid || first.User != "ann" || first.Fence == 0 || first.ExpiresAt.Sub(first.LockedAt) != time.Minute {
+	if err != nil || first.UID != uid || first.User != "ann" || first.Fence == 0 ||
+		first.ExpiresAt.Sub(first.LockedAt) != time.Minute {
 		t.Errorf("got %+v %v", first, err)
 	}
 	_, err = seven.Acquire(ctx, uid)
@@ -102,14 +103,15 @@ func TestClient_Mistakes(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	for _, tt := range []struct{ name, address, user, uid string }{
-		{"no user", s.URL(), "", "u"},
-		{"no uid", s.URL(), "ann", ""},
-		{"a uid with NUL", s.URL(), "ann", "a\x00"},
-		{"a bad address", "::", "ann", "u"},
+		{name: "no user", address: s.URL(), user: "", uid: "u"},
+		{name: "no uid", address: s.URL(), user: "ann", uid: ""},
+		{name: "a uid with NUL", address: s.URL(), user: "ann", uid: "a\x00"},
+		{name: "a bad address", address: "::", user: "ann", uid: "u"},
 	} {
 		c := s.newClient(tt.user)
 		c.URL = tt.address
-		if _, err := c.Acquire(t.Context(), tt.uid); err == nil || errors.Is(err, mutex.ErrUnavailable) || errors.Is(err, mutex.ErrLocked) {
+		if _, err := c.Acquire(t.Context(), tt.uid); err == nil || errors.Is(err, mutex.ErrUnavailable) ||
+			errors.Is(err, mutex.ErrLocked) {
 			t.Errorf("%s: got %v", tt.name, err)
 		}
 	}

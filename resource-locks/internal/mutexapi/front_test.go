@@ -91,8 +91,10 @@ func TestMetrics(t *testing.T) {
 	s := startServer(t)
 	s.want(t, "POST", "/api/lock/u/", "1", 200, "")
 	rec := httptest.NewRecorder()
-	promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
-	if want := `mutex_http_requests_total{code="",method="POST",route="/api/lock/:uid/",status="200"} 1`; !strings.Contains(rec.Body.String(), want) {
+	promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP(rec,
+		httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	const want = `mutex_http_requests_total{code="",method="POST",route="/api/lock/:uid/",status="200"} 1`
+	if !strings.Contains(rec.Body.String(), want) {
 		t.Errorf("the metrics lack %s:\n%s", want, rec.Body)
 	}
 }
@@ -104,12 +106,21 @@ func TestSettings(t *testing.T) {
 		change func(*mutexapi.Settings)
 		want   string
 	}{
-		{"complete", func(*mutexapi.Settings) {}, ""},
-		{"off", func(s *mutexapi.Settings) { *s = mutexapi.Settings{} }, ""},
-		{"no port", func(s *mutexapi.Settings) { s.Addr = "localhost" }, `MUTEX_ADDR is "localhost", allowed: host:port`},
-		{"a name as port", func(s *mutexapi.Settings) { s.Addr = "localhost:http" }, "MUTEX_ADDR"},
-		{"a short TTL", func(s *mutexapi.Settings) { s.TTL = time.Millisecond }, "MUTEX_TTL is 1ms, allowed: 1s to 24h0m0s"},
-		{"a bad header", func(s *mutexapi.Settings) { s.UserHeader = "X User" }, `MUTEX_USER_HEADER is "X User"`},
+		{name: "complete", change: func(*mutexapi.Settings) {}, want: ""},
+		{name: "off", change: func(s *mutexapi.Settings) { *s = mutexapi.Settings{} }, want: ""},
+		{
+			name: "no port", change: func(s *mutexapi.Settings) { s.Addr = "localhost" },
+			want: `MUTEX_ADDR is "localhost", allowed: host:port`,
+		},
+		{name: "a name as port", change: func(s *mutexapi.Settings) { s.Addr = "localhost:http" }, want: "MUTEX_ADDR"},
+		{
+			name: "a short TTL", change: func(s *mutexapi.Settings) { s.TTL = time.Millisecond },
+			want: "MUTEX_TTL is 1ms, allowed: 1s to 24h0m0s",
+		},
+		{
+			name: "a bad header", change: func(s *mutexapi.Settings) { s.UserHeader = "X User" },
+			want: `MUTEX_USER_HEADER is "X User"`,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

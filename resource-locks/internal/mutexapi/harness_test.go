@@ -40,13 +40,16 @@ func startServer(t *testing.T) *server {
 }
 
 // startOver is startServer with locks in front of the store, and a wrapped handler.
-func startOver(t *testing.T, store *enginetest.Store, locks engine.LockStore, wrap func(http.Handler) http.Handler) *server {
+func startOver(t *testing.T, store *enginetest.Store, locks engine.LockStore,
+	wrap func(http.Handler) http.Handler,
+) *server {
 	t.Helper()
 	transport := &http.Transport{}
 	s := &server{store: store, registry: prometheus.NewRegistry(), client: &http.Client{Transport: transport}}
 	front, err := mutexapi.New(mutexapi.Options{
 		Settings: mutexapi.Settings{Addr: "127.0.0.1:0", TTL: time.Minute, UserHeader: "X-User-Id"},
-		Locks:    engine.NewLocks(locks, quiet{}), Guard: auth.NewGuard(auth.Settings{Auth: auth.Gateway}, nil, nil), Log: config.Log{}.New(io.Discard, ""), Registry: s.registry,
+		Locks:    engine.NewLocks(locks, quiet{}), Guard: auth.NewGuard(auth.Settings{Auth: auth.Gateway}, nil, nil),
+		Log: config.Log{}.New(io.Discard, ""), Registry: s.registry,
 		Ready: func(context.Context) error { return nil }, ShutdownTimeout: 5 * time.Second,
 	})
 	if err != nil {

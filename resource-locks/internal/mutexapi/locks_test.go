@@ -27,13 +27,13 @@ func TestDelete_IsAlways204(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	for _, step := range []struct{ method, user, holder string }{
-		{"DELETE", "1", ""},
-		{"POST", "1", `"user_id":1,`},
-		{"DELETE", "2", `"user_id":1,`},
-		{"DELETE", "1", ""},
-		{"DELETE", "1", ""},
-		{"POST", "2", `"user_id":2,`},
-		{"DELETE", "1", `"user_id":2,`}, // late, by the former holder
+		{method: "DELETE", user: "1", holder: ""},
+		{method: "POST", user: "1", holder: `"user_id":1,`},
+		{method: "DELETE", user: "2", holder: `"user_id":1,`},
+		{method: "DELETE", user: "1", holder: ""},
+		{method: "DELETE", user: "1", holder: ""},
+		{method: "POST", user: "2", holder: `"user_id":2,`},
+		{method: "DELETE", user: "1", holder: `"user_id":2,`}, // late, by the former holder
 	} {
 		status, body := s.send(t, step.method, "/api/lock/u/", step.user)
 		if step.method == "DELETE" && (status != 204 || body != "") {

@@ -17,22 +17,34 @@ func TestBadRequests(t *testing.T) {
 		status                   int
 		part                     string
 	}{
-		{"no user", "POST", "/api/lock/u/", "", 401, "The header X-User-Id with the user's id is missing"},
-		{"no user", "DELETE", "/api/lock/u/", "", 401, "X-User-Id"},
-		{"no user", "GET", "/api/lock/u/", "", 401, "X-User-Id"},
-		{"a long user", "POST", "/api/lock/u/", strings.Repeat("u", 256), 400, "allowed are 1 to 255 characters"},
-		{"PUT", "PUT", "/api/lock/u/", "1", 405, "allowed are"},
-		{"PATCH", "PATCH", "/api/lock/u", "1", 405, "allowed are"},
-		{"no uid", "POST", "/api/lock/", "1", 404, ""},
-		{"no uid", "DELETE", "/api/lock//", "1", 404, ""},
-		{"no uid", "POST", "/api/lock", "1", 404, ""},
-		{"two segments", "POST", "/api/lock/a/b/", "1", 404, ""},
-		{"another path", "GET", "/api/locks/u/", "1", 404, "There is no endpoint with the path /api/locks/u/"},
-		{"NUL", "POST", "/api/lock/a%00b/", "1", 400, "without NUL"},
-		{"no UTF-8", "POST", "/api/lock/%FF/", "1", 400, "UTF-8"},
-		{"256 characters", "POST", "/api/lock/" + long + "x/", "1", 400, "allowed are 1 to 255 characters"},
-		{"255 characters", "POST", "/api/lock/" + long + "/", "1", 200, ""},
-		{"255 characters", "DELETE", "/api/lock/" + long + "/", "1", 204, ""},
+		{
+			name: "no user", method: "POST", path: "/api/lock/u/", user: "", status: 401,
+			part: "The header X-User-Id with the user's id is missing",
+		},
+		{name: "no user", method: "DELETE", path: "/api/lock/u/", user: "", status: 401, part: "X-User-Id"},
+		{name: "no user", method: "GET", path: "/api/lock/u/", user: "", status: 401, part: "X-User-Id"},
+		{
+			name: "a long user", method: "POST", path: "/api/lock/u/", user: strings.Repeat("u", 256), status: 400,
+			part: "allowed are 1 to 255 characters",
+		},
+		{name: "PUT", method: "PUT", path: "/api/lock/u/", user: "1", status: 405, part: "allowed are"},
+		{name: "PATCH", method: "PATCH", path: "/api/lock/u", user: "1", status: 405, part: "allowed are"},
+		{name: "no uid", method: "POST", path: "/api/lock/", user: "1", status: 404, part: ""},
+		{name: "no uid", method: "DELETE", path: "/api/lock//", user: "1", status: 404, part: ""},
+		{name: "no uid", method: "POST", path: "/api/lock", user: "1", status: 404, part: ""},
+		{name: "two segments", method: "POST", path: "/api/lock/a/b/", user: "1", status: 404, part: ""},
+		{
+			name: "another path", method: "GET", path: "/api/locks/u/", user: "1", status: 404,
+			part: "There is no endpoint with the path /api/locks/u/",
+		},
+		{name: "NUL", method: "POST", path: "/api/lock/a%00b/", user: "1", status: 400, part: "without NUL"},
+		{name: "no UTF-8", method: "POST", path: "/api/lock/%FF/", user: "1", status: 400, part: "UTF-8"},
+		{
+			name: "256 characters", method: "POST", path: "/api/lock/" + long + "x/", user: "1", status: 400,
+			part: "allowed are 1 to 255 characters",
+		},
+		{name: "255 characters", method: "POST", path: "/api/lock/" + long + "/", user: "1", status: 200, part: ""},
+		{name: "255 characters", method: "DELETE", path: "/api/lock/" + long + "/", user: "1", status: 204, part: ""},
 	} {
 		t.Run(tt.name+" "+tt.method, func(t *testing.T) { s.want(t, tt.method, tt.path, tt.user, tt.status, tt.part) })
 	}
@@ -81,7 +93,8 @@ func TestBrokenEscapes(t *testing.T) {
 func TestUserHeader_WithTwoValues(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+"/api/lock/u/", strings.NewReader("no JSON"))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+"/api/lock/u/",
+		strings.NewReader("no JSON"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +114,8 @@ func TestBodies_AreNotRead(t *testing.T) {
 	s := startServer(t)
 	for method, want := range map[string]int{http.MethodPost: http.StatusOK, http.MethodDelete: http.StatusNoContent} {
 		for _, contentType := range []string{"", "application/json", "text/plain", "no type"} {
-			r, err := http.NewRequestWithContext(t.Context(), method, s.URL()+"/api/lock/u/", strings.NewReader(`{"user_id": 2,`))
+			r, err := http.NewRequestWithContext(t.Context(), method, s.URL()+"/api/lock/u/",
+				strings.NewReader(`{"user_id": 2,`))
 			if err != nil {
 				t.Fatal(err)
 			}

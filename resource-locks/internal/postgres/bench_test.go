@@ -44,8 +44,10 @@ func runWorkers(b *testing.B, workers int, call func(worker, n int) error) {
 func fillLocks(b *testing.B, s *schematest.Schema, db *postgres.DB, rows int) {
 	b.Helper()
 	for _, statement := range []string{
-		fmt.Sprintf(`INSERT INTO %s.lock (id, fence, granted_at, renewed_at, expires_at, sweep_after, replaced, namespace, name, owner, kind, value)
-			SELECT gen_random_uuid(), 1, now(), now(), now() + '1 hour', now() + n * '1 ms'::interval + '1 hour', false, 'locket', md5(n::text), 'owner', 'lock', '{}'
+		fmt.Sprintf(`INSERT INTO %s.lock (id, fence, granted_at, renewed_at, expires_at, sweep_after, replaced, namespace,
+			name, owner, kind, value)
+			SELECT gen_random_uuid(), 1, now(), now(), now() + '1 hour', now() + n * '1 ms'::interval + '1 hour', false,
+			'locket', md5(n::text), 'owner', 'lock', '{}'
 			  FROM generate_series(1, %d) n`, s.Name, rows),
 		`VACUUM ANALYZE ` + s.Name + `.lock`,
 	} {

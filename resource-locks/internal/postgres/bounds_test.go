@@ -267,11 +267,16 @@ func TestDB_StatementsHaveTimeOuts(t *testing.T) {
 				CREATE FUNCTION {schema}.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 					IF current_setting('statement_timeout') NOT IN ('4s', '5s') THEN RAISE 'a statement without a time-out'; END IF;
 					RETURN NULL; END $$;
-				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.lock FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note();
-				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.instance FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note();
-				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.claim FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note();
-				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.namespace FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note();
-				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.forced_release FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note()`,
+				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.lock
+					FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note();
+				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.instance
+					FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note();
+				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.claim
+					FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note();
+				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.namespace
+					FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note();
+				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.forced_release
+					FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note()`,
 				"{schema}", s.Name), pgx.QueryExecModeSimpleProtocol)
 			if err != nil {
 				t.Fatal(err)

@@ -87,14 +87,14 @@ func TestClaimStore_RefusedRemovalIsAFault(t *testing.T) {
 		name, sqlState string
 		want           fault.Code
 	}{
-		{"the server ends sessions", "57P01", fault.Unavailable},
-		{"a time-out", "57014", fault.Timeout},
-		{"deadlocks, time after time", "40P01", fault.Internal},
-		{"a full disk", "53100", fault.Unavailable},
-		{"no memory", "53200", fault.Unavailable},
-		{"a failing disk", "58030", fault.Unavailable},
-		{"a lost table", "42P01", fault.Unavailable},
-		{"any other error", "P0001", fault.Internal},
+		{name: "the server ends sessions", sqlState: "57P01", want: fault.Unavailable},
+		{name: "a time-out", sqlState: "57014", want: fault.Timeout},
+		{name: "deadlocks, time after time", sqlState: "40P01", want: fault.Internal},
+		{name: "a full disk", sqlState: "53100", want: fault.Unavailable},
+		{name: "no memory", sqlState: "53200", want: fault.Unavailable},
+		{name: "a failing disk", sqlState: "58030", want: fault.Unavailable},
+		{name: "a lost table", sqlState: "42P01", want: fault.Unavailable},
+		{name: "any other error", sqlState: "P0001", want: fault.Internal},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

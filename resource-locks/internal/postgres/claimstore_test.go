@@ -45,7 +45,8 @@ const recordCommits = `
 CREATE TABLE %[1]s.committed (at serial, held boolean, synchronous text);
 CREATE FUNCTION %[1]s.record() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO %[1]s.committed (held, synchronous) VALUES (NEW.held_at IS NOT NULL, current_setting('synchronous_commit'));
+    INSERT INTO %[1]s.committed (held, synchronous) VALUES (NEW.held_at IS NOT NULL,
+    current_setting('synchronous_commit'));
     RETURN NULL;
 END $$;
 CREATE CONSTRAINT TRIGGER record AFTER INSERT OR UPDATE ON %[1]s.claim DEFERRABLE INITIALLY DEFERRED
@@ -55,7 +56,8 @@ func TestClaimStore_GrantsAreDurable(t *testing.T) {
 	t.Parallel()
 	s := schematest.New(t)
 	db := s.Open("&synchronous_commit=on")
-	if _, err := db.Pool().Exec(t.Context(), fmt.Sprintf(recordCommits, s.Name), pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := db.Pool().Exec(t.Context(), fmt.Sprintf(recordCommits, s.Name),
+		pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatal(err)
 	}
 	store, instance := postgres.NewClaimStore(db), uuid.New()
@@ -64,7 +66,9 @@ func TestClaimStore_GrantsAreDurable(t *testing.T) {
 	}
 	claims := make([]engine.Claim, 3)
 	for i := range claims {
-		claims[i] = engine.Claim{ID: uuid.New(), Namespace: "ns", Instance: instance, Resources: []engine.Resource{{Write: true}}}
+		claims[i] = engine.Claim{
+			ID: uuid.New(), Namespace: "ns", Instance: instance, Resources: []engine.Resource{{Write: true}},
+		}
 		if _, err := store.Enqueue(t.Context(), claims[i]); err != nil {
 			t.Fatal(err)
 		}
@@ -74,12 +78,15 @@ func TestClaimStore_GrantsAreDurable(t *testing.T) {
 			t.Fatalf("granted %v, %v, want the next", granted, err)
 		}
 	}
-	rows, err := db.Pool().Query(t.Context(), `SELECT concat_ws(' ', CASE WHEN held THEN 'held' ELSE 'waits' END, synchronous) FROM `+s.Name+`.committed ORDER BY at`)
+	rows, err := db.Pool().Query(t.Context(),
+		`SELECT concat_ws(' ', CASE WHEN held THEN 'held' ELSE 'waits' END, synchronous) FROM `+s.Name+
+			`.committed ORDER BY at`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if want := []string{"held on", "waits off", "waits off", "held on", "held on"}; err != nil || !slices.Equal(got, want) {
+	if want := []string{"held on", "waits off", "waits off", "held on", "held on"}; err != nil ||
+		!slices.Equal(got, want) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }

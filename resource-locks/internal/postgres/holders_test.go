@@ -25,7 +25,9 @@ func TestHolders_KeepTheirLocksInABurst(t *testing.T) {
 			db := s.Open(fmt.Sprintf("&pool_max_conns=%d", size))
 			store := postgres.NewLockStore(db)
 			lock := func(store *postgres.LockStore, name, owner string) (engine.Result, error) {
-				return store.Acquire(t.Context(), engine.Acquire{Key: engine.Key{Namespace: "ns", Name: name}, Owner: owner, TTL: time.Hour})
+				return store.Acquire(t.Context(), engine.Acquire{
+					Key: engine.Key{Namespace: "ns", Name: name}, Owner: owner, TTL: time.Hour,
+				})
 			}
 			for _, name := range []string{"known", "unknown", "refreshed", "released", "frozen"} {
 				by := granting
@@ -61,7 +63,9 @@ func TestHolders_KeepTheirLocksInABurst(t *testing.T) {
 					return g, g.Outcome == engine.Renewed, err
 				},
 				"a refresh": func() (any, bool, error) {
-					r, err := store.Refresh(t.Context(), engine.Refresh{Key: key("refreshed"), ID: refreshed.ID, Owner: "ann", TTL: time.Hour})
+					r, err := store.Refresh(t.Context(), engine.Refresh{
+						Key: key("refreshed"), ID: refreshed.ID, Owner: "ann", TTL: time.Hour,
+					})
 					return r, r.Outcome == engine.Renewed, err
 				},
 				"a release": func() (any, bool, error) {

@@ -171,7 +171,9 @@ func TestClaims_ManyWorkersOfTwoInstances(t *testing.T) {
 		claims := []*engine.Claims{a, b}[i%2]
 		workers.Go(func() {
 			for range 10 {
-				ticket, err := claims.Lock(t.Context(), "ns", fmt.Sprint(i), 0, []engine.Resource{{Path: []string{"x"}, Write: true}})
+				ticket, err := claims.Lock(t.Context(), "ns", fmt.Sprint(i), 0, []engine.Resource{
+					{Path: []string{"x"}, Write: true},
+				})
 				if err != nil {
 					t.Error(err)
 					return

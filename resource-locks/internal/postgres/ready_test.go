@@ -15,7 +15,9 @@ import (
 func TestAwait_RefusesAnotherIsolationLevelBehindPgBouncer(t *testing.T) {
 	t.Parallel()
 	s := schematest.New(t)
-	for level, parameter := range map[string]string{"REPEATABLE READ": "repeatable%20read", "SERIALIZABLE": "serializable"} {
+	for level, parameter := range map[string]string{
+		"REPEATABLE READ": "repeatable%20read", "SERIALIZABLE": "serializable",
+	} {
 		db := s.Open("&default_query_exec_mode=exec&default_transaction_isolation=" + parameter)
 		for _, err := range []error{db.Await(t.Context(), time.Minute), db.Ready(t.Context())} {
 			switch {

@@ -48,19 +48,23 @@ func TestRenewals_OnlyRenew(t *testing.T) {
 			for i := range asked {
 				asked[i].Value, asked[i].TTL = asked[i].Name, 2*time.Hour
 			}
-			asked = append(asked, asked[0], engine.Acquire{Key: engine.Key{Namespace: "ns", Name: "never locked"}, Owner: "ann", TTL: time.Hour})
+			asked = append(asked, asked[0], engine.Acquire{
+				Key: engine.Key{Namespace: "ns", Name: "never locked"}, Owner: "ann", TTL: time.Hour,
+			})
 			renewed, err := store.SendRenewals(t.Context(), asked)
 			if err != nil || len(renewed) != 3 {
 				t.Fatalf("got %+v, %v, want three renewed", renewed, err)
 			}
 			for i, l := range renewed {
-				if stored, err := store.Fetch(t.Context(), asked[i].Key); err != nil || stored.ID != l.ID || stored.Value != asked[i].Name ||
+				if stored, err := store.Fetch(t.Context(), asked[i].Key); err != nil || stored.ID != l.ID ||
+					stored.Value != asked[i].Name ||
 					!stored.ExpiresAt.Equal(l.RenewedAt.Add(2*time.Hour)) || !l.ExpiresAt.Equal(stored.ExpiresAt) {
 					t.Errorf("%q: got %+v, stored %+v, %v", asked[i].Name, l, stored, err)
 				}
 			}
 			var transactions int
-			statement := `SELECT count(DISTINCT xmin::text) FROM ` + s.Name + `.lock WHERE expires_at > clock_timestamp() + interval '90 minutes'`
+			statement := `SELECT count(DISTINCT xmin::text) FROM ` + s.Name +
+				`.lock WHERE expires_at > clock_timestamp() + interval '90 minutes'`
 			if err := db.Pool().QueryRow(t.Context(), statement).Scan(&transactions); err != nil || transactions != 1 {
 				t.Errorf("the group took %d transactions, %v, want one", transactions, err)
 			}

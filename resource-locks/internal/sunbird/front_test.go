@@ -54,8 +54,9 @@ func (observer) Observe(engine.Event) {}
 func newFront(t *testing.T, change func(*Settings)) *front {
 	t.Helper()
 	cfg := Settings{
-		Addr: "127.0.0.1:0", Auth: AuthToken, LockTTL: time.Hour, ResumeWithin: 24 * time.Hour, ResourceTypes: []string{"content"},
-		Keys: writeKeys(t, map[string]string{keyID + ".pem": publicPEM(t, &signingKey().PublicKey)}), Issuer: issuer,
+		Addr: "127.0.0.1:0", Auth: AuthToken, LockTTL: time.Hour, ResumeWithin: 24 * time.Hour,
+		ResourceTypes: []string{"content"},
+		Keys:          writeKeys(t, map[string]string{keyID + ".pem": publicPEM(t, &signingKey().PublicKey)}), Issuer: issuer,
 	}
 	if change != nil {
 		change(&cfg)
@@ -128,7 +129,9 @@ func (f *front) user(id, name, device string) *user {
 func (u *user) on(device string) *user { return &user{f: u.f, id: u.id, name: u.name, device: device} }
 
 func (u *user) headers() []string {
-	claims := jwt.MapClaims{"sub": "f:5a8a3f2b:" + u.id, "name": u.name, "iss": issuer, "exp": time.Now().Add(time.Hour).Unix()}
+	claims := jwt.MapClaims{
+		"sub": "f:5a8a3f2b:" + u.id, "name": u.name, "iss": issuer, "exp": time.Now().Add(time.Hour).Unix(),
+	}
 	maps.Copy(claims, u.extra)
 	return []string{tokenHeader, sign(u.f.t, claims), deviceHeader, u.device, msgIDHeader, "m-1"}
 }
@@ -151,7 +154,9 @@ func body(pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		request[pairs[i]] = pairs[i+1]
 	}
-	text, err := json.Marshal(map[string]any{"id": "x", "params": map[string]string{"msgid": "m-body"}, "request": request})
+	text, err := json.Marshal(map[string]any{
+		"id": "x", "params": map[string]string{"msgid": "m-body"}, "request": request,
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -170,7 +175,8 @@ func (u *user) create(resource string) answer {
 
 func (u *user) refresh(resource, lockID string) answer {
 	u.f.t.Helper()
-	return u.f.call("PATCH", "/v1/lock/refresh", body("lockId", lockID, "resourceId", resource, "resourceType", "content"), u.headers()...)
+	return u.f.call("PATCH", "/v1/lock/refresh", body("lockId", lockID, "resourceId", resource, "resourceType", "content"),
+		u.headers()...)
 }
 
 func (u *user) retire(resource string) answer {
@@ -180,12 +186,14 @@ func (u *user) retire(resource string) answer {
 
 func (u *user) force(resource, reason string) answer {
 	u.f.t.Helper()
-	return u.f.call("DELETE", "/v1/lock/force", body("resourceId", resource, "resourceType", "content", "reason", reason), u.headers()...)
+	return u.f.call("DELETE", "/v1/lock/force", body("resourceId", resource, "resourceType", "content", "reason", reason),
+		u.headers()...)
 }
 
 func (u *user) ask(resource, message string) answer {
 	u.f.t.Helper()
-	return u.f.call("POST", "/v1/lock/request", body("resourceId", resource, "resourceType", "content", "message", message), u.headers()...)
+	return u.f.call("POST", "/v1/lock/request",
+		body("resourceId", resource, "resourceType", "content", "message", message), u.headers()...)
 }
 
 func (f *front) list(text string) answer {
@@ -196,7 +204,8 @@ func (f *front) list(text string) answer {
 // wants checks that the answer is a success.
 func (a answer) wants(t *testing.T, id string) answer {
 	t.Helper()
-	if a.Status != http.StatusOK || a.ID != id || a.ResponseCode != "OK" || a.Params.Status != "successful" || a.Params.Err != nil || a.Params.ErrMsg != nil {
+	if a.Status != http.StatusOK || a.ID != id || a.ResponseCode != "OK" || a.Params.Status != "successful" ||
+		a.Params.Err != nil || a.Params.ErrMsg != nil {
 		t.Fatalf("got %s, want a success of %s", a.text(), id)
 	}
 	return a
@@ -205,7 +214,8 @@ func (a answer) wants(t *testing.T, id string) answer {
 // refused checks a refusal; an empty text is not compared.
 func (a answer) refused(t *testing.T, status int, code, text string) {
 	t.Helper()
-	if a.Status != status || a.Params.Status != "failed" || a.Params.Err == nil || *a.Params.Err != code || a.Params.ErrMsg == nil ||
+	if a.Status != status || a.Params.Status != "failed" || a.Params.Err == nil || *a.Params.Err != code ||
+		a.Params.ErrMsg == nil ||
 		(text != "" && *a.Params.ErrMsg != text) || a.Result.LockKey != "" {
 		t.Fatalf("got %s, want %d %s %q", a.text(), status, code, text)
 	}

@@ -68,7 +68,9 @@ func TestLoadKeys(t *testing.T) {
 	t.Parallel()
 	key := signingKey()
 	public := publicPEM(t, &key.PublicKey)
-	folder := writeKeys(t, map[string]string{"a.pem": public, "b": public, "c.d": public, "e.crt": certificatePEM(t, key), ".hidden": "x"})
+	folder := writeKeys(t, map[string]string{
+		"a.pem": public, "b": public, "c.d": public, "e.crt": certificatePEM(t, key), ".hidden": "x",
+	})
 	if err := os.Mkdir(filepath.Join(folder, "folder"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +92,8 @@ func TestLoadKeys(t *testing.T) {
 		t.Errorf("the set has %v, %v", found, err)
 	}
 	wrong := writeKeys(t, map[string]string{
-		"text.json": "x", "empty.json": `{"keys":[]}`, "short.json": `{"keys":[{"kty":"RSA","kid":"k","n":"AQAB","e":"AQAB"}]}`,
+		"text.json": "x", "empty.json": `{"keys":[]}`,
+		"short.json":  `{"keys":[{"kty":"RSA","kid":"k","n":"AQAB","e":"AQAB"}]}`,
 		"base64.json": `{"keys":[{"kty":"RSA","kid":"k","n":"%","e":"AQAB"}]}`,
 	})
 	for path, want := range map[string]string{
@@ -104,7 +107,8 @@ func TestLoadKeys(t *testing.T) {
 		writeKeys(t, map[string]string{"private.pem": "no PEM"}):   "private.pem",
 		writeKeys(t, map[string]string{"not.pem": "-----BEGIN X"}): "not.pem",
 	} {
-		if _, err := loadKeys(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "SUNBIRD_KEYS") {
+		if _, err := loadKeys(path); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "SUNBIRD_KEYS") {
 			t.Errorf("%s: got %v, want %q", path, err, want)
 		}
 	}
@@ -116,18 +120,34 @@ func TestSettings(t *testing.T) {
 		environ []string
 		want    string // in the error; empty is none
 	}{
-		"off":                       {nil, ""},
-		"off with bad settings":     {[]string{"SUNBIRD_LOCK_TTL=1ms"}, ""},
-		"a header":                  {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header"}, ""},
-		"tokens":                    {[]string{"SUNBIRD_ADDR=127.0.0.1:9002", "SUNBIRD_KEYS=/keys"}, ""},
-		"tokens without keys":       {[]string{"SUNBIRD_ADDR=:9002"}, "SUNBIRD_KEYS"},
-		"another authentication":    {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=none"}, `SUNBIRD_AUTH is "none", allowed: token, header`},
+		"off":                   {nil, ""},
+		"off with bad settings": {[]string{"SUNBIRD_LOCK_TTL=1ms"}, ""},
+		"a header":              {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header"}, ""},
+		"tokens":                {[]string{"SUNBIRD_ADDR=127.0.0.1:9002", "SUNBIRD_KEYS=/keys"}, ""},
+		"tokens without keys":   {[]string{"SUNBIRD_ADDR=:9002"}, "SUNBIRD_KEYS"},
+		"another authentication": {
+			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=none"}, `SUNBIRD_AUTH is "none", allowed: token, header`,
+		},
 		"an address without a port": {[]string{"SUNBIRD_ADDR=localhost", "SUNBIRD_AUTH=header"}, "SUNBIRD_ADDR"},
-		"too short a time":          {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_LOCK_TTL=1ms"}, "SUNBIRD_LOCK_TTL is 1ms, allowed: 1s to 8760h"},
-		"a check that is no URL":    {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_RESOURCE_CHECK_URL=content"}, "SUNBIRD_RESOURCE_CHECK_URL"},
-		"a webhook":                 {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_NOTICE_URL=https://hooks.example.org/a?b=c"}, ""},
-		"a masked webhook":          {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_NOTICE_URL=hooks.example.org/secret"}, `SUNBIRD_NOTICE_URL is "****cret", allowed: an http or https URL`},
-		"an empty type":             {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_RESOURCE_TYPES=content,,org"}, "SUNBIRD_RESOURCE_TYPES"},
+		"too short a time": {
+			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_LOCK_TTL=1ms"},
+			"SUNBIRD_LOCK_TTL is 1ms, allowed: 1s to 8760h",
+		},
+		"a check that is no URL": {
+			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_RESOURCE_CHECK_URL=content"},
+			"SUNBIRD_RESOURCE_CHECK_URL",
+		},
+		"a webhook": {
+			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_NOTICE_URL=https://hooks.example.org/a?b=c"}, "",
+		},
+		"a masked webhook": {
+			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_NOTICE_URL=hooks.example.org/secret"},
+			`SUNBIRD_NOTICE_URL is "****cret", allowed: an http or https URL`,
+		},
+		"an empty type": {
+			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_RESOURCE_TYPES=content,,org"},
+			"SUNBIRD_RESOURCE_TYPES",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,8 @@ func TestCreate(t *testing.T) {
 		if a.Result.ExpiresIn == nil || *a.Result.ExpiresIn != 60 || len(a.Result.LockKey) != 36 {
 			t.Errorf("got %s, want 60 minutes and a UUID", a.text())
 		}
-		if a.Ver != "1.0" || *a.Params.MsgID != "m-1" || len(a.Params.ResMsgID) != 36 || !regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`).MatchString(a.TS) {
+		if a.Ver != "1.0" || *a.Params.MsgID != "m-1" || len(a.Params.ResMsgID) != 36 ||
+			!regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`).MatchString(a.TS) {
 			t.Errorf("the envelope is %s", a.text())
 		}
 	})
@@ -41,7 +42,8 @@ func TestCreate(t *testing.T) {
 		first := u.create("do_1").wants(t, "api.lock.create")
 		f.store.Advance(time.Minute)
 		second := u.create("do_1").wants(t, "api.lock.create")
-		if second.Result.LockKey != first.Result.LockKey || second.Result.ExpiresAt != first.Result.ExpiresAt || *second.Result.ExpiresIn != 1.5 {
+		if second.Result.LockKey != first.Result.LockKey || second.Result.ExpiresAt != first.Result.ExpiresAt ||
+			*second.Result.ExpiresIn != 1.5 {
 			t.Errorf("got %s after %s", second.text(), first.text())
 		}
 	})
@@ -49,7 +51,8 @@ func TestCreate(t *testing.T) {
 		t.Parallel()
 		u := newFront(t, nil).user("u1", "Ann", "d1")
 		u.create("do_1").wants(t, "api.lock.create")
-		u.on("d2").create("do_1").refused(t, 400, "RESOURCE_SELF_LOCKED", "The resource is already locked by you in a different window/device")
+		u.on("d2").create("do_1").refused(t, 400, "RESOURCE_SELF_LOCKED",
+			"The resource is already locked by you in a different window/device")
 	})
 	t.Run("by another user", func(t *testing.T) {
 		t.Parallel()
@@ -63,7 +66,8 @@ func TestCreate(t *testing.T) {
 		u := f.user("u1", "", "d1")
 		f.call("POST", "/v1/lock/create", body("resourceId", "do_1", "resourceType", "content", "resourceInfo", "no JSON",
 			"createdBy", "u1", "creatorInfo", "no JSON"), u.headers()...).wants(t, "api.lock.create")
-		f.user("u2", "Bo", "d1").create("do_1").refused(t, 423, "RESOURCE_LOCKED", "The resource is already locked by another user")
+		f.user("u2", "Bo", "d1").create("do_1").refused(t, 423, "RESOURCE_LOCKED",
+			"The resource is already locked by another user")
 	})
 	t.Run("after the end of the lock", func(t *testing.T) {
 		t.Parallel()
@@ -82,7 +86,8 @@ func TestCreate(t *testing.T) {
 		u.create("do_1").wants(t, "api.lock.create")
 		u.create("do_2").wants(t, "api.lock.create")
 		b := f.user("u2", "Bo", "d1")
-		f.call("POST", "/v1/lock/create", body("resourceId", "do_1", "resourceType", "org", "resourceInfo", "{}", "createdBy", "u2", "creatorInfo", "{}"),
+		f.call("POST", "/v1/lock/create",
+			body("resourceId", "do_1", "resourceType", "org", "resourceInfo", "{}", "createdBy", "u2", "creatorInfo", "{}"),
 			b.headers()...).wants(t, "api.lock.create")
 	})
 }
@@ -97,7 +102,8 @@ func TestRefresh(t *testing.T) {
 		first := u.create("do_1")
 		f.store.Advance(50 * time.Minute)
 		a := u.on("d2").refresh("do_1", first.Result.LockKey).wants(t, "api.lock.refresh")
-		if a.Result.LockKey != first.Result.LockKey || a.Result.ExpiresAt <= first.Result.ExpiresAt || *a.Result.ExpiresIn != 60 {
+		if a.Result.LockKey != first.Result.LockKey || a.Result.ExpiresAt <= first.Result.ExpiresAt ||
+			*a.Result.ExpiresIn != 60 {
 			t.Errorf("got %s after %s", a.text(), first.text())
 		}
 		f.store.Advance(50 * time.Minute)
@@ -141,7 +147,8 @@ func TestRefresh(t *testing.T) {
 				t.Errorf("got %s, want a new key", a.text())
 			}
 			entry := f.list("").Result.Data[0]
-			if entry["deviceId"] != "d2" || entry["createdBy"] != "u1" || entry["creatorInfo"] != `{"id":"u1","name":"Ann Lee"}` ||
+			if entry["deviceId"] != "d2" || entry["createdBy"] != "u1" ||
+				entry["creatorInfo"] != `{"id":"u1","name":"Ann Lee"}` ||
 				entry["resourceInfo"] != `{"contentType":"Course"}` || entry["lockId"] != a.Result.LockKey {
 				t.Errorf("the lock is %v", entry)
 			}
@@ -187,7 +194,8 @@ func TestRetire_GoesOnWithoutItsClient(t *testing.T) {
 	u.create("do_1")
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	r := httptest.NewRequestWithContext(ctx, "DELETE", "/v1/lock/retire", strings.NewReader(body("resourceId", "do_1", "resourceType", "content")))
+	r := httptest.NewRequestWithContext(ctx, "DELETE", "/v1/lock/retire",
+		strings.NewReader(body("resourceId", "do_1", "resourceType", "content")))
 	for headers := u.headers(); len(headers) > 0; headers = headers[2:] {
 		r.Header.Set(headers[0], headers[1])
 	}
@@ -260,15 +268,18 @@ func TestList(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{
-		`{"request":{"filters":{"resourceId":7}}}`, `{"request":{"filters":{"resourceId":[7]}}}`, `{"request":{"filters":{"resourceId":{}}}}`,
-		`{"request":{"filters":7}}`, `{"request":7}`, `[]`, `x`, `{"request":{"filters":{"resourceId":["` + strings.Repeat("n", 300) + `"]}}}`,
+		`{"request":{"filters":{"resourceId":7}}}`, `{"request":{"filters":{"resourceId":[7]}}}`,
+		`{"request":{"filters":{"resourceId":{}}}}`,
+		`{"request":{"filters":7}}`, `{"request":7}`, `[]`, `x`, `{"request":{"filters":{"resourceId":["` +
+			strings.Repeat("n", 300) + `"]}}}`,
 	} {
 		f.list(wrong).refused(t, 400, "ERR_LISTING_LOCK_FAILED", "")
 	}
 	f.call("POST", "/v1/lock/list", "").refused(t, 400, "ERR_LISTING_LOCK_FAILED", "X-device-Id is missing in headers")
 	entry := f.list("").Result.Data[1]
 	for field, want := range map[string]string{
-		"resourceType": "Content", "resourceInfo": `{"contentType":"Course"}`, "createdBy": "u2", "creatorInfo": `{"id":"u2","name":"Bo"}`, "deviceId": "d2",
+		"resourceType": "Content", "resourceInfo": `{"contentType":"Course"}`, "createdBy": "u2",
+		"creatorInfo": `{"id":"u2","name":"Bo"}`, "deviceId": "d2",
 	} {
 		if entry[field] != want {
 			t.Errorf("%s is %v, want %s", field, entry[field], want)
@@ -378,17 +389,20 @@ func TestRaces(t *testing.T) {
 	for i := range users {
 		users[i] = f.user(string(rune('a'+i%26))+string(rune('a'+i/26)), "Ann", "d")
 	}
-	if got := race(func(i int) answer { return users[i].create("users") }); len(got) != 2 || got["RESOURCE_LOCKED"] != callers-1 {
+	if got := race(func(i int) answer { return users[i].create("users") }); len(got) != 2 ||
+		got["RESOURCE_LOCKED"] != callers-1 {
 		t.Errorf("users at once: %v", got)
 	}
 	one := f.user("one", "Ann", "d")
-	if got := race(func(i int) answer { return one.on(string(rune('A' + i))).create("devices") }); len(got) != 2 || got["RESOURCE_SELF_LOCKED"] != callers-1 {
+	if got := race(func(i int) answer { return one.on(string(rune('A' + i))).create("devices") }); len(got) != 2 ||
+		got["RESOURCE_SELF_LOCKED"] != callers-1 {
 		t.Errorf("devices at once: %v", got)
 	}
 	if got := race(func(int) answer { return one.create("same") }); len(got) != 1 {
 		t.Errorf("the same device at once: %v", got)
 	}
-	if got := race(func(int) answer { return one.retire("same") }); got["OK "] != 1 || got["ERR_LOCK_RETIRING_FAILED"] != callers-1 {
+	if got := race(func(int) answer { return one.retire("same") }); got["OK "] != 1 ||
+		got["ERR_LOCK_RETIRING_FAILED"] != callers-1 {
 		t.Errorf("retires at once: %v", got)
 	}
 	key := one.create("lapsed").Result.LockKey

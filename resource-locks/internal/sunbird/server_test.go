@@ -20,7 +20,8 @@ func TestServer_JudgesInOrder(t *testing.T) {
 	u := f.user("u1", "Ann", "d1")
 	noDevice := u.on("")
 	all := map[string]any{
-		"lockId": none, "resourceId": "do_1", "resourceType": "content", "resourceInfo": "{}", "createdBy": "u1", "creatorInfo": "{}",
+		"lockId": none, "resourceId": "do_1", "resourceType": "content", "resourceInfo": "{}", "createdBy": "u1",
+		"creatorInfo": "{}",
 	}
 	// with returns a message whose request has one other value; without returns one that
 	// lacks it.
@@ -53,39 +54,104 @@ func TestServer_JudgesInOrder(t *testing.T) {
 		method, path, prefix string
 		rows                 []row
 	}{
-		{"POST", "/v1/lock/create", "ERR_LOCK_CREATION", []row{
-			{"createdBy before the fields", u, without("createdBy", "resourceId"), 403, "_FAILED", "You are not authorized to lock this resource"},
-			{"createdBy another", u, with("createdBy", "u2"), 403, "_FAILED", "You are not authorized to lock this resource"},
-			{"createdBy a number", u, with("createdBy", 7), 403, "_FAILED", "You are not authorized to lock this resource"},
-			{"no resourceInfo", u, without("resourceInfo", "creatorInfo"), 400, "_FIELDS_MISSING", `"resourceInfo" is required`},
-			{"no creatorInfo", u, without("creatorInfo"), 400, "_FIELDS_MISSING", `"creatorInfo" is required`},
-			{"resourceInfo an object", u, with("resourceInfo", map[string]any{}), 400, "_FIELDS_MISSING", `"resourceInfo" must be a string`},
-			{"too large a resourceInfo", u, with("resourceInfo", strings.Repeat("i", 70000)), 400, "_FIELDS_MISSING", ""},
+		{method: "POST", path: "/v1/lock/create", prefix: "ERR_LOCK_CREATION", rows: []row{
+			{
+				name: "createdBy before the fields", by: u, body: without("createdBy", "resourceId"), status: 403, code: "_FAILED",
+				text: "You are not authorized to lock this resource",
+			},
+			{
+				name: "createdBy another", by: u, body: with("createdBy", "u2"), status: 403, code: "_FAILED",
+				text: "You are not authorized to lock this resource",
+			},
+			{
+				name: "createdBy a number", by: u, body: with("createdBy", 7), status: 403, code: "_FAILED",
+				text: "You are not authorized to lock this resource",
+			},
+			{
+				name: "no resourceInfo", by: u, body: without("resourceInfo", "creatorInfo"), status: 400, code: "_FIELDS_MISSING",
+				text: `"resourceInfo" is required`,
+			},
+			{
+				name: "no creatorInfo", by: u, body: without("creatorInfo"), status: 400, code: "_FIELDS_MISSING",
+				text: `"creatorInfo" is required`,
+			},
+			{
+				name: "resourceInfo an object", by: u, body: with("resourceInfo", map[string]any{}), status: 400,
+				code: "_FIELDS_MISSING", text: `"resourceInfo" must be a string`,
+			},
+			{
+				name: "too large a resourceInfo", by: u, body: with("resourceInfo", strings.Repeat("i", 70000)), status: 400,
+				code: "_FIELDS_MISSING", text: "",
+			},
 		}},
-		{"PATCH", "/v1/lock/refresh", "ERR_LOCK_REFRESHING", []row{
-			{"no lockId", u, without("lockId", "resourceId"), 400, "_FIELDS_MISSING", `"lockId" is required`},
-			{"an empty lockId", u, with("lockId", ""), 400, "_FIELDS_MISSING", `"lockId" is not allowed to be empty`},
+		{method: "PATCH", path: "/v1/lock/refresh", prefix: "ERR_LOCK_REFRESHING", rows: []row{
+			{
+				name: "no lockId", by: u, body: without("lockId", "resourceId"), status: 400, code: "_FIELDS_MISSING",
+				text: `"lockId" is required`,
+			},
+			{
+				name: "an empty lockId", by: u, body: with("lockId", ""), status: 400, code: "_FIELDS_MISSING",
+				text: `"lockId" is not allowed to be empty`,
+			},
 		}},
-		{"DELETE", "/v1/lock/retire", "ERR_LOCK_RETIRING", nil},
+		{method: "DELETE", path: "/v1/lock/retire", prefix: "ERR_LOCK_RETIRING", rows: nil},
 	}
 	common := []row{
-		{"no device", noDevice, `{}`, 400, "_FAILED", "X-device-Id is missing in headers"},
-		{"a device without UTF-8", u.on("Ger\xe4t"), `{}`, 400, "_FAILED", "X-device-Id is not valid UTF-8"},
-		{"no request", u, `{}`, 400, "_FIELDS_MISSING", "request is required"},
-		{"no body", u, ``, 400, "_FIELDS_MISSING", "request is required"},
-		{"a request that is null", u, `{"request":null}`, 400, "_FIELDS_MISSING", "request is required"},
-		{"a request that is a list", u, `{"request":[]}`, 400, "_FIELDS_MISSING", `"request" must be an object`},
-		{"no JSON", u, `{"request":`, 400, "_FIELDS_MISSING", ""},
-		{"no object", u, `[]`, 400, "_FIELDS_MISSING", "the body must be a JSON object"},
-		{"half of a surrogate pair", u, `{"request":{"resourceId":"\ud800"}}`, 400, "_FIELDS_MISSING", ""},
-		{"too large a body", u, `{"x":"` + strings.Repeat("x", maxBody) + `"}`, 400, "_FIELDS_MISSING", "the body has more than 1048576 bytes"},
-		{"no resourceId", u, without("resourceId", "resourceType"), 400, "_FIELDS_MISSING", `"resourceId" is required`},
-		{"an empty resourceId", u, with("resourceId", ""), 400, "_FIELDS_MISSING", `"resourceId" is not allowed to be empty`},
-		{"resourceId a number", u, with("resourceId", 7), 400, "_FIELDS_MISSING", `"resourceId" must be a string`},
-		{"resourceId null", u, with("resourceId", nil), 400, "_FIELDS_MISSING", `"resourceId" must be a string`},
-		{"too long a resourceId", u, with("resourceId", strings.Repeat("r", 300)), 400, "_FIELDS_MISSING", ""},
-		{"no resourceType", u, without("resourceType"), 400, "_FIELDS_MISSING", `"resourceType" is required`},
-		{"another resourceType", u, with("resourceType", "user"), 412, "_FAILED", "Resource type is not valid"},
+		{
+			name: "no device", by: noDevice, body: `{}`, status: 400, code: "_FAILED", text: "X-device-Id is missing in headers",
+		},
+		{
+			name: "a device without UTF-8", by: u.on("Ger\xe4t"), body: `{}`, status: 400, code: "_FAILED",
+			text: "X-device-Id is not valid UTF-8",
+		},
+		{name: "no request", by: u, body: `{}`, status: 400, code: "_FIELDS_MISSING", text: "request is required"},
+		{name: "no body", by: u, body: ``, status: 400, code: "_FIELDS_MISSING", text: "request is required"},
+		{
+			name: "a request that is null", by: u, body: `{"request":null}`, status: 400, code: "_FIELDS_MISSING",
+			text: "request is required",
+		},
+		{
+			name: "a request that is a list", by: u, body: `{"request":[]}`, status: 400, code: "_FIELDS_MISSING",
+			text: `"request" must be an object`,
+		},
+		{name: "no JSON", by: u, body: `{"request":`, status: 400, code: "_FIELDS_MISSING", text: ""},
+		{name: "no object", by: u, body: `[]`, status: 400, code: "_FIELDS_MISSING", text: "the body must be a JSON object"},
+		{
+			name: "half of a surrogate pair", by: u, body: `{"request":{"resourceId":"\ud800"}}`, status: 400,
+			code: "_FIELDS_MISSING", text: "",
+		},
+		{
+			name: "too large a body", by: u, body: `{"x":"` + strings.Repeat("x", maxBody) + `"}`, status: 400,
+			code: "_FIELDS_MISSING", text: "the body has more than 1048576 bytes",
+		},
+		{
+			name: "no resourceId", by: u, body: without("resourceId", "resourceType"), status: 400, code: "_FIELDS_MISSING",
+			text: `"resourceId" is required`,
+		},
+		{
+			name: "an empty resourceId", by: u, body: with("resourceId", ""), status: 400, code: "_FIELDS_MISSING",
+			text: `"resourceId" is not allowed to be empty`,
+		},
+		{
+			name: "resourceId a number", by: u, body: with("resourceId", 7), status: 400, code: "_FIELDS_MISSING",
+			text: `"resourceId" must be a string`,
+		},
+		{
+			name: "resourceId null", by: u, body: with("resourceId", nil), status: 400, code: "_FIELDS_MISSING",
+			text: `"resourceId" must be a string`,
+		},
+		{
+			name: "too long a resourceId", by: u, body: with("resourceId", strings.Repeat("r", 300)), status: 400,
+			code: "_FIELDS_MISSING", text: "",
+		},
+		{
+			name: "no resourceType", by: u, body: without("resourceType"), status: 400, code: "_FIELDS_MISSING",
+			text: `"resourceType" is required`,
+		},
+		{
+			name: "another resourceType", by: u, body: with("resourceType", "user"), status: 412, code: "_FAILED",
+			text: "Resource type is not valid",
+		},
 	}
 	for _, op := range operations {
 		for _, r := range append(common, op.rows...) {
@@ -93,7 +159,8 @@ func TestServer_JudgesInOrder(t *testing.T) {
 				f.call(op.method, op.path, r.body, r.by.headers()...).refused(t, r.status, op.prefix+r.code, r.text)
 			})
 		}
-		f.call(op.method, op.path, `x`, deviceHeader, "").refused(t, 401, "ERR_TOKEN_FIELD_MISSING", "Required field token is missing")
+		f.call(op.method, op.path, `x`, deviceHeader, "").refused(t, 401, "ERR_TOKEN_FIELD_MISSING",
+			"Required field token is missing")
 	}
 	if a := f.list(""); *a.Result.Count != 0 {
 		t.Errorf("refused calls stored %s", a.text())
@@ -148,12 +215,14 @@ func TestServer_ChecksTokens(t *testing.T) {
 	}
 	for name, token := range refused {
 		t.Run(name, func(t *testing.T) {
-			f.call("DELETE", "/v1/lock/retire", body("resourceId", "x", "resourceType", "content"), tokenHeader, token, deviceHeader, "d").
+			f.call("DELETE", "/v1/lock/retire", body("resourceId", "x", "resourceType", "content"), tokenHeader, token,
+				deviceHeader, "d").
 				refused(t, 401, "ERR_TOKEN_INVALID", "Access denied")
 		})
 	}
 	for _, sub := range []string{"u1", "f:x:u1", ":u1"} {
-		f.call("DELETE", "/v1/lock/retire", body("resourceId", "x", "resourceType", "content"), tokenHeader, sign(t, with("sub", sub)), deviceHeader, "d",
+		f.call("DELETE", "/v1/lock/retire", body("resourceId", "x", "resourceType", "content"), tokenHeader,
+			sign(t, with("sub", sub)), deviceHeader, "d",
 			userHeader, "u2").refused(t, 400, "ERR_LOCK_RETIRING_FAILED", notLocked)
 	}
 	f.call("DELETE", "/v1/lock/retire", "", userHeader, "u1", deviceHeader, "d").
@@ -172,16 +241,23 @@ func TestServer_AcceptsTokensOfASunbird(t *testing.T) {
 		forces bool
 	}{
 		{name: "roles with scopes, as Sunbird makes them", role: admin, forces: true, extra: jwt.MapClaims{
-			"aud": []string{"https://sunbird.example.org/auth/realms/sunbird", "account"}, "typ": "Bearer", "azp": "portal", "session_state": "0f",
+			"aud": []string{
+				"https://sunbird.example.org/auth/realms/sunbird", "account",
+			}, "typ": "Bearer", "azp": "portal", "session_state": "0f",
 			"scope": "", "preferred_username": "ann", "realm_access": map[string]any{"roles": []string{"offline_access"}},
 			"resource_access": map[string]any{"account": map[string]any{"roles": []string{"view-profile"}}},
-			"roles":           []any{map[string]any{"role": "CONTENT_CREATOR", "scope": scope}, map[string]any{"role": admin, "scope": scope}},
+			"roles": []any{
+				map[string]any{"role": "CONTENT_CREATOR", "scope": scope}, map[string]any{"role": admin, "scope": scope},
+			},
 		}},
 		{name: "names", role: admin, forces: true, extra: jwt.MapClaims{"roles": []any{7, nil, []string{"x"}, admin}}},
 		{name: "another role", role: admin, extra: jwt.MapClaims{"roles": []any{map[string]any{"role": "PUBLIC"}}}},
 		{name: "a role that is a number", role: admin, extra: jwt.MapClaims{"roles": []any{map[string]any{"role": 7}}}},
 		{name: "roles that are a text", role: admin, extra: jwt.MapClaims{"roles": admin, "realm_access": admin}},
-		{name: "roles that are an object", role: admin, extra: jwt.MapClaims{"roles": map[string]any{"role": admin}, "realm_access": []string{admin}}},
+		{
+			name: "roles that are an object", role: admin,
+			extra: jwt.MapClaims{"roles": map[string]any{"role": admin}, "realm_access": []string{admin}},
+		},
 		{name: "a name that is no text", role: admin, extra: jwt.MapClaims{"name": []string{"Ann"}}},
 		{name: "an empty role grants nothing", extra: jwt.MapClaims{"roles": []string{""}}},
 		{name: "a role without a name grants nothing", extra: jwt.MapClaims{"roles": []any{map[string]any{"scope": scope}}}},
@@ -204,12 +280,16 @@ func TestServer_AcceptsTokensOfASunbird(t *testing.T) {
 func TestServer_BelievesTheGatewaysHeader(t *testing.T) {
 	t.Parallel()
 	f := newFront(t, func(c *Settings) { c.Auth, c.Keys = AuthHeader, "" })
-	create := body("resourceId", "do_1", "resourceType", "content", "resourceInfo", "{}", "createdBy", "u1", "creatorInfo", `{"name":"Ann"}`)
-	key := f.call("POST", "/v1/lock/create", create, userHeader, "u1", deviceHeader, "d").wants(t, "api.lock.create").Result.LockKey
-	f.call("POST", "/v1/lock/create", create, userHeader, "u2", deviceHeader, "d").refused(t, 403, "ERR_LOCK_CREATION_FAILED", "")
+	create := body("resourceId", "do_1", "resourceType", "content", "resourceInfo", "{}", "createdBy", "u1", "creatorInfo",
+		`{"name":"Ann"}`)
+	key := f.call("POST", "/v1/lock/create", create, userHeader, "u1", deviceHeader, "d").wants(t,
+		"api.lock.create").Result.LockKey
+	f.call("POST", "/v1/lock/create", create, userHeader, "u2", deviceHeader, "d").refused(t, 403,
+		"ERR_LOCK_CREATION_FAILED", "")
 	f.call("POST", "/v1/lock/create", create, deviceHeader, "d").refused(t, 401, "ERR_TOKEN_FIELD_MISSING", "")
 	f.store.Advance(time.Hour)
-	f.call("PATCH", "/v1/lock/refresh", body("lockId", key, "resourceId", "do_1", "resourceType", "content"), userHeader, "u1", deviceHeader, "d").
+	f.call("PATCH", "/v1/lock/refresh", body("lockId", key, "resourceId", "do_1", "resourceType", "content"), userHeader,
+		"u1", deviceHeader, "d").
 		wants(t, "api.lock.refresh")
 	if entry := f.list("").Result.Data[0]; entry["creatorInfo"] != `{"name":"Ann"}` {
 		t.Errorf("a resumed lock has lost its name: %v", entry)
@@ -225,13 +305,22 @@ func TestServer_RoutesAndHeaders(t *testing.T) {
 	f.call("POST", "/v1/lock/retire", retire, u.headers()...).refused(t, 404, "ERR_LOCK_ROUTE_NOT_FOUND", "")
 	f.call("POST", "/v1/lock/refresh", body("lockId", key, "resourceId", "do_1", "resourceType", "content"),
 		append(u.headers(), "X-HTTP-Method-Override", "PATCH")...).wants(t, "api.lock.refresh")
-	f.call("POST", "/v1/lock/retire", retire, append(u.headers(), "X-HTTP-Method-Override", "delete")...).wants(t, "api.lock.retire")
-	for _, call := range [][2]string{{"GET", "/v1/lock/list"}, {"PUT", "/v1/lock/create"}, {"POST", "/v1/lock"}, {"GET", "/"}, {"DELETE", "/v1/lock/create"}} {
-		f.call(call[0], call[1], "", append(u.headers(), "X-HTTP-Method-Override", "POST")...).refused(t, 404, "ERR_LOCK_ROUTE_NOT_FOUND", "")
+	f.call("POST", "/v1/lock/retire", retire, append(u.headers(), "X-HTTP-Method-Override", "delete")...).wants(t,
+		"api.lock.retire")
+	for _, call := range [][2]string{
+		{"GET", "/v1/lock/list"},
+		{"PUT", "/v1/lock/create"},
+		{"POST", "/v1/lock"},
+		{"GET", "/"},
+		{"DELETE", "/v1/lock/create"},
+	} {
+		f.call(call[0], call[1], "", append(u.headers(), "X-HTTP-Method-Override", "POST")...).refused(t, 404,
+			"ERR_LOCK_ROUTE_NOT_FOUND", "")
 	}
 	for _, path := range []string{"/v1/lock/create", "/v1/lock/list"} {
 		a := f.call("OPTIONS", path, "", "Origin", "https://editor.example.org", "Access-Control-Request-Method", "PATCH")
-		if a.Status != 200 || a.Header.Get("Access-Control-Allow-Origin") != "*" || a.Header.Get("Access-Control-Allow-Headers") != "*" ||
+		if a.Status != 200 || a.Header.Get("Access-Control-Allow-Origin") != "*" ||
+			a.Header.Get("Access-Control-Allow-Headers") != "*" ||
 			!strings.Contains(a.Header.Get("Access-Control-Allow-Methods"), "PATCH") {
 			t.Errorf("OPTIONS %s: %d %v", path, a.Status, a.Header)
 		}
@@ -288,16 +377,25 @@ func TestServer_AsksTheContentService(t *testing.T) {
 		answer string
 		want   string
 	}{
-		"a refusal":                   {200, `{"result":{"validation":false,"message":"You are not authorized"}}`, "You are not authorized"},
-		"a refusal without a message": {200, `{"result":{"validation":false}}`, checkFailed},
-		"no JSON":                     {200, `<html>`, checkFailed},
-		"nothing":                     {200, ``, checkFailed},
-		"no validation":               {200, `{"result":{}}`, checkFailed},
-		"another kind":                {200, `{"result":{"validation":"yes"}}`, checkFailed},
-		"an error":                    {500, `{"result":{"validation":true}}`, checkFailed},
-		"an error with its reason":    {500, `{"result":{"message":"Content not found with id: do_1"}}`, "Content not found with id: do_1"},
-		"a redirect":                  {302, `{"result":{"validation":true}}`, checkFailed},
-		"an endless answer":           {200, `{"x":"` + strings.Repeat("x", maxCheckAnswer) + `","result":{"validation":true}}`, checkFailed},
+		"a refusal": {
+			status: 200, answer: `{"result":{"validation":false,"message":"You are not authorized"}}`,
+			want: "You are not authorized",
+		},
+		"a refusal without a message": {status: 200, answer: `{"result":{"validation":false}}`, want: checkFailed},
+		"no JSON":                     {status: 200, answer: `<html>`, want: checkFailed},
+		"nothing":                     {status: 200, answer: ``, want: checkFailed},
+		"no validation":               {status: 200, answer: `{"result":{}}`, want: checkFailed},
+		"another kind":                {status: 200, answer: `{"result":{"validation":"yes"}}`, want: checkFailed},
+		"an error":                    {status: 500, answer: `{"result":{"validation":true}}`, want: checkFailed},
+		"an error with its reason": {
+			status: 500, answer: `{"result":{"message":"Content not found with id: do_1"}}`,
+			want: "Content not found with id: do_1",
+		},
+		"a redirect": {status: 302, answer: `{"result":{"validation":true}}`, want: checkFailed},
+		"an endless answer": {
+			status: 200, answer: `{"x":"` + strings.Repeat("x", maxCheckAnswer) + `","result":{"validation":true}}`,
+			want: checkFailed,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -318,7 +416,8 @@ func TestServer_AsksTheContentService(t *testing.T) {
 		var sent struct {
 			Request struct{ APIName, ResourceID string }
 		}
-		if err := json.Unmarshal([]byte(asked.body), &sent); err != nil || sent.Request.APIName != api || sent.Request.ResourceID != "do_1" {
+		if err := json.Unmarshal([]byte(asked.body), &sent); err != nil || sent.Request.APIName != api ||
+			sent.Request.ResourceID != "do_1" {
 			t.Errorf("the check of %s got %s", api, asked.body)
 		}
 		if asked.path != checkPath || asked.user != "u1" || asked.token == "" {

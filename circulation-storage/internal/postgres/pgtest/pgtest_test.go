@@ -21,7 +21,8 @@ func schemas(t *testing.T, name string) (n int) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_namespace WHERE nspname = $1", name).Scan(&n); err != nil {
+	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_namespace WHERE nspname = $1",
+		name).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -38,7 +39,8 @@ func TestNew_TenantLivesAsLongAsTheTest(t *testing.T) {
 			t.Errorf("during the test: got %d schemas, want 1", got)
 		}
 		var tables int
-		if err := db.Pool().QueryRow(t.Context(), "SELECT count(*) FROM pg_tables WHERE schemaname = $1", schema).Scan(&tables); err != nil {
+		if err := db.Pool().QueryRow(t.Context(), "SELECT count(*) FROM pg_tables WHERE schemaname = $1",
+			schema).Scan(&tables); err != nil {
 			t.Fatal(err)
 		}
 		if tables == 0 {
