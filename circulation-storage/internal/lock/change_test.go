@@ -15,7 +15,7 @@ import (
 )
 
 func TestService_ForceReleaseWakesTheWaiterAndKeepsTheReason(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		holder := <-d.startAcquire(d.ctx, lock.Request{UserID: uuid.New(), Holder: "desk 1"})
 		waiter := d.startAcquire(d.ctx, lock.Request{UserID: holder.l.UserID, Wait: long})
 		note := lock.Note{Reason: "the machine is off", By: "Ann"}
@@ -36,7 +36,7 @@ func TestService_ForceReleaseWakesTheWaiterAndKeepsTheReason(t *testing.T) {
 }
 
 func TestService_ForceReleaseRequiresAGoodReason(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		holder := <-d.startAcquire(d.ctx, lock.Request{UserID: uuid.New()})
 		for _, note := range []lock.Note{
 			{}, lock.NewNote(" \r\n\t ", "Ann"), {Reason: "a\x00b"}, {Reason: "why", By: "a\nb"},

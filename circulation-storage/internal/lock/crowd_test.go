@@ -17,7 +17,7 @@ import (
 func TestService_LeavesNothingAfterManyCallers(t *testing.T) {
 	for range 10 {
 		t.Run("", func(t *testing.T) {
-			atDesk(t, func(t *testing.T, d *desk) {
+			withHarness(t, func(t *testing.T, d *harness) {
 				d.store.latency = func() time.Duration { return upTo(30 * time.Millisecond) }
 				var crowd sync.WaitGroup
 				var holding sync.Mutex
@@ -45,7 +45,7 @@ func TestService_LeavesNothingAfterManyCallers(t *testing.T) {
 }
 
 // comeAndGo is one caller. It releases its lock by the lock's id or by its request.
-func (d *desk) comeAndGo(ctx context.Context, t *testing.T, holding *sync.Mutex) {
+func (d *harness) comeAndGo(ctx context.Context, t *testing.T, holding *sync.Mutex) {
 	var copies sync.WaitGroup
 	defer copies.Wait()
 	req := lock.Request{UserID: d.patron, TTL: ttl, AcquisitionID: uuid.New()}

@@ -16,7 +16,7 @@ import (
 )
 
 func TestService_HandsOverInOneStatement(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		user := uuid.New()
 		first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
 		second := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long})
@@ -51,7 +51,7 @@ func TestService_HandsOverInOneStatement(t *testing.T) {
 }
 
 func TestService_CommitThatReleasesSparesTheRead(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		peeks := d.store.peeks
 		d.store.free(d.ctx, d.patron)
@@ -72,16 +72,16 @@ func TestService_LeavesTurnsToOtherProcesses(t *testing.T) {
 	for _, held := range []time.Duration{
 		time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond,
 	} {
-		for name, release := range map[string]func(d *desk, l lock.Lock) error{
-			"by id": func(d *desk, l lock.Lock) error { return d.Release(d.ctx, l.ID) },
-			"by a commit": func(d *desk, l lock.Lock) error {
+		for name, release := range map[string]func(d *harness, l lock.Lock) error{
+			"by id": func(d *harness, l lock.Lock) error { return d.Release(d.ctx, l.ID) },
+			"by a commit": func(d *harness, l lock.Lock) error {
 				d.store.free(d.ctx, l.UserID)
 				d.NoteRelease(d.ctx, l.UserID)
 				return nil
 			},
 		} {
 			t.Run(name+" after "+held.String(), func(t *testing.T) {
-				atDesk(t, func(t *testing.T, d *desk) {
+				withHarness(t, func(t *testing.T, d *harness) {
 					checkTurnOfOther(t, d, held, release)
 				})
 			})
@@ -89,7 +89,7 @@ func TestService_LeavesTurnsToOtherProcesses(t *testing.T) {
 	}
 }
 
-func checkTurnOfOther(t *testing.T, d *desk, held time.Duration, release func(*desk, lock.Lock) error) {
+func checkTurnOfOther(t *testing.T, d *harness, held time.Duration, release func(*harness, lock.Lock) error) {
 	t.Helper()
 	other := d.openOther(t)
 	user := uuid.New()
@@ -129,7 +129,7 @@ func checkTurnOfOther(t *testing.T, d *desk, held time.Duration, release func(*d
 // A turn that no other process uses doubles the next run: 8 hand-overs, a release and an
 // acquire, then 11 hand-overs.
 func TestService_LeavesFewerTurnsThatAreNotUsed(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		user := uuid.New()
 		current := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
 		var line []<-chan answer
@@ -150,7 +150,7 @@ func TestService_LeavesFewerTurnsThatAreNotUsed(t *testing.T) {
 
 // Callers that did not wait got the lock before, while a call of the patron ran all the time.
 func TestService_CountsTheTurnFromTheFirstWaiter(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		user := uuid.New()
 		current := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
 		reading := make(chan struct{})
@@ -177,7 +177,7 @@ func TestService_CountsTheTurnFromTheFirstWaiter(t *testing.T) {
 
 // Turns that no other process uses double the runs. The first one that is used ends that.
 func TestService_LeavesAllTurnsOnceOneIsUsed(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		other := d.openOther(t)
 		waiter := lock.Request{UserID: uuid.New(), Wait: long}
 		current := <-d.startAcquire(d.ctx, lock.Request{UserID: waiter.UserID})
@@ -224,27 +224,27 @@ func TestService_LeavesAllTurnsOnceOneIsUsed(t *testing.T) {
 // The waiter goes while the store hands the lock over to it.
 func TestService_ReleasesALockHandedToAWaiterThatHasGone(t *testing.T) {
 	for name, tt := range map[string]struct {
-		goAway func(d *desk, req lock.Request, leave context.CancelFunc)
+		goAway func(d *harness, req lock.Request, leave context.CancelFunc)
 		want   fault.Code
 	}{
 		"its caller leaves": {
-			goAway: func(_ *desk, _ lock.Request, leave context.CancelFunc) { leave() },
+			goAway: func(_ *harness, _ lock.Request, leave context.CancelFunc) { leave() },
 			want:   fault.Internal, // context.Canceled
 		},
 		"its request is released": {
-			goAway: func(d *desk, req lock.Request, _ context.CancelFunc) {
+			goAway: func(d *harness, req lock.Request, _ context.CancelFunc) {
 				_ = d.ReleaseAcquisition(d.ctx, req.UserID, req.AcquisitionID)
 			},
 			want: fault.LockHeld,
 		},
 		"its wait times out": {
-			goAway: func(_ *desk, req lock.Request, _ context.CancelFunc) { <-time.After(req.Wait + lock.PlaceKept/2) },
+			goAway: func(_ *harness, req lock.Request, _ context.CancelFunc) { <-time.After(req.Wait + lock.PlaceKept/2) },
 			want:   fault.LockHeld,
 		},
 	} {
 		for _, before := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, before the store does: %t", name, before), func(t *testing.T) {
-				atDesk(t, func(t *testing.T, d *desk) {
+				withHarness(t, func(t *testing.T, d *harness) {
 					ctx, leave := context.WithCancel(d.ctx)
 					defer leave()
 					user := uuid.New()
@@ -278,14 +278,14 @@ func TestService_ReleasesALockHandedToAWaiterThatHasGone(t *testing.T) {
 		}
 	}
 	t.Run("its wait times out as it gets the lock", func(t *testing.T) {
-		atDesk(t, checkHandOversAtTheTimeout)
+		withHarness(t, checkHandOversAtTheTimeout)
 	})
 }
 
 // checkHandOversAtTheTimeout releases the lock at the moment when the first waiter's time is up. The
 // scheduler decides what comes first. A waiter with the lock keeps no place, which would delay the
 // next one.
-func checkHandOversAtTheTimeout(t *testing.T, d *desk) {
+func checkHandOversAtTheTimeout(t *testing.T, d *harness) {
 	t.Helper()
 	served := 0
 	for range 200 {
@@ -321,7 +321,7 @@ func checkHandOversAtTheTimeout(t *testing.T, d *desk) {
 
 // A copy of the request that the first in line sent gets the same lock.
 func TestService_HandsOverToAllCopiesOfARequest(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		user := uuid.New()
 		first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
 		req := lock.Request{UserID: user, AcquisitionID: uuid.New(), Wait: long}
@@ -343,7 +343,7 @@ func TestService_HandsOverToAllCopiesOfARequest(t *testing.T) {
 
 // A library that was restored from another one's backup may have the same lock.
 func TestService_HandsNothingOverToAnotherTenant(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		user := uuid.New()
 		first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
 		waiter := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: time.Second})
@@ -363,7 +363,7 @@ func TestService_HandsNothingOverToAnotherTenant(t *testing.T) {
 // Another process granted the lock to the request of the first in line. That lock is handed
 // over to the request once more, while its renewal is under way.
 func TestService_WithdrawsALockHandedToACallThatHasOne(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		req := lock.Request{UserID: d.patron, AcquisitionID: uuid.New(), Wait: long}
 		waiter := d.startAcquire(d.ctx, req)
 		d.store.mu.Lock()
@@ -397,7 +397,7 @@ func TestService_HandOverThatFailsLeavesTheWaiterInLine(t *testing.T) {
 		"the lock is outdated now": {fail: fault.New(fault.NotFound, "Lock not found")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			atDesk(t, func(t *testing.T, d *desk) {
+			withHarness(t, func(t *testing.T, d *harness) {
 				user := uuid.New()
 				first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
 				waiter := d.startAcquire(d.ctx, lock.Request{UserID: user, AcquisitionID: uuid.New(), Wait: long})
@@ -420,7 +420,7 @@ func TestService_HandOverThatFailsLeavesTheWaiterInLine(t *testing.T) {
 }
 
 func TestService_HandsNothingOverToAKeptPlace(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		user := uuid.New()
 		first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
 		req := lock.Request{UserID: user, AcquisitionID: uuid.New(), Wait: 300 * time.Millisecond}

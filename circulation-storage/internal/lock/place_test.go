@@ -15,7 +15,7 @@ import (
 
 // startRetries acquires as a check-out does: once per wait and a last time without one, all with
 // one acquisition id. It returns once the caller waits or has its answer.
-func (d *desk) startRetries(tries ...time.Duration) <-chan answer {
+func (d *harness) startRetries(tries ...time.Duration) <-chan answer {
 	req := lock.Request{UserID: d.patron, TTL: ttl, AcquisitionID: uuid.New()}
 	got := make(chan answer, 1)
 	start := time.Now()
@@ -40,7 +40,7 @@ func TestService_ServesTheFirstToComeOverAllTries(t *testing.T) {
 	for _, freed := range []time.Duration{430, 490, 505, 900, 950, 1010, 1450, 1990, 1999} {
 		freed *= time.Millisecond
 		t.Run("freed after "+freed.String(), func(t *testing.T) {
-			atDesk(t, func(t *testing.T, d *desk) {
+			withHarness(t, func(t *testing.T, d *harness) {
 				const apart = 420 * time.Millisecond
 				first := d.startRetries(tries...)
 				<-time.After(apart)
@@ -67,7 +67,7 @@ func TestService_ServesTheFirstToComeOverAllTries(t *testing.T) {
 }
 
 func TestService_KeepsAPlaceAnywhereInLine(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		line := []<-chan answer{
 			d.startAcquire(d.ctx, lock.Request{Wait: long}),
 			d.startRetries(300*time.Millisecond, 300*time.Millisecond, long),
@@ -95,7 +95,7 @@ func TestService_KeepsAPlaceAnywhereInLine(t *testing.T) {
 func TestService_LastTryUsesItsPlace(t *testing.T) {
 	const short = 300 * time.Millisecond
 	t.Run("and wins if it is first", func(t *testing.T) {
-		atDesk(t, func(t *testing.T, d *desk) {
+		withHarness(t, func(t *testing.T, d *harness) {
 			req := lock.Request{AcquisitionID: uuid.New(), Wait: short}
 			tried := d.startAcquire(d.ctx, req)
 			behind := d.startAcquire(d.ctx, lock.Request{Wait: long})
@@ -118,7 +118,7 @@ func TestService_LastTryUsesItsPlace(t *testing.T) {
 		})
 	})
 	t.Run("and loses if another is before it", func(t *testing.T) {
-		atDesk(t, func(t *testing.T, d *desk) {
+		withHarness(t, func(t *testing.T, d *harness) {
 			before := d.startAcquire(d.ctx, lock.Request{Wait: long})
 			req := lock.Request{AcquisitionID: uuid.New(), Wait: short}
 			<-d.startAcquire(d.ctx, req)
@@ -133,7 +133,7 @@ func TestService_LastTryUsesItsPlace(t *testing.T) {
 		})
 	})
 	t.Run("and gives it up", func(t *testing.T) {
-		atDesk(t, func(t *testing.T, d *desk) {
+		withHarness(t, func(t *testing.T, d *harness) {
 			req := lock.Request{AcquisitionID: uuid.New(), Wait: short}
 			tried := d.startAcquire(d.ctx, req)
 			behind := d.startAcquire(d.ctx, lock.Request{Wait: long})
@@ -149,15 +149,15 @@ func TestService_LastTryUsesItsPlace(t *testing.T) {
 }
 
 func TestService_AbandonedPlaceDelaysTheNextBriefly(t *testing.T) {
-	for name, free := range map[string]func(d *desk, held lock.Lock) error{
-		"freed here": func(d *desk, held lock.Lock) error { return d.Release(d.ctx, held.ID) },
-		"freed elsewhere": func(d *desk, _ lock.Lock) error {
+	for name, free := range map[string]func(d *harness, held lock.Lock) error{
+		"freed here": func(d *harness, held lock.Lock) error { return d.Release(d.ctx, held.ID) },
+		"freed elsewhere": func(d *harness, _ lock.Lock) error {
 			d.store.free(d.ctx, d.patron)
 			return nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			atDesk(t, func(t *testing.T, d *desk) {
+			withHarness(t, func(t *testing.T, d *harness) {
 				const short = 500 * time.Millisecond
 				abandoned := d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: short})
 				next := d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: long})
@@ -179,7 +179,7 @@ func TestService_AbandonedPlaceDelaysTheNextBriefly(t *testing.T) {
 }
 
 func TestService_SeveralAbandonedPlacesDelayTheNextOnce(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		const short = 500 * time.Millisecond
 		for range lock.MaxWaiting - 1 {
 			d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: short})
@@ -194,7 +194,7 @@ func TestService_SeveralAbandonedPlacesDelayTheNextOnce(t *testing.T) {
 }
 
 func TestService_DropsAnAbandonedPlaceWithoutAFurtherCall(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		<-d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: time.Second})
 		<-time.After(lock.PlaceKept - time.Millisecond)
 		if d.Lines() != 1 {
@@ -209,18 +209,18 @@ func TestService_DropsAnAbandonedPlaceWithoutAFurtherCall(t *testing.T) {
 }
 
 func TestService_KeepsNoPlaceForACallThatEndsOtherwise(t *testing.T) {
-	for name, end := range map[string]func(d *desk, leave context.CancelFunc){
-		"its caller leaves": func(_ *desk, leave context.CancelFunc) { leave() },
-		"it gets the lock":  func(d *desk, _ context.CancelFunc) { d.store.free(d.ctx, d.patron) },
-		"the service stops": func(d *desk, _ context.CancelFunc) { d.Stop() },
-		"the store fails": func(d *desk, _ context.CancelFunc) {
+	for name, end := range map[string]func(d *harness, leave context.CancelFunc){
+		"its caller leaves": func(_ *harness, leave context.CancelFunc) { leave() },
+		"it gets the lock":  func(d *harness, _ context.CancelFunc) { d.store.free(d.ctx, d.patron) },
+		"the service stops": func(d *harness, _ context.CancelFunc) { d.Stop() },
+		"the store fails": func(d *harness, _ context.CancelFunc) {
 			d.store.mu.Lock()
 			defer d.store.mu.Unlock()
 			d.store.fail = errors.New("boom")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			atDesk(t, func(t *testing.T, d *desk) {
+			withHarness(t, func(t *testing.T, d *harness) {
 				ctx, leave := context.WithCancel(d.ctx)
 				defer leave()
 				got := d.startAcquire(ctx, lock.Request{AcquisitionID: uuid.New(), Wait: long})
@@ -239,7 +239,7 @@ func TestService_KeepsNoPlaceForACallThatEndsOtherwise(t *testing.T) {
 		"it came after a stop": {AcquisitionID: uuid.New(), Wait: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			atDesk(t, func(t *testing.T, d *desk) {
+			withHarness(t, func(t *testing.T, d *harness) {
 				if name == "it came after a stop" {
 					d.Stop()
 				}
@@ -255,7 +255,7 @@ func TestService_KeepsNoPlaceForACallThatEndsOtherwise(t *testing.T) {
 
 // The wait and the call have both ended, and the select may see either first.
 func TestService_KeepsNoPlaceForACallerThatLeftBeforeItsWaitRanOut(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		for range 20 {
 			ctx, leave := context.WithCancel(d.ctx)
 			looking, left := make(chan struct{}), make(chan struct{})
@@ -280,7 +280,7 @@ func TestService_KeepsNoPlaceForACallerThatLeftBeforeItsWaitRanOut(t *testing.T)
 }
 
 func TestService_StopDropsKeptPlacesAtOnce(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		for range 3 {
 			d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: time.Second})
 			d.startAcquire(d.ctx, lock.Request{UserID: d.newHeldPatron(), AcquisitionID: uuid.New(), Wait: time.Second})
@@ -298,7 +298,7 @@ func TestService_StopDropsKeptPlacesAtOnce(t *testing.T) {
 }
 
 func TestService_CountsKeptPlacesAsWaiting(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		req := lock.Request{AcquisitionID: uuid.New(), Wait: time.Second}
 		kept := d.startAcquire(d.ctx, req)
 		for range lock.MaxWaiting - 1 {
@@ -324,7 +324,7 @@ func TestService_CountsKeptPlacesAsWaiting(t *testing.T) {
 }
 
 func TestService_CopyWaitsOnAfterTheFirstTimesOut(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		before := d.startAcquire(d.ctx, lock.Request{Wait: 100 * time.Millisecond})
 		req := lock.Request{AcquisitionID: uuid.New(), Wait: 300 * time.Millisecond}
 		first := d.startAcquire(d.ctx, req)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestService_RefusesByAPlainRead(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		users := map[string]uuid.UUID{"granted here": uuid.New(), "granted elsewhere": d.patron}
 		<-d.startAcquire(d.ctx, lock.Request{UserID: users["granted here"]})
 		<-d.startAcquire(d.ctx, lock.Request{UserID: d.patron}) // refused, so that it is known
@@ -32,20 +32,20 @@ func TestService_RefusesByAPlainRead(t *testing.T) {
 
 // This process knows that the lock was held a moment ago. The store knows better.
 func TestService_PlainReadRefusesNoFreeLock(t *testing.T) {
-	for name, end := range map[string]func(d *desk, l lock.Lock){
-		"released through another process": func(d *desk, l lock.Lock) { d.store.free(d.ctx, l.UserID) },
-		"outdated": func(d *desk, l lock.Lock) {
+	for name, end := range map[string]func(d *harness, l lock.Lock){
+		"released through another process": func(d *harness, l lock.Lock) { d.store.free(d.ctx, l.UserID) },
+		"outdated": func(d *harness, l lock.Lock) {
 			l.CreatedAt = l.CreatedAt.Add(-2 * ttl)
 			d.store.put(d.ctx, l)
 		},
-		"released here": func(d *desk, l lock.Lock) { _ = d.Release(d.ctx, l.ID) },
-		"granted to the same request elsewhere": func(d *desk, l lock.Lock) {
+		"released here": func(d *harness, l lock.Lock) { _ = d.Release(d.ctx, l.ID) },
+		"granted to the same request elsewhere": func(d *harness, l lock.Lock) {
 			l.ID = uuid.New()
 			d.store.put(d.ctx, l)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			atDesk(t, func(t *testing.T, d *desk) {
+			withHarness(t, func(t *testing.T, d *harness) {
 				req := lock.Request{UserID: uuid.New(), AcquisitionID: uuid.New()}
 				first := <-d.startAcquire(d.ctx, req)
 				end(d, first.l)
@@ -58,7 +58,7 @@ func TestService_PlainReadRefusesNoFreeLock(t *testing.T) {
 }
 
 func TestService_PlainReadRefusesNoFirstComerOfAFreeLock(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		<-d.startAcquire(d.ctx, lock.Request{}) // the lock is known to be held
 		reading, joined := make(chan struct{}), make(chan struct{})
 		d.store.beforePeek = func() {
@@ -97,7 +97,7 @@ func TestService_PollsByTheAgeOfTheLock(t *testing.T) {
 		"held for 2 s":   {age: 2 * time.Second, most: 40 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			atDesk(t, func(t *testing.T, d *desk) {
+			withHarness(t, func(t *testing.T, d *harness) {
 				waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})
 				<-time.After(tt.age)
 				d.store.free(d.ctx, d.patron)
@@ -112,7 +112,7 @@ func TestService_PollsByTheAgeOfTheLock(t *testing.T) {
 
 // A clock that was set back left the date of the lock.
 func TestService_PollsALockOfTheFutureRarely(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		d.store.put(d.ctx, lock.Lock{ID: uuid.New(), UserID: d.patron, CreatedAt: time.Now().Add(4 * time.Second), TTL: ttl})
 		<-d.startAcquire(d.ctx, lock.Request{Wait: time.Second})
 		if d.store.peeks > 26 {

@@ -14,7 +14,7 @@ import (
 )
 
 func TestService_ReleaseAcquisitionFreesTheLock(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		req := lock.Request{UserID: uuid.New(), AcquisitionID: uuid.New()}
 		<-d.startAcquire(d.ctx, req) // its answer is lost
 		next := d.startAcquire(d.ctx, lock.Request{UserID: req.UserID, Wait: long})
@@ -31,7 +31,7 @@ func TestService_ReleaseAcquisitionFreesTheLock(t *testing.T) {
 }
 
 func TestService_ReleaseAcquisitionLeavesOtherLocks(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		held := lock.Request{UserID: uuid.New(), AcquisitionID: uuid.New()}
 		first := <-d.startAcquire(d.ctx, held)
 		waiting := lock.Request{UserID: held.UserID, AcquisitionID: uuid.New(), Wait: long}
@@ -58,7 +58,7 @@ func TestService_ReleaseAcquisitionLeavesOtherLocks(t *testing.T) {
 }
 
 func TestService_ReleaseAcquisitionCountsNoOutdatedLock(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		l := lock.Lock{ID: uuid.New(), UserID: uuid.New(), AcquisitionID: uuid.New()} // since the year 1
 		d.store.put(d.ctx, l)
 		if err := d.ReleaseAcquisition(d.ctx, l.UserID, l.AcquisitionID); err != nil || d.counts.released != 0 {
@@ -71,7 +71,7 @@ func TestService_ReleaseAcquisitionCountsNoOutdatedLock(t *testing.T) {
 }
 
 func TestService_ReleaseAcquisitionEndsItsWaitingCalls(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		req := lock.Request{AcquisitionID: uuid.New(), Wait: long}
 		calls := []<-chan answer{d.startAcquire(d.ctx, req), d.startAcquire(d.ctx, req)}
 		next := d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: long})
@@ -94,7 +94,7 @@ func TestService_ReleaseAcquisitionEndsItsWaitingCalls(t *testing.T) {
 }
 
 func TestService_ReleaseAcquisitionDropsItsPlace(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		const short = 500 * time.Millisecond
 		req := lock.Request{AcquisitionID: uuid.New(), Wait: short}
 		tried := d.startAcquire(d.ctx, req)
@@ -122,7 +122,7 @@ func TestService_WithdrawsALockGrantedToAReleasedRequest(t *testing.T) {
 		"in line, caller absent":          {wait: long, leaves: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			atDesk(t, func(t *testing.T, d *desk) {
+			withHarness(t, func(t *testing.T, d *harness) {
 				req := lock.Request{AcquisitionID: uuid.New(), Wait: tt.wait}
 				ctx, leave := context.WithCancel(d.ctx)
 				defer leave()
@@ -156,7 +156,7 @@ func TestService_WithdrawsALockGrantedToAReleasedRequest(t *testing.T) {
 }
 
 func TestService_WithdrawsALockRenewedForAReleasedRequest(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		req := lock.Request{UserID: uuid.New(), AcquisitionID: uuid.New()}
 		<-d.startAcquire(d.ctx, req)
 		d.store.beforeAnswer = func() {
@@ -176,7 +176,7 @@ func TestService_WithdrawsALockRenewedForAReleasedRequest(t *testing.T) {
 }
 
 func TestService_ReleasedRequestMayAcquireAgain(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		req := lock.Request{UserID: uuid.New(), AcquisitionID: uuid.New()}
 		first := <-d.startAcquire(d.ctx, req)
 		if err := d.ReleaseAcquisition(d.ctx, req.UserID, req.AcquisitionID); err != nil {
@@ -189,7 +189,7 @@ func TestService_ReleasedRequestMayAcquireAgain(t *testing.T) {
 }
 
 func TestService_ReleaseAcquisitionReturnsAnOutage(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		boom := errors.New("boom")
 		d.store.releaseFailed = boom
 		waiter := d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: time.Second})

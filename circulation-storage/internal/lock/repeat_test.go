@@ -14,7 +14,7 @@ import (
 // Callers repeat a request after a lost answer. All copies get one lock, anywhere in line.
 
 func TestService_RepeatGetsItsOwnLockBeforeTheLine(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		req := lock.Request{UserID: uuid.New(), AcquisitionID: uuid.New()}
 		first := <-d.startAcquire(d.ctx, req)
 		var line []<-chan answer
@@ -34,7 +34,7 @@ func TestService_RepeatGetsItsOwnLockBeforeTheLine(t *testing.T) {
 }
 
 func TestService_RepeatInLineGetsTheLockOfTheFirstCopy(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		req := lock.Request{AcquisitionID: uuid.New(), Wait: long}
 		first := d.startAcquire(d.ctx, req)
 		between := d.startAcquire(d.ctx, lock.Request{Wait: time.Second})
@@ -55,7 +55,7 @@ func TestService_RepeatInLineGetsTheLockOfTheFirstCopy(t *testing.T) {
 }
 
 func TestService_RepeatInLineGetsTheLockGrantedElsewhere(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		req := lock.Request{UserID: d.patron, AcquisitionID: uuid.New(), Wait: long}
 		head := d.startAcquire(d.ctx, lock.Request{Wait: time.Second})
 		repeat := d.startAcquire(d.ctx, req)
@@ -68,7 +68,7 @@ func TestService_RepeatInLineGetsTheLockGrantedElsewhere(t *testing.T) {
 }
 
 func TestService_RepeatSharesTheTurnOfTheFirstCopy(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		req := lock.Request{AcquisitionID: uuid.New(), Wait: long}
 		first := d.startAcquire(d.ctx, req)
 		d.store.free(d.ctx, d.patron)
@@ -81,7 +81,7 @@ func TestService_RepeatSharesTheTurnOfTheFirstCopy(t *testing.T) {
 }
 
 func TestService_RepeatGetsTheLockWhenTheFirstCopyLeft(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		req := lock.Request{AcquisitionID: uuid.New(), Wait: long}
 		ctx, leave := context.WithCancel(d.ctx)
 		d.startAcquire(ctx, req)

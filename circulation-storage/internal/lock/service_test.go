@@ -20,7 +20,7 @@ const (
 )
 
 func TestService_ReleaseWakesTheWaiterAtOnce(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		other := uuid.New()
 		first := <-d.startAcquire(d.ctx, lock.Request{UserID: other})
 		waiter := d.startAcquire(d.ctx, lock.Request{UserID: other, Wait: long})
@@ -37,7 +37,7 @@ func TestService_ReleaseWakesTheWaiterAtOnce(t *testing.T) {
 }
 
 func TestService_NoteReleaseWakesTheWaiterAtOnce(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		d.store.free(d.ctx, d.patron)
 		d.NoteRelease(d.ctx, d.patron)
@@ -51,7 +51,7 @@ func TestService_NoteReleaseWakesTheWaiterAtOnce(t *testing.T) {
 }
 
 func TestService_PollsForReleasesOfOtherInstances(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		<-time.After(time.Second)
 		d.store.free(d.ctx, d.patron)
@@ -62,7 +62,7 @@ func TestService_PollsForReleasesOfOtherInstances(t *testing.T) {
 }
 
 func TestService_ServesWaitersInOrder(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		var line []<-chan answer
 		for range 5 {
 			line = append(line, d.startAcquire(d.ctx, lock.Request{Wait: long}))
@@ -84,7 +84,7 @@ func TestService_ServesWaitersInOrder(t *testing.T) {
 }
 
 func TestService_OnlyTheFirstWaiterPolls(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		var line []<-chan answer
 		for range lock.MaxWaiting {
 			line = append(line, d.startAcquire(d.ctx, lock.Request{Wait: time.Second}))
@@ -105,7 +105,7 @@ func TestService_OnlyTheFirstWaiterPolls(t *testing.T) {
 }
 
 func TestService_NewcomersDoNotOvertake(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		d.store.free(d.ctx, d.patron) // the waiter has not polled yet
 		peeks := d.store.peeks
@@ -130,7 +130,7 @@ func TestService_NewcomersDoNotOvertake(t *testing.T) {
 // The late caller was the first to ask, and the other one the first to wait. The lock of the late
 // caller's request, which another process granted, is freed as the late caller reads it.
 func TestService_ReadOvertakesNoCallerInLine(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		joined := make(chan struct{})
 		d.store.afterRefusal = func() { <-joined }
 		req := lock.Request{UserID: d.patron, AcquisitionID: uuid.New(), Wait: time.Second}
@@ -157,7 +157,7 @@ func TestService_ReadOvertakesNoCallerInLine(t *testing.T) {
 }
 
 func TestService_FullLineRefusesTheNext(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		leave := context.CancelFunc(nil)
 		for i := range lock.MaxWaiting {
 			ctx := d.ctx
@@ -198,7 +198,7 @@ func TestService_FullLineRefusesTheNext(t *testing.T) {
 }
 
 func TestService_WaiterThatLeavesBlocksNoOther(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		ctx, leave := context.WithCancel(d.ctx)
 		left := d.startAcquire(ctx, lock.Request{Wait: long})
 		next := d.startAcquire(d.ctx, lock.Request{Wait: long})
@@ -217,7 +217,7 @@ func TestService_WaiterThatLeavesBlocksNoOther(t *testing.T) {
 func TestService_WithdrawsALockGrantedAfterTheCallerLeft(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"at the first try": 0, "in line": long} {
 		t.Run(name, func(t *testing.T) {
-			atDesk(t, func(t *testing.T, d *desk) {
+			withHarness(t, func(t *testing.T, d *harness) {
 				ctx, leave := context.WithCancel(d.ctx)
 				d.store.beforeAnswer = leave
 				if wait == 0 {
@@ -239,7 +239,7 @@ func TestService_WithdrawsALockGrantedAfterTheCallerLeft(t *testing.T) {
 
 // The caller that left was in no line, so the withdrawal itself must wake the next.
 func TestService_WithdrawalWakesTheWaiterAtOnce(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		granted := make(chan struct{})
 		d.store.free(d.ctx, d.patron)
 		d.store.beforeAnswer = func() { <-granted }
@@ -256,7 +256,7 @@ func TestService_WithdrawalWakesTheWaiterAtOnce(t *testing.T) {
 }
 
 func TestService_DoesNotMissALockFreedBeforeJoining(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		d.store.afterRefusal = func() { d.store.free(d.ctx, d.patron) }
 		if got := <-d.startAcquire(d.ctx, lock.Request{Wait: long}); got.err != nil || got.took != 0 {
 			t.Errorf("got %+v, want the lock without any delay", got)
@@ -266,7 +266,7 @@ func TestService_DoesNotMissALockFreedBeforeJoining(t *testing.T) {
 
 // The answer to the first copy may have reached the holder.
 func TestService_RepeatThatLeavesKeepsTheLockOfTheFirstCopy(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		req := lock.Request{UserID: uuid.New(), AcquisitionID: uuid.New()}
 		first := <-d.startAcquire(d.ctx, req)
 		ctx, leave := context.WithCancel(d.ctx)
@@ -281,7 +281,7 @@ func TestService_RepeatThatLeavesKeepsTheLockOfTheFirstCopy(t *testing.T) {
 }
 
 func TestService_FailedWithdrawalIsNoError(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		ctx, leave := context.WithCancel(d.ctx)
 		d.store.beforeAnswer, d.store.withdrawFailed = leave, true
 		if got := <-d.startAcquire(ctx, lock.Request{UserID: uuid.New()}); !errors.Is(got.err, context.Canceled) {
@@ -291,7 +291,7 @@ func TestService_FailedWithdrawalIsNoError(t *testing.T) {
 }
 
 func TestService_StopAnswersAllWaitersAtOnce(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		var line []<-chan answer
 		for range 5 {
 			line = append(line, d.startAcquire(d.ctx, lock.Request{Wait: long}))
@@ -308,7 +308,7 @@ func TestService_StopAnswersAllWaitersAtOnce(t *testing.T) {
 }
 
 func TestService_OutageEndsTheWait(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		boom := errors.New("boom")
 		waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		d.store.mu.Lock()
@@ -324,7 +324,7 @@ func TestService_OutageEndsTheWait(t *testing.T) {
 }
 
 func TestService_PanicOfTheStoreLeavesNoCall(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		<-d.startAcquire(d.ctx, lock.Request{}) // the lock is known to be held
 		d.store.beforePeek = func() { panic("boom") }
 		func() {
@@ -342,7 +342,7 @@ func TestService_PanicOfTheStoreLeavesNoCall(t *testing.T) {
 }
 
 func TestService_RequiresATenant(t *testing.T) {
-	atDesk(t, func(t *testing.T, d *desk) {
+	withHarness(t, func(t *testing.T, d *harness) {
 		if got := <-d.startAcquire(t.Context(), lock.Request{UserID: uuid.New()}); got.code != fault.Malformed ||
 			d.store.asks != 0 {
 			t.Errorf("got %+v after %d acquires, want %q", got, d.store.asks, fault.Malformed)

@@ -16,7 +16,7 @@ import (
 
 func TestInTx_HasTimeOutsOnTheServer(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	for statement, deadline := range map[string]time.Duration{"5min": 0, "301s": time.Hour} {
 		ctx := l.ctx()
 		if deadline > 0 {
@@ -44,7 +44,7 @@ func TestInTx_HasTimeOutsOnTheServer(t *testing.T) {
 
 func TestCommits_PlanAStatementOnceAConnection(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	user := uuid.New()
 	held := l.lock(user)
 	for range 10 {
@@ -70,7 +70,7 @@ func TestCommits_PlanAStatementOnceAConnection(t *testing.T) {
 
 func TestInTx_RunsAgainAfterTheProcessStoodStill(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	runs := 0
 	err := l.db.InTx(l.ctx(), "sleeping", func(tx pgx.Tx) error {
 		runs++
@@ -92,7 +92,7 @@ func TestInTx_RunsAgainAfterTheProcessStoodStill(t *testing.T) {
 }
 
 // untilGone waits until PostgreSQL has ended a session.
-func (l desk) untilGone(pid uint32) {
+func (l harness) untilGone(pid uint32) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.ctx(), time.Minute)
 	defer cancel()
@@ -106,7 +106,7 @@ func (l desk) untilGone(pid uint32) {
 
 // frozen runs statements in a transaction as a commit does, and leaves it open
 // until the test ends, like a process that the system stopped.
-func (l desk) frozen(statement string, args ...any) {
+func (l harness) frozen(statement string, args ...any) {
 	l.t.Helper()
 	locked, wake, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	first := true
@@ -132,7 +132,7 @@ func (l desk) frozen(statement string, args ...any) {
 
 func TestForceRelease_EndsTheWaitForAFrozenCommit(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	id := l.lock(uuid.New())
 	l.frozen(`SELECT FROM {schema}.check_out_lock WHERE id = $1 FOR UPDATE`, id)
 	if _, err := l.locks.ForceRelease(l.ctx(), id, lock.Note{Reason: "stuck"}); err != nil {
@@ -142,7 +142,7 @@ func TestForceRelease_EndsTheWaitForAFrozenCommit(t *testing.T) {
 
 func TestForceRelease_IsRefusedWhileACommitUsesTheLock(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	id := l.lock(uuid.New())
 	l.begin(`SELECT FROM {schema}.check_out_lock WHERE id = $1 FOR UPDATE`, id)
 	if _, err := l.locks.ForceRelease(l.ctx(), id, lock.Note{Reason: "stuck"}); !fault.Is(err, fault.InUse) {
@@ -152,7 +152,7 @@ func TestForceRelease_IsRefusedWhileACommitUsesTheLock(t *testing.T) {
 
 func TestLockSettings_ChangeEndsTheWaitForAFrozenCommit(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	l.frozen(`SELECT FROM {schema}.lock_settings_version FOR SHARE`)
 	on := schemas.LockSettingsChange{Value: []byte(`{"checkOutLockFeatureEnabled":true}`)}
 	if _, err := l.settings.Change(l.ctx(), on); err != nil {
@@ -162,7 +162,7 @@ func TestLockSettings_ChangeEndsTheWaitForAFrozenCommit(t *testing.T) {
 
 func TestLockSettings_WaitingChangeLetsCommitsPass(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c := l.withoutLock(l.addItem("Available", ""))
 	tx := l.begin(`SELECT FROM {schema}.lock_settings_version FOR SHARE`)
 	changed := make(chan error, 1)
@@ -182,7 +182,7 @@ func TestLockSettings_WaitingChangeLetsCommitsPass(t *testing.T) {
 
 func TestAcquire_TakesOverFromAFrozenHolder(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	user := uuid.New()
 	id := l.lock(user)
 	l.exec(`UPDATE {schema}.check_out_lock SET creation_date = creation_date - interval '2 hours' WHERE id = $1`, id)
@@ -204,7 +204,7 @@ func TestAcquire_TakesOverFromAFrozenHolder(t *testing.T) {
 // statements into sequential scans then.
 func TestLockTable_KeepsItsPagesInAVacuum(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	id := l.lock(uuid.New())
 	if _, err := l.locks.Release(l.ctx(), id); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 
 func TestCheckIn_ClosesTheLoanAndFreesTheItem(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item := l.addItem("Available", "")
 	c := l.withLock(uuid.New(), item)
 	l.lend(c)
@@ -64,7 +64,7 @@ func TestCheckIn_ClosesTheLoanAndFreesTheItem(t *testing.T) {
 
 func TestCheckIn_OfAnItemThatIsNotOnLoan(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item := l.addItem("Missing", "")
 	got, err := l.takeBack(item, 1)
 	if err != nil || got.Loan != nil || field(t, got.Item, "status", "name") != "Available" {
@@ -74,7 +74,7 @@ func TestCheckIn_OfAnItemThatIsNotOnLoan(t *testing.T) {
 
 func TestCheckIn_KeepsTheDateOfAStatusThatStays(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	got, err := l.takeBack(l.addItem("Available", ""), 1)
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestCheckIn_KeepsTheDateOfAStatusThatStays(t *testing.T) {
 
 func TestCheckIn_Refusals(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	if _, err := l.takeBack(uuid.New(), 1); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "no item") {
 		t.Errorf("unknown item: got %v, want %s", err, fault.Invalid)
 	}
@@ -99,7 +99,7 @@ func TestCheckIn_Refusals(t *testing.T) {
 
 func TestCheckIn_SentManyTimesAtOnceCountsOnce(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item := l.addItem("Available", "")
 	l.lend(l.withLock(uuid.New(), item))
 	var wg sync.WaitGroup
@@ -122,7 +122,7 @@ func TestCheckIn_SentManyTimesAtOnceCountsOnce(t *testing.T) {
 // The lock must neither stop a return nor the check-outs of other patrons.
 func TestCheckIn_WaitsForNoLock(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item := l.addItem("Available", "")
 	c := l.withLock(uuid.New(), item)
 	l.lend(c)

@@ -23,7 +23,7 @@ func TestCheckIn_RepeatGetsTheFirstAnswer(t *testing.T) {
 	for name, onLoan := range map[string]bool{"of an item on loan": true, "of an item that is not on loan": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			item, version := l.addItem("Available", ""), 1
 			if onLoan {
 				l.lend(l.withLock(uuid.New(), item))
@@ -60,7 +60,7 @@ func TestCheckIn_RepeatGetsTheFirstAnswer(t *testing.T) {
 
 func TestCheckIn_SentManyTimesWithOneIDCountsOnce(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item := l.addItem("Available", "")
 	l.lend(l.withLock(uuid.New(), item))
 	id := uuid.New()
@@ -92,7 +92,7 @@ func TestCheckIn_SentManyTimesWithOneIDCountsOnce(t *testing.T) {
 
 func TestCheckIn_WithTheIDOfAnotherItemIsRefused(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item, other := l.addItem("Available", ""), l.addItem("Available", "")
 	id := uuid.New()
 	if _, _, err := l.takeBackAs(id, item, 1); err != nil {
@@ -119,7 +119,7 @@ func TestCheckIn_WithTheIDOfAnotherItemIsRefused(t *testing.T) {
 
 func TestCheckIn_IsForgottenAfterADay(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	for range 4 {
 		if _, err := l.takeBack(l.addItem("Available", ""), 1); err != nil {
 			t.Fatal(err)

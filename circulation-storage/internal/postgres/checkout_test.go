@@ -17,7 +17,7 @@ import (
 
 func TestCheckOut_WritesLoanItemAndEvent(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item := l.addItem("In transit", `,"inTransitDestinationServicePointId":"d","barcode":"42"`)
 	c := l.withLock(uuid.New(), item)
 	got := l.lend(c)
@@ -58,7 +58,7 @@ func TestCheckOut_WritesLoanItemAndEvent(t *testing.T) {
 
 func TestCheckOut_Refusals(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	tests := map[string]struct {
 		change func(*lending)
 		code   fault.Code
@@ -109,7 +109,7 @@ func TestCheckOut_Refusals(t *testing.T) {
 
 func TestCheckOut_CommitsUnderAnOutdatedLock(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c := l.withLock(uuid.New(), l.addItem("Available", ""))
 	l.exec(`UPDATE {schema}.check_out_lock SET creation_date = creation_date - interval '1 day'`)
 	l.lend(c)
@@ -117,7 +117,7 @@ func TestCheckOut_CommitsUnderAnOutdatedLock(t *testing.T) {
 
 func TestCheckOut_RepeatAfterReleaseReturnsTheSameLoan(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item := l.addItem("Available", "")
 	c := l.withLock(uuid.New(), item)
 	first := l.lend(c)
@@ -148,7 +148,7 @@ func TestCheckOut_RepeatAfterReleaseReturnsTheSameLoan(t *testing.T) {
 // A client that got no answer repeats the commit while the first one runs.
 func TestCheckOut_SentManyTimesAtOnceLendsOnce(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	for name, c := range map[string]lending{
 		"with a lock":    l.withLock(uuid.New(), l.addItem("Available", "")),
 		"without a lock": l.withoutLock(l.addItem("Available", "")),
@@ -162,7 +162,7 @@ func TestCheckOut_SentManyTimesAtOnceLendsOnce(t *testing.T) {
 
 func TestCheckOut_OneItemForTwentyPatrons(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item := l.addItem("Available", "")
 	var all []lending
 	for range 20 {
@@ -180,7 +180,7 @@ func TestCheckOut_OneItemForTwentyPatrons(t *testing.T) {
 // One loan id for several items: such commits lock different rows of items.
 func TestCheckOut_OneLoanIDForTwentyItems(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	first := l.withoutLock(uuid.New())
 	all := repeat(first, 20)
 	for i := range all {
@@ -204,7 +204,7 @@ func repeat(c lending, n int) []lending {
 }
 
 // sendAll sends the check-outs at once and counts their outcomes and fault codes.
-func sendAll(l desk, all []lending) map[string]int {
+func sendAll(l harness, all []lending) map[string]int {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	got := map[string]int{}
@@ -222,7 +222,7 @@ func sendAll(l desk, all []lending) map[string]int {
 
 func TestCommits_AreAllOrNothing(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	lent, item := l.addItem("Available", ""), l.addItem("Available", "")
 	l.lend(l.withLock(uuid.New(), lent))
 	l.exec(`ALTER TABLE {schema}.outbox ADD CONSTRAINT outbox_is_full CHECK (false) NOT VALID`)
@@ -247,7 +247,7 @@ func TestCommits_AreAllOrNothing(t *testing.T) {
 // Through PgBouncer, pgx does not prepare statements and must guess types.
 func TestCommits_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	l = l.on(openWith(t, pooled))
 	item := l.addItem("Available", "")
 	c := l.withLock(uuid.New(), item)
@@ -266,7 +266,7 @@ func TestCommits_WithoutPreparedStatements(t *testing.T) {
 
 func TestCommits_NeedAnInstalledTenant(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c := lending{loan: uuid.New(), user: uuid.New(), item: uuid.New(), lock: uuid.New(), version: 1}
 	var err error
 	if l.id, err = okapi.ParseTenant("unknown"); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // addUser stores a patron.
-func (l desk) addUser(barcode string) uuid.UUID {
+func (l harness) addUser(barcode string) uuid.UUID {
 	l.t.Helper()
 	id := uuid.New()
 	l.exec(`INSERT INTO {schema}.users (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::uuid, 'username', `+
@@ -25,7 +25,7 @@ func (l desk) addUser(barcode string) uuid.UUID {
 }
 
 // readFacts expects the same facts in a group as alone.
-func (l desk) readFacts(s schemas.CheckOutSubjects) schemas.CheckOutFacts {
+func (l harness) readFacts(s schemas.CheckOutSubjects) schemas.CheckOutFacts {
 	l.t.Helper()
 	facts, err := l.commits.ReadCheckOutFacts(l.ctx(), s)
 	if err != nil {
@@ -47,7 +47,7 @@ func (l desk) readFacts(s schemas.CheckOutSubjects) schemas.CheckOutFacts {
 	return facts
 }
 
-func (l desk) encode(facts schemas.CheckOutFacts) string {
+func (l harness) encode(facts schemas.CheckOutFacts) string {
 	l.t.Helper()
 	text, err := json.Marshal(facts)
 	if err != nil {
@@ -71,7 +71,7 @@ func idOf(t *testing.T, record json.RawMessage) string {
 
 func TestCommitStore_ReadCheckOutFacts(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	book := l.addNamed("material_type")
 	day := l.addNamed("loan_type")
 	patron, proxy, other := l.addUser("P-1"), l.addUser("p-2"), l.addUser("p-3")
@@ -144,7 +144,7 @@ func TestCommitStore_ReadCheckOutFacts(t *testing.T) {
 
 func TestCommitStore_ReadCheckOutFacts_OfNothing(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	l.exec(`INSERT INTO {schema}.users (id, jsonb) VALUES (gen_random_uuid(), '{"username":"u","barcode":""}')`)
 	for name, s := range map[string]schemas.CheckOutSubjects{
 		"no names":         {},
@@ -158,7 +158,7 @@ func TestCommitStore_ReadCheckOutFacts_OfNothing(t *testing.T) {
 }
 
 // addGroupLimits gives the patron a group with limits, and the conditions that block borrowing.
-func (l desk) addGroupLimits(patron uuid.UUID, limits map[string]string) {
+func (l harness) addGroupLimits(patron uuid.UUID, limits map[string]string) {
 	l.t.Helper()
 	group := l.addNamed("usergroup")
 	l.exec(`UPDATE {schema}.users SET jsonb = jsonb || jsonb_build_object('patronGroup', $2::uuid) WHERE id = $1::uuid`,
@@ -177,7 +177,7 @@ func (l desk) addGroupLimits(patron uuid.UUID, limits map[string]string) {
 
 func TestCommitStore_ReadCheckOutFacts_HasTheLimitsOfTheGroup(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	patron := l.addUser("p-1")
 	l.addGroupLimits(patron, map[string]string{
 		records.ItemsChargedOut: `{"value":2}`, records.OverdueItems: `{"value":0}`, records.LostItems: `{}`,
@@ -221,7 +221,7 @@ func TestCommitStore_ReadCheckOutFacts_HasTheLimitsOfTheGroup(t *testing.T) {
 // An item without an instance has a queue of its own, also with requests for titles.
 func TestCommitStore_ReadCheckOutFacts_OfAnItemWithoutAnInstance(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item := l.addItem("Available", `,"barcode":"B-1"`)
 	l.queue(title{}, item, uuid.New())
 	if got := l.readFacts(schemas.CheckOutSubjects{ItemBarcode: "B-1", TitleLevel: true}); len(got.Requests) != 1 {
@@ -256,7 +256,7 @@ func TestCommitStore_ReadCheckOutFacts_PlanIsCheap(t *testing.T) {
 
 func checkFactsPlan(t *testing.T, statement string, args []any) {
 	t.Helper()
-	l := newDesk(t)
+	l := newHarness(t)
 	explain := func(settings string) string {
 		t.Helper()
 		tx := l.begin(`SELECT set_config('enable_seqscan', $1, true)`, settings)
@@ -285,7 +285,7 @@ func checkFactsPlan(t *testing.T, statement string, args []any) {
 
 func TestCommitStore_ReadCheckOutFacts_OfACheckIn(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	v := l.addTitle(1)
 	names := map[string]string{}
 	for _, table := range []string{

@@ -20,7 +20,7 @@ type sent struct {
 }
 
 // start sends a check-out in another goroutine.
-func (l desk) start(c lending) <-chan sent {
+func (l harness) start(c lending) <-chan sent {
 	done := make(chan sent, 1)
 	go func() {
 		_, outcome, err := l.send(c)
@@ -29,7 +29,7 @@ func (l desk) start(c lending) <-chan sent {
 	return done
 }
 
-func (l desk) wantCommitted(done <-chan sent) {
+func (l harness) wantCommitted(done <-chan sent) {
 	l.t.Helper()
 	if got := <-done; got.err != nil || got.outcome != commit.Committed {
 		l.t.Errorf("commit: got %s, %v, want it to stand", got.outcome, got.err)
@@ -38,7 +38,7 @@ func (l desk) wantCommitted(done <-chan sent) {
 
 func TestAcquire_TakeoverWaitsForACommit(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item := l.addItem("Available", "")
 	c := l.withLock(uuid.New(), item)
 	pause := l.begin(lockItem, item)
@@ -69,7 +69,7 @@ func TestAcquire_TakeoverWaitsForACommit(t *testing.T) {
 
 func TestCheckOut_DuringATakeoverIsRefused(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item := l.addItem("Available", "")
 	c := l.withLock(uuid.New(), item)
 	takeover := l.begin(`UPDATE {schema}.check_out_lock SET id = gen_random_uuid() WHERE id = $1`, c.lock)
@@ -86,7 +86,7 @@ func TestCheckOut_DuringATakeoverIsRefused(t *testing.T) {
 
 func TestLockSettings_SwitchingOnWaitsForCommitsWithoutALock(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item := l.addItem("Available", "")
 	pause := l.begin(lockItem, item)
 	done := l.start(l.withoutLock(item))
@@ -114,7 +114,7 @@ func TestLockSettings_SwitchingOnWaitsForCommitsWithoutALock(t *testing.T) {
 
 func TestCheckOut_WithoutALockDuringAChangeIsRefused(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item := l.addItem("Available", "")
 	c := l.withoutLock(item)
 	change := l.begin(`UPDATE {schema}.lock_settings_version SET version = version + 1`)
@@ -133,7 +133,7 @@ func TestCheckOut_WithoutALockDuringAChangeIsRefused(t *testing.T) {
 // separate such a loan and a commit.
 func TestCheckOut_BesideAnUnfencedLoanIsRefused(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	tests := map[string]struct {
 		beside func(c lending) (loan, item uuid.UUID)
 		says   string
@@ -170,7 +170,7 @@ func TestCheckOut_BesideAnUnfencedLoanIsRefused(t *testing.T) {
 func TestLockSettings_SwitchingOnUnderLoad(t *testing.T) {
 	t.Parallel()
 	const workers, each, before = 6, 150, 20
-	l := newDesk(t)
+	l := newHarness(t)
 	version := l.withoutLock(uuid.Nil).settings
 	busy, refused := make(chan struct{}, workers), make(chan int, workers)
 	for range workers {

@@ -19,8 +19,8 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// desk is a tenant of its own, with what lends and takes back there.
-type desk struct {
+// harness is a tenant of its own, with what lends and takes back there.
+type harness struct {
 	t        *testing.T
 	id       okapi.Tenant
 	db       *postgres.DB
@@ -29,26 +29,26 @@ type desk struct {
 	settings *postgres.LockSettingsStore
 }
 
-func newDesk(t *testing.T) desk {
+func newHarness(t *testing.T) harness {
 	db, id := pgtest.New(t)
-	return desk{t: t, id: id, db: db}.on(db)
+	return harness{t: t, id: id, db: db}.on(db)
 }
 
 // on is the same desk through another pool.
-func (l desk) on(db *postgres.DB) desk {
+func (l harness) on(db *postgres.DB) harness {
 	l.commits, l.locks, l.settings = postgres.NewCommitStore(db,
 		pgtest.Uncounted{}), postgres.NewLockStore(db), postgres.NewLockSettingsStore(db)
 	return l
 }
 
-func (l desk) ctx() context.Context { return okapi.WithTenant(l.t.Context(), l.id) }
+func (l harness) ctx() context.Context { return okapi.WithTenant(l.t.Context(), l.id) }
 
 // sql puts the tenant's schema into a statement.
-func (l desk) sql(statement string) string {
+func (l harness) sql(statement string) string {
 	return strings.ReplaceAll(statement, "{schema}", postgres.SchemaName(l.id))
 }
 
-func (l desk) exec(statement string, args ...any) {
+func (l harness) exec(statement string, args ...any) {
 	l.t.Helper()
 	if _, err := l.db.Pool().Exec(l.ctx(), l.sql(statement), args...); err != nil {
 		l.t.Fatal(err)
@@ -56,7 +56,7 @@ func (l desk) exec(statement string, args ...any) {
 }
 
 // count returns the one number that a query answers.
-func (l desk) count(statement string, args ...any) (n int) {
+func (l harness) count(statement string, args ...any) (n int) {
 	l.t.Helper()
 	if err := l.db.Pool().QueryRow(l.ctx(), l.sql(statement), args...).Scan(&n); err != nil {
 		l.t.Fatal(err)
@@ -65,7 +65,7 @@ func (l desk) count(statement string, args ...any) (n int) {
 }
 
 // begin starts a transaction that the test drives by hand.
-func (l desk) begin(statement string, args ...any) pgx.Tx {
+func (l harness) begin(statement string, args ...any) pgx.Tx {
 	l.t.Helper()
 	tx, err := l.db.Pool().Begin(l.ctx())
 	if err != nil {
@@ -79,7 +79,7 @@ func (l desk) begin(statement string, args ...any) pgx.Tx {
 }
 
 // waitUntilBlocked returns when n statements wait for a row of the tenant.
-func (l desk) waitUntilBlocked(n int) {
+func (l harness) waitUntilBlocked(n int) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.ctx(), time.Minute)
 	defer cancel()
@@ -97,7 +97,7 @@ func (l desk) waitUntilBlocked(n int) {
 }
 
 // addItem stores an item with version 1; more are its other properties.
-func (l desk) addItem(status, more string) uuid.UUID {
+func (l harness) addItem(status, more string) uuid.UUID {
 	l.t.Helper()
 	id := uuid.New()
 	l.exec(`INSERT INTO {schema}.item (id, jsonb) VALUES ($1, $2)`, id,
@@ -105,7 +105,7 @@ func (l desk) addItem(status, more string) uuid.UUID {
 	return id
 }
 
-func (l desk) lock(user uuid.UUID) uuid.UUID {
+func (l harness) lock(user uuid.UUID) uuid.UUID {
 	l.t.Helper()
 	got, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: user, TTL: time.Hour})
 	if err != nil {
@@ -130,13 +130,13 @@ type lending struct {
 }
 
 // withLock is a check-out of a new loan by a patron who holds the lock.
-func (l desk) withLock(user, item uuid.UUID) lending {
+func (l harness) withLock(user, item uuid.UUID) lending {
 	l.t.Helper()
 	return lending{loan: uuid.New(), user: user, item: item, lock: l.lock(user), version: 1}
 }
 
 // withoutLock is a check-out by a new patron, with the feature off as stored now.
-func (l desk) withoutLock(item uuid.UUID) lending {
+func (l harness) withoutLock(item uuid.UUID) lending {
 	l.t.Helper()
 	state, err := l.settings.State(l.ctx())
 	if err != nil {
@@ -199,14 +199,14 @@ func (e *ending) Ended(_ commit.Kind, o commit.Outcome, _ time.Duration) {
 }
 
 // sendParsed is send for a parsed check-out.
-func (l desk) sendParsed(c commit.CheckOut) (schemas.CheckOutResult, commit.Outcome, error) {
+func (l harness) sendParsed(c commit.CheckOut) (schemas.CheckOutResult, commit.Outcome, error) {
 	var end ending
 	result, err := l.commits.ObservedBy(&end).CheckOut(l.ctx(), c)
 	return result, end.success, err
 }
 
 // send commits a check-out. It may be called from any goroutine.
-func (l desk) send(c lending) (schemas.CheckOutResult, commit.Outcome, error) {
+func (l harness) send(c lending) (schemas.CheckOutResult, commit.Outcome, error) {
 	parsed, err := commit.ParseCheckOut(c.body())
 	if err != nil {
 		l.t.Error(err)
@@ -215,7 +215,7 @@ func (l desk) send(c lending) (schemas.CheckOutResult, commit.Outcome, error) {
 }
 
 // lend commits a check-out that must succeed.
-func (l desk) lend(c lending) schemas.CheckOutResult {
+func (l harness) lend(c lending) schemas.CheckOutResult {
 	l.t.Helper()
 	got, outcome, err := l.send(c)
 	if err != nil || outcome != commit.Committed {
@@ -226,13 +226,13 @@ func (l desk) lend(c lending) schemas.CheckOutResult {
 
 // takeBack commits a check-in of an item at that version. It may be called from
 // any goroutine.
-func (l desk) takeBack(item uuid.UUID, version int) (schemas.CheckInResult, error) {
+func (l harness) takeBack(item uuid.UUID, version int) (schemas.CheckInResult, error) {
 	result, _, err := l.takeBackAs(uuid.New(), item, version)
 	return result, err
 }
 
 // takeBackAs is takeBack for a check-in with that id.
-func (l desk) takeBackAs(id, item uuid.UUID, version int) (schemas.CheckInResult, commit.Outcome, error) {
+func (l harness) takeBackAs(id, item uuid.UUID, version int) (schemas.CheckInResult, commit.Outcome, error) {
 	parsed, err := commit.ParseCheckIn(fmt.Appendf(nil, `{"id":%q,"itemId":%q,"servicePointId":%q,
 		"checkInDate":"2026-03-10T00:00:00Z",
 		"itemVersion":%d,"itemStatus":"Available"}`, id, item, uuid.New(), version))
@@ -246,7 +246,7 @@ func (l desk) takeBackAs(id, item uuid.UUID, version int) (schemas.CheckInResult
 
 // wantUntouched checks that an item is as addItem left it and nothing was written
 // beside it.
-func (l desk) wantUntouched(item uuid.UUID) {
+func (l harness) wantUntouched(item uuid.UUID) {
 	l.t.Helper()
 	loans := l.count(`SELECT count(*) FROM {schema}.loan WHERE item_id = $1`, item)
 	events := l.count(`SELECT count(*) FROM {schema}.outbox WHERE payload->>'itemId' = $1::text`, item.String())

@@ -43,14 +43,14 @@ func (e *ends) LockReleased(_ context.Context, userID uuid.UUID) {
 func (e *ends) RequestsExpired(n int) { e.expired = append(e.expired, n) }
 
 // observed is a desk whose commits report their ends.
-func (l desk) observed() (desk, *ends) {
+func (l harness) observed() (harness, *ends) {
 	e := &ends{}
 	l.commits = l.commits.ObservedBy(e)
 	return l, e
 }
 
 // checkOut is send with the desk's own observer.
-func (l desk) checkOut(c lending) error {
+func (l harness) checkOut(c lending) error {
 	l.t.Helper()
 	parsed, err := commit.ParseCheckOut(c.body())
 	if err != nil {
@@ -72,7 +72,7 @@ func (e *ends) wantEnds(t *testing.T, want ...string) {
 // Commits of what does not exist are refused.
 func TestCommits_ReportTheirKind(t *testing.T) {
 	t.Parallel()
-	l, got := newDesk(t).observed()
+	l, got := newHarness(t).observed()
 	c := l.withoutLock(uuid.New())
 	nowhere := title{instance: uuid.New(), holdings: uuid.New()}
 	r := request{id: uuid.New(), by: uuid.New(), of: nowhere, item: c.item, position: 1}
@@ -99,7 +99,7 @@ func TestCommits_ReportTheirKind(t *testing.T) {
 
 func TestCommits_ReportRepeats(t *testing.T) {
 	t.Parallel()
-	l, got := newDesk(t).observed()
+	l, got := newHarness(t).observed()
 	c, id := l.lent(), uuid.New()
 	for range 2 {
 		for _, err := range []error{
@@ -116,7 +116,7 @@ func TestCommits_ReportRepeats(t *testing.T) {
 
 func TestCommits_ReportReleasesAndLoansWithoutAFence(t *testing.T) {
 	t.Parallel()
-	l, got := newDesk(t).observed()
+	l, got := newHarness(t).observed()
 	released := l.withLock(uuid.New(), l.addItem("Available", ""))
 	kept := l.withLock(uuid.New(), l.addItem("Available", ""))
 	released.release = true
@@ -152,7 +152,7 @@ func TestCommits_ReportReleasesAndLoansWithoutAFence(t *testing.T) {
 
 func TestExpireRequests_ReportsHowManyWereClosed(t *testing.T) {
 	t.Parallel()
-	l, got := newDesk(t).observed()
+	l, got := newHarness(t).observed()
 	of := l.addTitle(1)
 	for _, r := range l.queue(of, of.copies[0], uuid.New(), uuid.New()) {
 		l.expire(r, "Open - Not yet filled", -1)

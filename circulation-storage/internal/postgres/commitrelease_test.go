@@ -14,7 +14,7 @@ func TestCheckOut_ReleasesTheLock(t *testing.T) {
 	const countLocks = `SELECT count(*) FROM {schema}.check_out_lock`
 	t.Run("with the loan", func(t *testing.T) {
 		t.Parallel()
-		l := newDesk(t)
+		l := newHarness(t)
 		c := l.withLock(uuid.New(), l.addItem("Available", ""))
 		c.release = true
 		result, _, err := l.send(c)
@@ -27,7 +27,7 @@ func TestCheckOut_ReleasesTheLock(t *testing.T) {
 	})
 	t.Run("not with a refusal", func(t *testing.T) {
 		t.Parallel()
-		l := newDesk(t)
+		l := newHarness(t)
 		c := l.withLock(uuid.New(), l.addItem("Available", ""))
 		c.release = true
 		l.exec(`UPDATE {schema}.item SET jsonb = jsonb_set(jsonb, '{_version}', '9')`)
@@ -37,7 +37,7 @@ func TestCheckOut_ReleasesTheLock(t *testing.T) {
 	})
 	t.Run("only if it is asked for", func(t *testing.T) {
 		t.Parallel()
-		l := newDesk(t)
+		l := newHarness(t)
 		c := l.withLock(uuid.New(), l.addItem("Available", ""))
 		if result, _, err := l.send(c); err != nil || result.LockReleased || l.count(countLocks) != 1 {
 			t.Errorf("got %+v %v, want the lock as it was", result, err)

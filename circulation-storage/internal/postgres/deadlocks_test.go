@@ -34,7 +34,7 @@ func (d *deadlocks) Handle(ctx context.Context, r slog.Record) error {
 
 // withoutDeadlocks is the same desk through connections of its own. The test fails if PostgreSQL
 // has to end a deadlock of their transactions, although these run again.
-func (l desk) withoutDeadlocks() desk {
+func (l harness) withoutDeadlocks() harness {
 	l.t.Helper()
 	found := &deadlocks{Handler: slog.NewTextHandler(l.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})}
 	db, err := postgres.Open(l.t.Context(), postgres.Config{URL: pgtest.URL(l.t), MaxConns: 16}, slog.New(found))
@@ -54,7 +54,7 @@ func (l desk) withoutDeadlocks() desk {
 func TestMoveRequest_LocksItemsByID(t *testing.T) {
 	t.Parallel()
 	const lock = `SELECT FROM {schema}.item WHERE id = $1 FOR NO KEY UPDATE`
-	l := newDesk(t).withoutDeadlocks()
+	l := newHarness(t).withoutDeadlocks()
 	for range 8 {
 		of := l.addTitle(2)
 		queue := l.queue(of, of.copies[0], uuid.New())

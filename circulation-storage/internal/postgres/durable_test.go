@@ -20,11 +20,11 @@ func TestReleaseDurably_FencesACommitAfterACrash(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
-		before func(l desk, lock uuid.UUID) // the durable release
-		want   fault.Code                   // of the durable release
+		before func(l harness, lock uuid.UUID) // the durable release
+		want   fault.Code                      // of the durable release
 	}{
-		{name: "a lock that is held", before: func(desk, uuid.UUID) {}, want: ""},
-		{name: "a lock that a plain release removed before", want: fault.NotFound, before: func(l desk, lock uuid.UUID) {
+		{name: "a lock that is held", before: func(harness, uuid.UUID) {}, want: ""},
+		{name: "a lock that a plain release removed before", want: fault.NotFound, before: func(l harness, lock uuid.UUID) {
 			if _, err := l.locks.Release(l.ctx(), lock); err != nil {
 				l.t.Fatal(err)
 			}
@@ -32,7 +32,7 @@ func TestReleaseDurably_FencesACommitAfterACrash(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			l, server := newDeskOnOwnServer(t, noBackgroundFlush)
+			l, server := newHarnessOnOwnServer(t, noBackgroundFlush)
 			c := l.withLock(uuid.New(), l.addItem("Available", ""))
 			l.addItem("Available", "") // its COMMIT writes the lock to disk
 			tt.before(l, c.lock)
@@ -59,7 +59,7 @@ func crash(t *testing.T, server *devpostgres.Server) {
 }
 
 // setStandby makes every COMMIT wait for a standby of that name; "" for none.
-func (l desk) setStandby(name string) {
+func (l harness) setStandby(name string) {
 	l.t.Helper()
 	l.exec(`ALTER SYSTEM SET synchronous_standby_names = '` + name + `'`)
 	l.exec(`SELECT pg_reload_conf()`)
@@ -74,7 +74,7 @@ func (l desk) setStandby(name string) {
 
 // untilCommitsWait commits probes until one waits for the standby. Commits wait only after
 // the checkpointer has read the file, which no view shows.
-func (l desk) untilCommitsWait() {
+func (l harness) untilCommitsWait() {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.ctx(), time.Minute)
 	defer cancel()
@@ -109,7 +109,7 @@ const waitForStandby = `SELECT count(*) FROM pg_stat_activity WHERE wait_event =
 
 // cancelled runs f, cancels its wait for the standby on the server, and returns f's
 // error.
-func (l desk) cancelled(f func() error) error {
+func (l harness) cancelled(f func() error) error {
 	l.t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -120,7 +120,7 @@ func (l desk) cancelled(f func() error) error {
 
 func TestCheckOut_WhileTheSynchronousStandbyIsGone(t *testing.T) {
 	t.Parallel()
-	l, _ := newDeskOnOwnServer(t, nil)
+	l, _ := newHarnessOnOwnServer(t, nil)
 	c := l.withLock(uuid.New(), l.addItem("Available", ""))
 	l.setStandby("gone")
 	lend := func() error { _, _, err := l.send(c); return err }
@@ -153,7 +153,7 @@ func TestCheckOut_WhileTheSynchronousStandbyIsGone(t *testing.T) {
 
 func TestCheckOut_CommitsThoughItsRequestEnds(t *testing.T) {
 	t.Parallel()
-	l, _ := newDeskOnOwnServer(t, nil)
+	l, _ := newHarnessOnOwnServer(t, nil)
 	c := l.withLock(uuid.New(), l.addItem("Available", ""))
 	parsed, err := commit.ParseCheckOut(c.body())
 	if err != nil {
@@ -178,7 +178,7 @@ func TestCheckOut_CommitsThoughItsRequestEnds(t *testing.T) {
 // committed. So it must not deny a loan.
 func TestDurableLoan_IsUnknownWithoutALoanWhileTheSynchronousStandbyIsGone(t *testing.T) {
 	t.Parallel()
-	l, _ := newDeskOnOwnServer(t, nil)
+	l, _ := newHarnessOnOwnServer(t, nil)
 	l.setStandby("gone")
 	settle := func() error { _, err := l.commits.DurableLoan(l.ctx(), uuid.New()); return err }
 	if err := l.cancelled(settle); !fault.Is(err, fault.Timeout) {
@@ -192,7 +192,7 @@ func TestDurableLoan_IsUnknownWithoutALoanWhileTheSynchronousStandbyIsGone(t *te
 
 func TestDurableLoan_IsNotFoundWithoutALoan(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	var loan json.RawMessage
 	var err error
 	if loan, err = l.commits.DurableLoan(l.ctx(), uuid.New()); !fault.Is(err, fault.NotFound) {

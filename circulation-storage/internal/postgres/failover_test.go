@@ -20,7 +20,7 @@ import (
 )
 
 // fill opens n connections of a pool and releases them.
-func (l desk) fill(pool *pgxpool.Pool, n int) {
+func (l harness) fill(pool *pgxpool.Pool, n int) {
 	l.t.Helper()
 	for range n {
 		c, err := pool.Acquire(l.ctx())
@@ -32,7 +32,7 @@ func (l desk) fill(pool *pgxpool.Pool, n int) {
 }
 
 // endSessions ends all sessions of the desk's pools except its own.
-func (l desk) endSessions() {
+func (l harness) endSessions() {
 	l.t.Helper()
 	l.exec(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid ` +
 		`<> pg_backend_pid()`)
@@ -40,7 +40,7 @@ func (l desk) endSessions() {
 
 func TestDB_WorksAfterItsSessionsWereEnded(t *testing.T) {
 	t.Parallel()
-	l, server := newDeskOnOwnServer(t, nil)
+	l, server := newHarnessOnOwnServer(t, nil)
 	user := uuid.New()
 	id := l.lock(user)
 	c := l.withLock(uuid.New(), l.addItem("Available", ""))
@@ -79,7 +79,7 @@ func TestDB_WorksAfterItsSessionsWereEnded(t *testing.T) {
 
 func TestDB_NeverRunsAnAcquireTwice(t *testing.T) {
 	t.Parallel()
-	l, server := newDeskOnOwnServer(t, nil)
+	l, server := newHarnessOnOwnServer(t, nil)
 	admin := l.reach(server.URL())
 	var err error
 	for range 10 { // a pool on a slow machine may have checked its connections first
@@ -95,7 +95,7 @@ func TestDB_NeverRunsAnAcquireTwice(t *testing.T) {
 
 func TestDB_OnAServerThatCannotWrite(t *testing.T) {
 	t.Parallel()
-	l, _ := newDeskOnOwnServer(t, nil)
+	l, _ := newHarnessOnOwnServer(t, nil)
 	c := l.withLock(uuid.New(), l.addItem("Available", ""))
 	l.exec(`ALTER SYSTEM SET default_transaction_read_only = on`)
 	l.exec(`SELECT pg_reload_conf()`)
@@ -146,7 +146,7 @@ func TestDB_OnAServerThatCannotWrite(t *testing.T) {
 
 func TestOpen_KeepsConnectionsForLending(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	user := uuid.New()
 	for range l.db.Pool().Config().MaxConns { // as slow queries of records
 		held, err := l.db.Pool().Acquire(l.ctx())

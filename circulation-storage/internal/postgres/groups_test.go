@@ -15,17 +15,17 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// groupDesk is a desk whose test decides which calls form a group. It holds all connections
+// groupHarness is a desk whose test decides which calls form a group. It holds all connections
 // for lending until they have arrived.
-type groupDesk struct {
-	desk
+type groupHarness struct {
+	harness
 	store *postgres.LockStore
 	held  []*pgxpool.Conn
 }
 
-func newGroupDesk(t *testing.T) *groupDesk {
+func newGroupHarness(t *testing.T) *groupHarness {
 	t.Helper()
-	d := &groupDesk{desk: newDesk(t)}
+	d := &groupHarness{harness: newHarness(t)}
 	db := openWith(t, map[string]string{"pool_max_conns": "16"})
 	d.store = postgres.NewLockStore(db)
 	for range db.UrgentPool().Config().MaxConns {
@@ -40,7 +40,7 @@ func newGroupDesk(t *testing.T) *groupDesk {
 }
 
 // begin lets the group begin.
-func (d *groupDesk) begin() {
+func (d *groupHarness) begin() {
 	for _, conn := range d.held {
 		conn.Release()
 	}
@@ -55,7 +55,7 @@ type answer struct {
 }
 
 // acquire starts an acquire that becomes number n of its group, counted from 0.
-func (d *groupDesk) acquire(ctx context.Context, n int, req lock.Request) <-chan answer {
+func (d *groupHarness) acquire(ctx context.Context, n int, req lock.Request) <-chan answer {
 	d.t.Helper()
 	got := make(chan answer, 1)
 	go func() {
@@ -67,7 +67,7 @@ func (d *groupDesk) acquire(ctx context.Context, n int, req lock.Request) <-chan
 }
 
 // release starts a release that becomes number n of its group.
-func (d *groupDesk) release(n int, id uuid.UUID) <-chan answer {
+func (d *groupHarness) release(n int, id uuid.UUID) <-chan answer {
 	d.t.Helper()
 	got := make(chan answer, 1)
 	go func() {
@@ -78,7 +78,7 @@ func (d *groupDesk) release(n int, id uuid.UUID) <-chan answer {
 	return got
 }
 
-func (d *groupDesk) untilWaiting(n int, count func() int) {
+func (d *groupHarness) untilWaiting(n int, count func() int) {
 	d.t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for count() != n {
@@ -96,7 +96,7 @@ func forAnHour() lock.Request {
 
 func TestGroups_OneTransactionServesAll(t *testing.T) {
 	t.Parallel()
-	d := newGroupDesk(t)
+	d := newGroupHarness(t)
 	var calls []<-chan answer
 	var want []lock.Request
 	for n := range 5 {
@@ -124,7 +124,7 @@ func TestGroups_OneTransactionServesAll(t *testing.T) {
 
 func TestGroups_MemberThatLeaves(t *testing.T) {
 	t.Parallel()
-	d := newGroupDesk(t)
+	d := newGroupHarness(t)
 	leaderCtx, leaderLeaves := context.WithCancel(d.ctx())
 	memberCtx, memberLeaves := context.WithCancel(d.ctx())
 	defer leaderLeaves()
@@ -151,7 +151,7 @@ func TestGroups_MemberThatLeaves(t *testing.T) {
 
 // onInsert runs PL/pgSQL before each insert of a lock. It may use the sequences first and
 // second, which no rollback resets.
-func (d *groupDesk) onInsert(body string) {
+func (d *groupHarness) onInsert(body string) {
 	d.exec(`CREATE SEQUENCE {schema}.first; CREATE SEQUENCE {schema}.second;
 		CREATE FUNCTION {schema}.on_insert() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ` + body + ` RETURN NEW; END $$;
 		CREATE TRIGGER on_insert BEFORE INSERT ON {schema}.check_out_lock FOR EACH ROW EXECUTE FUNCTION {schema}.on_insert()`)
@@ -161,7 +161,7 @@ func (d *groupDesk) onInsert(body string) {
 // back.
 func TestGroups_MemberThatLeavesTooLate(t *testing.T) {
 	t.Parallel()
-	d := newGroupDesk(t)
+	d := newGroupHarness(t)
 	d.onInsert(d.sql(`PERFORM nextval('{schema}.first');
 		WHILE NOT (SELECT is_called FROM {schema}.second) LOOP PERFORM pg_sleep(0.001); END LOOP;`))
 	ctx, leave := context.WithCancel(d.ctx())
@@ -180,9 +180,9 @@ func TestGroups_MemberThatLeavesTooLate(t *testing.T) {
 }
 
 // begins runs a statement in a transaction and returns what rolls it back.
-func (d *groupDesk) begins(statement string, args ...any) (rollback func()) {
+func (d *groupHarness) begins(statement string, args ...any) (rollback func()) {
 	d.t.Helper()
-	tx := d.desk.begin(statement, args...)
+	tx := d.harness.begin(statement, args...)
 	return func() {
 		if err := tx.Rollback(d.ctx()); err != nil {
 			d.t.Error(err)
@@ -192,7 +192,7 @@ func (d *groupDesk) begins(statement string, args ...any) (rollback func()) {
 
 func TestGroups_ErrorInTheMiddle(t *testing.T) {
 	t.Parallel()
-	d := newGroupDesk(t)
+	d := newGroupHarness(t)
 	bad := forAnHour()
 	bad.Holder = "kiosk\x00"
 	calls := []<-chan answer{
@@ -210,7 +210,7 @@ func TestGroups_ErrorInTheMiddle(t *testing.T) {
 // granted a second one.
 func TestGroups_NeverRunTwiceAfterALostSession(t *testing.T) {
 	t.Parallel()
-	d := newGroupDesk(t)
+	d := newGroupHarness(t)
 	d.onInsert(d.sql(`IF nextval('{schema}.first') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;`))
 	calls := []<-chan answer{d.acquire(d.ctx(), 0, forAnHour()), d.acquire(d.ctx(), 1, forAnHour())}
 	d.begin()
@@ -226,9 +226,9 @@ func TestGroups_NeverRunTwiceAfterALostSession(t *testing.T) {
 
 func TestGroups_ForgetIdleTenants(t *testing.T) {
 	t.Parallel()
-	store := newDesk(t).locks
+	store := newHarness(t).locks
 	for range 3 {
-		d := newDesk(t)
+		d := newHarness(t)
 		for range 2 {
 			l, _, err := store.Acquire(d.ctx(), forAnHour())
 			if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // sendUnderLease commits a check-out with a lease. It may be called from any
 // goroutine.
-func (l desk) sendUnderLease(c lending, lease uuid.UUID) (commit.Outcome, error) {
+func (l harness) sendUnderLease(c lending, lease uuid.UUID) (commit.Outcome, error) {
 	parsed, err := commit.ParseCheckOut(append(append(c.body()[:len(c.body())-1], `,"claimId":"`+lease.String()...),
 		`"}`...))
 	if err != nil {
@@ -25,7 +25,7 @@ func (l desk) sendUnderLease(c lending, lease uuid.UUID) (commit.Outcome, error)
 }
 
 // leased is a check-out of the loan that a key stands for.
-func (l desk) leased(k *postgres.KeyLeaseStore, req keylease.Request, item uuid.UUID) lending {
+func (l harness) leased(k *postgres.KeyLeaseStore, req keylease.Request, item uuid.UUID) lending {
 	l.t.Helper()
 	lease, err := k.Lease(l.ctx(), req)
 	if err != nil {
@@ -38,7 +38,7 @@ func (l desk) leased(k *postgres.KeyLeaseStore, req keylease.Request, item uuid.
 
 func TestCheckOut_OnlyTheHolderOfTheLeaseLends(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	k := postgres.NewKeyLeaseStore(l.db)
 	tests := map[string]struct {
 		change func(req keylease.Request, c *lending) (lease uuid.UUID)
@@ -91,7 +91,7 @@ func TestCheckOut_OnlyTheHolderOfTheLeaseLends(t *testing.T) {
 // After a takeover the loan is settled, because a takeover waits for the running commit.
 func TestKeyLeaseStore_TakeoverWaitsForACommit(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	k := postgres.NewKeyLeaseStore(l.db)
 	item, req := l.addItem("Available", ""), ask("k")
 	req.Duration = 0 // any caller may take it

@@ -20,7 +20,7 @@ func TestCheckOut_IsRefusedOnceForALack(t *testing.T) {
 		for _, at := range []string{"IMMEDIATE", "DEFERRED"} {
 			t.Run(code+" "+at, func(t *testing.T) {
 				t.Parallel()
-				l := newDesk(t)
+				l := newHarness(t)
 				l.exec(`CREATE SEQUENCE {schema}.tries`)
 				l.exec(strings.NewReplacer("{tries}", l.sql("{schema}.tries"), "{code}", code).Replace(`
 					CREATE FUNCTION {schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -10,7 +10,7 @@ import (
 )
 
 // sendAtOnce sends n changes that all wait for the item, and counts their codes.
-func (l desk) sendAtOnce(c lending, n int, send func() error) map[fault.Code]int {
+func (l harness) sendAtOnce(c lending, n int, send func() error) map[fault.Code]int {
 	l.t.Helper()
 	held := l.begin(`SELECT FROM {schema}.item WHERE id = $1 FOR UPDATE`, c.item)
 	var wg sync.WaitGroup
@@ -35,7 +35,7 @@ func (l desk) sendAtOnce(c lending, n int, send func() error) map[fault.Code]int
 func TestChangeLoan_ByManyDesksAtOnce(t *testing.T) {
 	t.Parallel()
 	const n = 4
-	l := newDesk(t)
+	l := newHarness(t)
 	c, id := l.lent(), uuid.New()
 	if got := l.sendAtOnce(c, n, func() error { return l.changeLoan(id, c.loan, "claimedReturned", when) }); got[""] != n {
 		t.Errorf("one change sent %d times: got %v, want success each time", n, got)
@@ -58,7 +58,7 @@ func TestChangeLoan_ByManyDesksAtOnce(t *testing.T) {
 // judges what the other wrote.
 func TestChangeLoan_AgainstOtherCommits(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	both := func(a, b func() error) (first, second error) {
 		var wg sync.WaitGroup
 		wg.Go(func() { first = a() })
@@ -109,7 +109,7 @@ func TestChangeLoan_AgainstOtherCommits(t *testing.T) {
 
 func TestChangeLoan_OfALoanThatGetsAnotherItem(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c, other := l.lent(), l.addItem("Checked out", "")
 	held := l.begin(`SELECT FROM {schema}.item WHERE id = $1 FOR UPDATE`, c.item)
 	done := make(chan error, 1)

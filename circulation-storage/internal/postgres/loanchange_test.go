@@ -17,7 +17,7 @@ import (
 
 // changeLoan commits a change with an id; more are its other members. It may be called from any
 // goroutine.
-func (l desk) changeLoan(id, loan uuid.UUID, action, more string) error {
+func (l harness) changeLoan(id, loan uuid.UUID, action, more string) error {
 	parsed, err := commit.ParseLoanChange(loan, fmt.Appendf(nil, `{"id":%q,"action":%q%s}`, id, action, more))
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (l desk) changeLoan(id, loan uuid.UUID, action, more string) error {
 const when = `,"date":"2026-04-25T00:00:00Z"`
 
 // mustChange commits a new change that must succeed.
-func (l desk) mustChange(loan uuid.UUID, action, more string) {
+func (l harness) mustChange(loan uuid.UUID, action, more string) {
 	l.t.Helper()
 	if err := l.changeLoan(uuid.New(), loan, action, more); err != nil {
 		l.t.Fatal(err)
@@ -36,7 +36,7 @@ func (l desk) mustChange(loan uuid.UUID, action, more string) {
 }
 
 // stored returns a record as it is stored.
-func (l desk) stored(table string, id uuid.UUID) (doc json.RawMessage) {
+func (l harness) stored(table string, id uuid.UUID) (doc json.RawMessage) {
 	l.t.Helper()
 	if err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT jsonb FROM {schema}.`+table+` WHERE id = $1`),
 		id).Scan(&doc); err != nil {
@@ -46,13 +46,13 @@ func (l desk) stored(table string, id uuid.UUID) (doc json.RawMessage) {
 }
 
 // setStatus gives an item a status, as other modules do.
-func (l desk) setStatus(item uuid.UUID, status string) {
+func (l harness) setStatus(item uuid.UUID, status string) {
 	l.t.Helper()
 	l.exec(`UPDATE {schema}.item SET jsonb = jsonb_set(jsonb, '{status,name}', to_jsonb($2::text)) WHERE id = $1`, item,
 		status)
 }
 
-func (l desk) addRecall(item uuid.UUID) {
+func (l harness) addRecall(item uuid.UUID) {
 	l.t.Helper()
 	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, jsonb_build_object('itemId', $2::text, 'requestType', `+
 		`'Recall', 'status', 'Open - Not yet filled'))`,
@@ -61,7 +61,7 @@ func (l desk) addRecall(item uuid.UUID) {
 
 func TestChangeLoan_WritesLoanItemEventAndHistory(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	commented := `,"comment":"on the shelf?"`
 	tests := map[string]struct {
 		prepare      func(lending)
@@ -175,7 +175,7 @@ func TestChangeLoan_WritesLoanItemEventAndHistory(t *testing.T) {
 
 func TestChangeLoan_DeclaresALossNow(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c := l.lent()
 	l.mustChange(c.loan, "declaredLost", "")
 	if n := l.count(`SELECT count(*) FROM {schema}.loan WHERE id = $1 AND (jsonb->>'declaredLostDate')::timestamptz > `+
@@ -186,7 +186,7 @@ func TestChangeLoan_DeclaresALossNow(t *testing.T) {
 
 func TestChangeLoan_FindsAnItemInUpperCase(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c := l.lent()
 	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || jsonb_build_object('itemId', upper($2::text)) WHERE id = $1`, c.loan,
 		c.item.String())
@@ -198,7 +198,7 @@ func TestChangeLoan_FindsAnItemInUpperCase(t *testing.T) {
 
 func TestChangeLoan_Refusals(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	status := func(name string) func(*lending) { return func(c *lending) { l.setStatus(c.item, name) } }
 	closed := func(c *lending) {
 		if _, err := l.takeBack(c.item, 2); err != nil {
@@ -295,7 +295,7 @@ func TestChangeLoan_Refusals(t *testing.T) {
 
 func TestChangeLoan_RepeatChangesNothing(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c, id := l.lent(), uuid.New()
 	if err := l.changeLoan(id, c.loan, "declaredLost", when); err != nil {
 		t.Fatal(err)
@@ -319,7 +319,7 @@ func TestChangeLoan_RepeatChangesNothing(t *testing.T) {
 
 func TestSweep_FindsOldRowsByAnIndex(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	l.exec(`INSERT INTO {schema}.loan_change (id, loan_id) SELECT gen_random_uuid(), gen_random_uuid() FROM ` +
 		`generate_series(1, 5000)`)
 	l.exec(`INSERT INTO {schema}.check_in (id, item_id, item) SELECT gen_random_uuid(), gen_random_uuid(), '{}' FROM ` +
@@ -348,7 +348,7 @@ func TestSweep_FindsOldRowsByAnIndex(t *testing.T) {
 
 func TestChangeLoan_IsForgottenAfterADay(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c := l.lent()
 	for range 3 {
 		l.mustChange(c.loan, "staffInfoAdded", `,"comment":"x"`)

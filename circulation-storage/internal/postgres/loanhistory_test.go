@@ -11,7 +11,7 @@ import (
 )
 
 // patronsInHistory counts the entries of a loan's history that name a patron.
-func (l desk) patronsInHistory(loan uuid.UUID) int {
+func (l harness) patronsInHistory(loan uuid.UUID) int {
 	l.t.Helper()
 	return l.count(`SELECT count(*) FROM {schema}.loan_history WHERE loan_id = $1 AND jsonb->'loan' ?| ARRAY['userId', `+
 		`'proxyUserId']`, loan)
@@ -19,7 +19,7 @@ func (l desk) patronsInHistory(loan uuid.UUID) int {
 
 func TestLoanHistory_NamesNoPatronOfALoanWithoutOne(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c, other := l.lent(), l.lent()
 	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || jsonb_build_object('proxyUserId', id) WHERE id = $1`, c.loan)
 	if _, err := l.takeBack(c.item, 2); err != nil {
@@ -44,7 +44,7 @@ func TestLoanHistory_NamesNoPatronOfALoanWithoutOne(t *testing.T) {
 
 func TestLoanHistory_OfOpenLoansIsNotSwept(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	open, closed := l.lent(), l.lent()
 	if _, err := l.takeBack(closed.item, 2); err != nil {
 		t.Fatal(err)

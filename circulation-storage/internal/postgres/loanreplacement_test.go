@@ -14,7 +14,7 @@ import (
 
 // replaceLoan commits a replacement of a loan that lending lent; more are its other members, which
 // replace earlier ones. It may be called from any goroutine.
-func (l desk) replaceLoan(id uuid.UUID, c lending, more string) error {
+func (l harness) replaceLoan(id uuid.UUID, c lending, more string) error {
 	parsed, err := commit.ParseLoanReplacement(c.loan, fmt.Appendf(nil, `{"id":%q,"loan":%s}`, id, l.written(c, more)))
 	if err != nil {
 		return err
@@ -23,7 +23,7 @@ func (l desk) replaceLoan(id uuid.UUID, c lending, more string) error {
 }
 
 // written is a loan as staff write it.
-func (l desk) written(c lending, more string) string {
+func (l harness) written(c lending, more string) string {
 	return fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-04T05:06:00Z",`+
 		`"dueDate":"2026-03-25T00:00:00Z","action":"checkedout"%s}`,
 		c.loan, c.user, c.item, more)
@@ -32,7 +32,7 @@ func (l desk) written(c lending, more string) string {
 const toClosed = `,"status":{"name":"Closed"},"action":"checkedin"`
 
 // closeLoan commits a check-in with the loan as staff write it. It may be called from any goroutine.
-func (l desk) closeLoan(id uuid.UUID, c lending, version int, more string) error {
+func (l harness) closeLoan(id uuid.UUID, c lending, version int, more string) error {
 	parsed, err := commit.ParseCheckIn(fmt.Appendf(nil, `{"id":%q,"itemId":%q,"servicePointId":%q,
 		"checkInDate":"2026-03-20T00:00:00Z",
 		"itemVersion":%d,"itemStatus":"Available","loan":%s}`, id, c.item, uuid.New(), version, l.written(c, toClosed+more)))
@@ -45,7 +45,7 @@ func (l desk) closeLoan(id uuid.UUID, c lending, version int, more string) error
 
 func TestReplaceLoan_WritesTheLoanAndKeepsWhatClientsDoNotGet(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c, id := l.lent(), uuid.New()
 	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || `+
 		`'{"patronGroupIdAtCheckout":"503a81cd-6c26-400f-b620-14c08943697c","dueDateChangedByRecall":true}' WHERE id = $1`,
@@ -78,7 +78,7 @@ func TestReplaceLoan_WritesTheLoanAndKeepsWhatClientsDoNotGet(t *testing.T) {
 
 func TestReplaceLoan_ChangesTheItemAsFOLIO(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	for before, after := range map[string]string{
 		"Checked out": "Checked out", "Claimed returned": "Checked out", "Aged to lost": "Checked out",
 		"Declared lost": "Declared lost",
@@ -115,7 +115,7 @@ func TestReplaceLoan_ChangesTheItemAsFOLIO(t *testing.T) {
 // The item of a closed loan may be on loan again, and nothing is due.
 func TestReplaceLoan_MovesNoDueDateOfAClosedLoan(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	for name, dueDate := range map[string]string{"none": `null`, "another": `"2026-05-01T00:00:00Z"`} {
 		c := l.lent()
 		if _, err := l.takeBack(c.item, 2); err != nil {
@@ -134,7 +134,7 @@ func TestReplaceLoan_MovesNoDueDateOfAClosedLoan(t *testing.T) {
 
 func TestReplaceLoan_Refusals(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	const moved = `,"dueDate":"2026-05-01T00:00:00Z"`
 	status := func(name string) func(*lending) { return func(c *lending) { l.setStatus(c.item, name) } }
 	nothing := func(*lending) {}
@@ -190,7 +190,7 @@ func TestReplaceLoan_Refusals(t *testing.T) {
 
 func TestCheckIn_WithTheLoanAsStaffWriteIt(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c, id := l.lent(), uuid.New()
 	if err := l.closeLoan(id, c, 2, `,"actionComment":"by hand"`); err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func TestCheckIn_WithTheLoanAsStaffWriteIt(t *testing.T) {
 // Both lock the item before the loan, and the later one sees what the other wrote.
 func TestReplaceLoan_AgainstACheckIn(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	for range 20 {
 		c := l.lent()
 		var wg sync.WaitGroup
@@ -253,7 +253,7 @@ func TestReplaceLoan_AgainstACheckIn(t *testing.T) {
 
 func TestCheckOut_Unfenced(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	l.decide(true) // the lock is on
 	c := lending{loan: uuid.New(), user: uuid.New(), item: l.addItem("Available", ""), version: 1}
 	send := func(more string) (commit.Outcome, error) {

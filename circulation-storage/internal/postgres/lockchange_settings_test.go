@@ -25,11 +25,11 @@ func entryOf(id uuid.UUID, key, user, value string) []byte {
 
 // entries writes settings entries as the generic endpoint does.
 type entries struct {
-	l     desk
+	l     harness
 	store *postgres.RecordStore
 }
 
-func (l desk) entries() entries { return entries{l, postgres.NewRecordStore(l.db, func() {})} }
+func (l harness) entries() entries { return entries{l, postgres.NewRecordStore(l.db, func() {})} }
 
 func (e entries) record(body []byte) records.Record {
 	e.l.t.Helper()
@@ -55,7 +55,7 @@ func (e entries) delete(ctx context.Context, id uuid.UUID) error {
 
 func TestLockChange_EveryChangeOfTheSettingsIsNoted(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	const ours = "checkoutLockFeature"
 	const (
 		off   = `{"lockTtl":300}`
@@ -153,21 +153,21 @@ func wantRefusal(err error) error {
 func TestLockChange_SettingsDoNotChangeWithoutANote(t *testing.T) {
 	t.Parallel()
 	id := uuid.New()
-	for name, change := range map[string]func(desk) error{
-		"our endpoint": func(l desk) error {
+	for name, change := range map[string]func(harness) error{
+		"our endpoint": func(l harness) error {
 			_,
 				err := l.settings.Change(l.ctx(), changeTo(`{"lockTtl":500}`, ""))
 			return err
 		},
-		"removal": func(l desk) error { return l.settings.Remove(l.ctx()) },
-		"PUT": func(l desk) error {
+		"removal": func(l harness) error { return l.settings.Remove(l.ctx()) },
+		"PUT": func(l harness) error {
 			return l.entries().update(l.ctx(), entryOf(id, "checkoutLockFeature", "", `{"lockTtl":500}`))
 		},
-		"DELETE": func(l desk) error { return l.entries().delete(l.ctx(), id) },
+		"DELETE": func(l harness) error { return l.entries().delete(l.ctx(), id) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			if err := l.entries().create(l.ctx(), entryOf(id, "checkoutLockFeature", "", `{"lockTtl":300}`)); err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +187,7 @@ func TestLockChange_SettingsDoNotChangeWithoutANote(t *testing.T) {
 // Each of the concurrent changes is noted with the value that the one before it left.
 func TestLockChange_ConcurrentChangesMakeOneChain(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	id := uuid.New()
 	if err := l.entries().create(l.ctx(), entryOf(id, "checkoutLockFeature", "", `{"lockTtl":300}`)); err != nil {
 		t.Fatal(err)

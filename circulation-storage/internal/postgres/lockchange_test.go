@@ -17,10 +17,10 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-func (l desk) changes() *postgres.LockChangeStore { return postgres.NewLockChangeStore(l.db) }
+func (l harness) changes() *postgres.LockChangeStore { return postgres.NewLockChangeStore(l.db) }
 
 // noted returns all changes of the tenant, oldest first.
-func (l desk) noted() []lock.Change {
+func (l harness) noted() []lock.Change {
 	l.t.Helper()
 	newest, total, err := l.changes().List(l.ctx(), "", 0, 1000)
 	if err != nil || total != len(newest) {
@@ -34,13 +34,13 @@ func (l desk) noted() []lock.Change {
 }
 
 // by is the desk's context with a member of staff in it.
-func (l desk) by(id uuid.UUID, requestID string) context.Context {
+func (l harness) by(id uuid.UUID, requestID string) context.Context {
 	return okapi.NewContext(l.ctx(), okapi.Call{UserID: id.String(), RequestID: requestID})
 }
 
 func TestLockChange_ForcedReleaseIsNotedWithTheLock(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	staff := uuid.New()
 	got, _, err := l.locks.Acquire(l.ctx(), lock.Request{
 		UserID: uuid.New(), TTL: 90 * time.Second, AcquisitionID: uuid.New(), Holder: "desk 1",
@@ -76,7 +76,7 @@ func TestLockChange_ForcedReleaseIsNotedWithTheLock(t *testing.T) {
 
 func TestLockChange_OutdatedLockWithoutHolderIsNoted(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	got, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New()})
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestLockChange_OutdatedLockWithoutHolderIsNoted(t *testing.T) {
 // A lock and the note of its release go together: there is neither one alone.
 func TestLockChange_NoForcedReleaseWithoutANote(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	held := l.lock(uuid.New())
 	l.refuseNotes()
 	if _, err := l.locks.ForceRelease(l.ctx(), held, lock.Note{Reason: "why"}); !fault.Is(err, fault.Internal) {
@@ -112,14 +112,14 @@ func TestLockChange_NoForcedReleaseWithoutANote(t *testing.T) {
 }
 
 // refuseNotes makes every note fail that is written from now on.
-func (l desk) refuseNotes() {
+func (l harness) refuseNotes() {
 	l.t.Helper()
 	l.exec(`ALTER TABLE {schema}.check_out_lock_change ADD CONSTRAINT refused CHECK (false) NOT VALID`)
 }
 
 func TestLockChange_HolderOfAReleasedLockCannotCommit(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	item := l.addItem("Available", "")
 	c := l.withLock(uuid.New(), item)
 	if _, err := l.locks.ForceRelease(l.ctx(), c.lock, lock.Note{Reason: "stuck"}); err != nil {
@@ -162,7 +162,7 @@ func TestLockChange_ForcedReleaseWaitsForACommit(t *testing.T) {
 
 func TestLockChange_Pages(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	if got, total, err := l.changes().List(l.ctx(), "", 0, 10); err != nil || total != 0 || len(got) != 0 {
 		t.Errorf("without changes: %+v, %d, %v", got, total, err)
 	}
@@ -208,7 +208,7 @@ func TestLockChange_Pages(t *testing.T) {
 
 func TestLockChange_PatronsOfOldReleasesAreRemoved(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	const age = 30 * 24 * time.Hour
 	if _, err := l.settings.Change(l.ctx(), changeTo(`{"lockTtl":300}`, "")); err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestLockChange_PatronsOfOldReleasesAreRemoved(t *testing.T) {
 // the statement.
 func TestLockChange_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	plain := l.on(openWith(t, pooled))
 	plain.db = l.db
 	if _, err := plain.settings.Change(l.ctx(), changeTo(`{"lockTtl":300}`, "")); err != nil {

@@ -77,7 +77,7 @@ func TestLockStore_InGroups(t *testing.T) {
 
 func TestGroups_SamePatronTwice(t *testing.T) {
 	t.Parallel()
-	d := newGroupDesk(t)
+	d := newGroupHarness(t)
 	first, second := forAnHour(), forAnHour()
 	second.UserID = first.UserID
 	calls := []<-chan answer{
@@ -99,7 +99,7 @@ func TestGroups_SamePatronTwice(t *testing.T) {
 
 func TestGroups_ReleaseEachLockOnce(t *testing.T) {
 	t.Parallel()
-	d := newGroupDesk(t)
+	d := newGroupHarness(t)
 	one, two := d.lock(uuid.New()), d.lock(uuid.New())
 	calls := []<-chan answer{d.release(0, one), d.release(1, two), d.release(2, one), d.release(3, uuid.New())}
 	d.begin()
@@ -113,7 +113,7 @@ func TestGroups_ReleaseEachLockOnce(t *testing.T) {
 
 func TestGroups_JudgeEachByItsRequest(t *testing.T) {
 	t.Parallel()
-	d := newGroupDesk(t)
+	d := newGroupHarness(t)
 	var requests []lock.Request
 	for range 4 {
 		r := forAnHour()
@@ -144,7 +144,7 @@ func TestGroups_JudgeEachByItsRequest(t *testing.T) {
 // Each read of a group gets the lock of its own patron, judged by its own time to live.
 func TestGroups_PeekForEachRequest(t *testing.T) {
 	t.Parallel()
-	d := newGroupDesk(t)
+	d := newGroupHarness(t)
 	one, two := forAnHour(), forAnHour()
 	ids := map[uuid.UUID]uuid.UUID{}
 	for _, r := range []lock.Request{one, two} {
@@ -191,7 +191,7 @@ func TestGroups_BehindARowLock(t *testing.T) {
 	t.Parallel()
 	t.Run("releases", func(t *testing.T) {
 		t.Parallel()
-		d := newGroupDesk(t)
+		d := newGroupHarness(t)
 		used, free := d.lock(uuid.New()), d.lock(uuid.New())
 		commit := d.begins(`SELECT FROM {schema}.check_out_lock WHERE id = $1 FOR UPDATE`, used)
 		waits, passes, unknown := d.release(0, used), d.release(1, free), d.release(2, uuid.New())
@@ -225,7 +225,7 @@ func TestGroups_BehindARowLock(t *testing.T) {
 	})
 	t.Run("acquires", func(t *testing.T) {
 		t.Parallel()
-		d := newGroupDesk(t)
+		d := newGroupHarness(t)
 		req := forAnHour()
 		used := d.lock(req.UserID)
 		_ = d.begins(`DELETE FROM {schema}.check_out_lock WHERE id = $1`, used) // a commit that releases
@@ -241,7 +241,7 @@ func TestGroups_BehindARowLock(t *testing.T) {
 	})
 	t.Run("an acquire that waits for a takeover", func(t *testing.T) {
 		t.Parallel()
-		d := newGroupDesk(t)
+		d := newGroupHarness(t)
 		d.begin()
 		req := lock.Request{UserID: uuid.New()} // takes over at once
 		used := d.lock(req.UserID)
@@ -272,7 +272,7 @@ func TestGroups_BehindARowLock(t *testing.T) {
 
 func TestGroups_OfTwoInstancesInOppositeOrder(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newHarness(t)
 	impatient := map[string]string{"deadlock_timeout": "1ms"} // before the wait for a row ends
 	one, two := d.on(openWith(t, impatient)), d.on(openWith(t, impatient))
 	for range 20 {
@@ -281,7 +281,7 @@ func TestGroups_OfTwoInstancesInOppositeOrder(t *testing.T) {
 			requests = append(requests, forAnHour())
 		}
 		inOppositeOrder(t, one, two, requests,
-			func(l desk, asked []lock.Request) error { return l.locks.AcquireGroup(l.ctx(), asked) })
+			func(l harness, asked []lock.Request) error { return l.locks.AcquireGroup(l.ctx(), asked) })
 		var ids []uuid.UUID
 		locks, _, err := d.locks.List(d.ctx(), lock.Filter{Limit: len(requests)})
 		if err != nil || len(locks) != len(requests) {
@@ -291,13 +291,13 @@ func TestGroups_OfTwoInstancesInOppositeOrder(t *testing.T) {
 			ids = append(ids, l.ID)
 		}
 		inOppositeOrder(t, one, two, ids,
-			func(l desk, asked []uuid.UUID) error { return l.locks.ReleaseGroup(l.ctx(), asked) })
+			func(l harness, asked []uuid.UUID) error { return l.locks.ReleaseGroup(l.ctx(), asked) })
 	}
 }
 
 // inOppositeOrder accepts that one instance gives up its wait for the other on a slow machine. A
 // deadlock ends earlier, with another error.
-func inOppositeOrder[Q any](t *testing.T, one, two desk, asked []Q, send func(desk, []Q) error) {
+func inOppositeOrder[Q any](t *testing.T, one, two harness, asked []Q, send func(harness, []Q) error) {
 	t.Helper()
 	reversed := slices.Clone(asked)
 	slices.Reverse(reversed)
@@ -314,7 +314,7 @@ func inOppositeOrder[Q any](t *testing.T, one, two desk, asked []Q, send func(de
 // table may grow.
 func TestGroups_UseTheIndexOfASmallTable(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	l.lock(uuid.New())
 	l.exec(`ANALYZE {schema}.check_out_lock`)
 	tx := l.begin(postgres.GroupSettingsSQL)
@@ -330,7 +330,7 @@ func TestGroups_UseTheIndexOfASmallTable(t *testing.T) {
 }
 
 // explainGeneric returns the plan that a prepared statement keeps.
-func explainGeneric(l desk, tx pgx.Tx, statement string) string {
+func explainGeneric(l harness, tx pgx.Tx, statement string) string {
 	l.t.Helper()
 	parameters := []string{"NULL"}
 	for strings.Contains(statement, fmt.Sprintf("$%d", len(parameters)+1)) {

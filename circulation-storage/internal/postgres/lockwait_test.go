@@ -30,7 +30,7 @@ func openInstance(t *testing.T) *lock.Service {
 
 func TestHandOver_FencesTheFormerHolder(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	store := postgres.NewLockStore(l.db)
 	former := l.withLock(uuid.New(), l.addItem("Available", ""))
 	former.release = true

@@ -20,7 +20,7 @@ import (
 )
 
 // addNamed stores a material type or a loan type.
-func (l desk) addNamed(table string) uuid.UUID {
+func (l harness) addNamed(table string) uuid.UUID {
 	l.t.Helper()
 	id := uuid.New()
 	l.exec(`INSERT INTO {schema}.`+table+
@@ -29,7 +29,7 @@ func (l desk) addNamed(table string) uuid.UUID {
 }
 
 // addLoan stores a loan of a new item.
-func (l desk) addLoan(user uuid.UUID, status, itemStatus, itemMore string) {
+func (l harness) addLoan(user uuid.UUID, status, itemStatus, itemMore string) {
 	l.t.Helper()
 	id, item := uuid.New(), l.addItem(itemStatus, itemMore)
 	l.exec(`INSERT INTO {schema}.loan (id, jsonb) VALUES ($1, $2)`, id,
@@ -38,7 +38,7 @@ func (l desk) addLoan(user uuid.UUID, status, itemStatus, itemMore string) {
 
 func TestItemLimit_CountsAsFolio(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	user := uuid.New()
 	held := l.lock(user)
 	book, dvd := l.addNamed("material_type"), l.addNamed("material_type")
@@ -56,8 +56,8 @@ func TestItemLimit_CountsAsFolio(t *testing.T) {
 	l.addLoan(user, "Open", "Claimed returned", types(book, week, uuid.Nil)) // does not count
 	l.addLoan(user, "Closed", "Available", types(book, week, uuid.Nil))      // nor does this
 	l.addLoan(uuid.New(), "Open", "Checked out", types(book, week, uuid.Nil))
+	// The item of this one is gone.
 	l.exec(`INSERT INTO {schema}.loan (id, jsonb) VALUES (gen_random_uuid(),
-		// its item is gone
 		jsonb_build_object('userId', $1::uuid, 'itemId', gen_random_uuid(), 'status', '{"name":"Open"}'::jsonb))`, user)
 
 	for name, tt := range map[string]struct {
@@ -86,7 +86,7 @@ func TestItemLimit_CountsAsFolio(t *testing.T) {
 }
 
 // addDueLoan stores an open loan that is due so long ago.
-func (l desk) addDueLoan(user uuid.UUID, ago time.Duration, itemStatus, more string) {
+func (l harness) addDueLoan(user uuid.UUID, ago time.Duration, itemStatus, more string) {
 	l.t.Helper()
 	id, item := uuid.New(), l.addItem(itemStatus, "")
 	l.exec(`INSERT INTO {schema}.loan (id, jsonb) VALUES ($1, $2)`, id,
@@ -96,7 +96,7 @@ func (l desk) addDueLoan(user uuid.UUID, ago time.Duration, itemStatus, more str
 
 func TestLimits_CountWhatTheyName(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	const recalled, notRecalled = `,"dueDateChangedByRecall":true`, `,"dueDateChangedByRecall":false`
 	user := l.addUser("p-1")
 	held := l.lock(user)
@@ -140,7 +140,7 @@ func TestLimits_CountWhatTheyName(t *testing.T) {
 }
 
 // wantCount sends a check-out that the limit must refuse, with n open loans counted.
-func (l desk) wantCount(what string, c lending, n int) {
+func (l harness) wantCount(what string, c lending, n int) {
 	l.t.Helper()
 	_, _, err := l.send(c)
 	var f *fault.Error
@@ -151,7 +151,7 @@ func (l desk) wantCount(what string, c lending, n int) {
 
 func TestCheckOut_RefusesALoanBeyondTheLimit(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	first := l.withLock(uuid.New(), l.addItem("Available", ""))
 	first.limit = 1
 	l.lend(first)
@@ -177,7 +177,7 @@ func TestCheckOut_RefusesALoanBeyondTheLimit(t *testing.T) {
 // the fence. A snapshot from before that wait would not have the first one's loan.
 func TestCheckOut_CountsAfterTheFence(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	for _, limits := range []string{`{"max":1}`, `{"max":9},{"max":1,"overdueMinutes":1}`} {
 		first := l.withLock(uuid.New(), l.addItem("Available", ""))
 		first.limits = limits // the loan is due in the past
@@ -186,7 +186,7 @@ func TestCheckOut_CountsAfterTheFence(t *testing.T) {
 }
 
 // wantSecondCounted sends the check-out and another one at once, which the limit must refuse.
-func (l desk) wantSecondCounted(first lending) {
+func (l harness) wantSecondCounted(first lending) {
 	l.t.Helper()
 	second := first
 	second.loan, second.item = uuid.New(), l.addItem("Available", "")
@@ -215,7 +215,7 @@ func (l desk) wantSecondCounted(first lending) {
 // library.
 func TestItemLimit_UsesTheIndexOfOpenLoans(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	l.exec(`INSERT INTO {schema}.item (id, jsonb) SELECT gen_random_uuid(), '{"status":{"name":"Checked out"}}' FROM ` +
 		`generate_series(1, 4000)`)
 	l.exec(`INSERT INTO {schema}.loan (id, jsonb) SELECT gen_random_uuid(), jsonb_build_object(

@@ -11,9 +11,9 @@ import (
 	"checkoutlock/devpostgres"
 )
 
-// newDeskOnOwnServer is a desk on a PostgreSQL of its own, for tests that change or
+// newHarnessOnOwnServer is a desk on a PostgreSQL of its own, for tests that change or
 // crash the server. Both are gone when the test ends.
-func newDeskOnOwnServer(t *testing.T, settings map[string]string) (desk, *devpostgres.Server) {
+func newHarnessOnOwnServer(t *testing.T, settings map[string]string) (harness, *devpostgres.Server) {
 	t.Helper()
 	server, err := devpostgres.Start(t.Context(), devpostgres.Options{Settings: settings})
 	if err != nil {
@@ -24,7 +24,7 @@ func newDeskOnOwnServer(t *testing.T, settings map[string]string) (desk, *devpos
 			t.Error(err)
 		}
 	})
-	l := desk{t: t, id: pgtest.Tenant(t)}
+	l := harness{t: t, id: pgtest.Tenant(t)}
 	l = l.reach(server.URL())
 	if err := l.db.Install(t.Context(), l.id); err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func newDeskOnOwnServer(t *testing.T, settings map[string]string) (desk, *devpos
 }
 
 // reach is the same desk through pools of its own.
-func (l desk) reach(url string) desk {
+func (l harness) reach(url string) harness {
 	l.t.Helper()
 	db, err := postgres.Open(l.t.Context(), postgres.Config{URL: url, MaxConns: 16},
 		slog.New(slog.NewTextHandler(l.t.Output(), nil)))
@@ -46,7 +46,7 @@ func (l desk) reach(url string) desk {
 }
 
 // untilCount waits until a query of the server's views answers n.
-func (l desk) untilCount(n int, statement string) {
+func (l harness) untilCount(n int, statement string) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.ctx(), time.Minute)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 
 // place puts a request at the end of its queue. It may be called from any
 // goroutine.
-func (l desk) place(r request, kind string, titles bool) (schemas.PlacedRequest, error) {
+func (l harness) place(r request, kind string, titles bool) (schemas.PlacedRequest, error) {
 	version := ""
 	if r.item != uuid.Nil {
 		version = `,"itemVersion":1`
@@ -29,7 +29,7 @@ func (l desk) place(r request, kind string, titles bool) (schemas.PlacedRequest,
 
 func TestPlace_GoesToTheEndOfTheQueue(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	of := l.addTitle(2)
 	l.queue(of, of.copies[0], uuid.New(), uuid.New())
 	tests := []struct {
@@ -64,7 +64,7 @@ func TestPlace_GoesToTheEndOfTheQueue(t *testing.T) {
 
 func TestPlace_PagesAnAvailableItem(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	of := l.addTitle(1)
 	got, err := l.place(request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1}, "Page", false)
 	if err != nil || field(t, got.Item, "status", "name") != "Paged" || field(t, got.Item, "_version") != 2.0 {
@@ -83,7 +83,7 @@ func TestPlace_PagesAnAvailableItem(t *testing.T) {
 // position of its own and none is left out. One patron gets one of them.
 func TestPlace_ManyAtOnce(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	l.setTitles(true)
 	of := l.addTitle(2)
 	twice := uuid.New()
@@ -113,7 +113,7 @@ func TestPlace_BesideACheckOut(t *testing.T) {
 	for name, titles := range map[string]bool{"item level": false, "title level": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			l.setTitles(titles)
 			lent, waits := 0, 0
 			for range rivals {
@@ -150,7 +150,7 @@ func TestPlace_BesideACheckOut(t *testing.T) {
 // queue. No request is lost and no position is left out.
 func TestPlace_WhileTheQueueMoves(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	l.setTitles(true)
 	for range 5 {
 		of, patron := l.addTitle(1), uuid.New()

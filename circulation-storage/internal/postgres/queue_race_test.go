@@ -42,7 +42,7 @@ func TestCheckOut_WaitsForAChangeOfItsQueue(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			of, patron := l.addTitle(1), uuid.New()
 			queue := l.queue(of, of.copies[0], patron, uuid.New())
 			c := l.withLock(patron, of.copies[0])
@@ -86,7 +86,7 @@ func TestCheckOut_BesideANewRequestAtTheSamePosition(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			of, patron := l.addTitle(1), uuid.New()
 			queue := make([]request, len(tt.positions))
 			for i, position := range tt.positions {
@@ -118,7 +118,7 @@ func TestCheckOut_BesideANewRequestAtTheSamePosition(t *testing.T) {
 func TestCheckOut_ManyOfOneQueue(t *testing.T) {
 	t.Parallel()
 	const copies = 8
-	l := newDesk(t)
+	l := newHarness(t)
 	of := l.addTitle(copies)
 	patrons := make([]uuid.UUID, copies)
 	for i := range patrons {
@@ -163,7 +163,7 @@ func TestCheckOut_ManyOfOneQueue(t *testing.T) {
 func TestCommits_NoDeadlockReachesTheCaller(t *testing.T) {
 	t.Parallel()
 	const rounds, waiting = 12, 5
-	l := newDesk(t)
+	l := newHarness(t)
 	store := postgres.NewRecordStore(l.db, func() {})
 	for range rounds {
 		of := l.addTitle(2)

@@ -21,7 +21,7 @@ type title struct {
 }
 
 // addTitle stores an instance with available copies, each at version 1.
-func (l desk) addTitle(copies int) title {
+func (l harness) addTitle(copies int) title {
 	l.t.Helper()
 	v := title{instance: uuid.New(), holdings: uuid.New()}
 	l.exec(`INSERT INTO {schema}.instance (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::uuid))`, v.instance)
@@ -54,7 +54,7 @@ func (r request) doc() string {
 
 // queue stores requests for an item, or with the Nil item for the title, one by
 // each patron, at the positions 1, 2, ….
-func (l desk) queue(of title, item uuid.UUID, patrons ...uuid.UUID) []request {
+func (l harness) queue(of title, item uuid.UUID, patrons ...uuid.UUID) []request {
 	l.t.Helper()
 	requests := make([]request, len(patrons))
 	for i, by := range patrons {
@@ -65,7 +65,7 @@ func (l desk) queue(of title, item uuid.UUID, patrons ...uuid.UUID) []request {
 }
 
 // waiting is a request's status and position as stored, "Open - Not yet filled 2".
-func (l desk) waiting(r request) (state string) {
+func (l harness) waiting(r request) (state string) {
 	l.t.Helper()
 	err := l.db.Pool().QueryRow(l.ctx(),
 		l.sql(`SELECT concat_ws(' ', jsonb->>'status', jsonb->>'position') FROM {schema}.request WHERE id = $1`),
@@ -76,7 +76,7 @@ func (l desk) waiting(r request) (state string) {
 	return state
 }
 
-func (l desk) wantStates(requests []request, want ...string) {
+func (l harness) wantStates(requests []request, want ...string) {
 	l.t.Helper()
 	for i, r := range requests {
 		if got := l.waiting(r); got != want[i] {
@@ -95,7 +95,7 @@ func TestCheckOut_FillsTheBorrowersRequest(t *testing.T) {
 	for name, titles := range map[string]bool{"item level": false, "title level": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			of := l.addTitle(1)
 			wished := of.copies[0]
 			if titles {
@@ -126,7 +126,7 @@ func TestCheckOut_FillsTheBorrowersRequest(t *testing.T) {
 
 func TestCheckOut_OfARequestedItemIsRefused(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	patron, other := uuid.New(), uuid.New()
 	tests := map[string]struct {
 		waiting []uuid.UUID // patrons, in order
@@ -173,7 +173,7 @@ func TestCheckOut_OfARequestedItemIsRefused(t *testing.T) {
 	}
 }
 
-func (l desk) release(lock uuid.UUID) error {
+func (l harness) release(lock uuid.UUID) error {
 	_, err := l.locks.Release(l.ctx(), lock)
 	return err
 }
@@ -181,7 +181,7 @@ func (l desk) release(lock uuid.UUID) error {
 // A write that fails at the very end leaves the queue as it was.
 func TestCheckOut_FailureLeavesTheQueue(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	of, patron := l.addTitle(1), uuid.New()
 	queue := l.queue(of, of.copies[0], patron, uuid.New())
 	l.exec(`ALTER TABLE {schema}.outbox ADD CONSTRAINT refused CHECK (event_type = '')`)
@@ -199,7 +199,7 @@ func TestCheckOut_FailureLeavesTheQueue(t *testing.T) {
 
 func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	of := l.addTitle(2)
 	item := of.copies[0]
 	lent := l.withLock(uuid.New(), item)
@@ -247,11 +247,11 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 }
 
 // How FOLIO's circulation writes requests: one by one, or several at once.
-func (l desk) putRequest(r request) error {
+func (l harness) putRequest(r request) error {
 	return postgres.NewRecordStore(l.db, func() {}).Update(l.ctx(), records.Request(), l.parsed(r.doc()))
 }
 
-func (l desk) parsed(doc string) records.Record {
+func (l harness) parsed(doc string) records.Record {
 	parsed, err := records.Request().Parse(json.RawMessage(doc), "")
 	if err != nil {
 		l.t.Error(err)

@@ -14,7 +14,7 @@ import (
 
 // orderQueue sends an order of requests that were at the positions of saw. It may be called from any
 // goroutine.
-func (l desk) orderQueue(of string, requests []request, saw ...int) (schemas.OrderedQueue, error) {
+func (l harness) orderQueue(of string, requests []request, saw ...int) (schemas.OrderedQueue, error) {
 	var places []string
 	for i, r := range requests {
 		places = append(places, fmt.Sprintf(`{"id":%q,"position":%d,"newPosition":%d}`, r.id, saw[i], i+1))
@@ -31,7 +31,7 @@ func TestOrderQueue(t *testing.T) {
 	for name, titles := range map[string]bool{"item level": false, "title level": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			l.setTitles(titles)
 			of := l.addTitle(1)
 			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New(), uuid.New())
@@ -59,7 +59,7 @@ func TestOrderQueue(t *testing.T) {
 // Librarians read the same queue and order it at once, each in another way. One of them wins.
 func TestOrderQueue_OneOfManyOrdersWins(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t).withoutDeadlocks()
+	l := newHarness(t).withoutDeadlocks()
 	orders := [][]int{{1, 0, 2}, {2, 1, 0}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}}
 	for range 10 {
 		of := l.addTitle(1)
@@ -84,7 +84,7 @@ func TestOrderQueue_BesideOtherCommits(t *testing.T) {
 	for name, titles := range map[string]bool{"item level": false, "title level": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t).withoutDeadlocks()
+			l := newHarness(t).withoutDeadlocks()
 			l.setTitles(titles)
 			for range 8 {
 				of, patron := l.addTitle(1), uuid.New()
@@ -126,7 +126,7 @@ func TestRequests_DoNotWaitForVacuum(t *testing.T) {
 	for name, titles := range map[string]bool{"item level": false, "title level": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			l.setTitles(titles)
 			of := l.addTitle(2)
 			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
@@ -159,7 +159,7 @@ func TestRequests_DoNotWaitForVacuum(t *testing.T) {
 // A build of an earlier version shares the settings' table.
 func TestRequests_FencedForCommitsOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	commit := l.begin(`LOCK TABLE {schema}.circulation_settings IN SHARE MODE`)
 	done := make(chan error, 1)
 	go func() {
@@ -181,7 +181,7 @@ func TestRequests_JudgedBeforeTitlesWereTurnedOnOrOff(t *testing.T) {
 	for name, titles := range map[string]bool{"turned on": false, "turned off": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			l.setTitles(titles)
 			of := l.addTitle(2)
 			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())

@@ -18,7 +18,7 @@ type lentCopy struct {
 	loan lending
 }
 
-func (l desk) lentCopy() lentCopy {
+func (l harness) lentCopy() lentCopy {
 	l.t.Helper()
 	of := l.addTitle(1)
 	c := l.withLock(uuid.New(), of.copies[0])
@@ -32,7 +32,7 @@ func (c lentCopy) newRequest() request {
 
 // placeOn puts a request for the lent copy at the end of its queue. A due date is that of a recall.
 // It may be called from any goroutine.
-func (l desk) placeOn(c lentCopy, r request, kind, due string) (schemas.PlacedRequest, error) {
+func (l harness) placeOn(c lentCopy, r request, kind, due string) (schemas.PlacedRequest, error) {
 	recall := ""
 	if due != "" {
 		recall = fmt.Sprintf(`,"recall":{"loanId":%q,"judgedDueDate":"2026-03-25T00:00:00Z","dueDate":%q}`, c.loan.loan, due)
@@ -46,7 +46,7 @@ func (l desk) placeOn(c lentCopy, r request, kind, due string) (schemas.PlacedRe
 }
 
 // describeLoan returns action, due date and mark of the stored loan.
-func (l desk) describeLoan(c lentCopy) (state string) {
+func (l harness) describeLoan(c lentCopy) (state string) {
 	l.t.Helper()
 	err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT concat_ws(' ', jsonb->>'action', jsonb->>'dueDate',
 		jsonb->>'dueDateChangedByRecall')
@@ -61,7 +61,7 @@ const tenth = "2026-03-10T00:00:00Z"
 
 func TestPlace_RecallChangesTheLoanOnce(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c := l.lentCopy()
 	recall := c.newRequest()
 	for range 2 { // the second is a repeat whose answer was lost
@@ -91,7 +91,7 @@ func TestPlace_RecallChangesTheLoanOnce(t *testing.T) {
 
 func TestPlace_HoldMarksTheLoan(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c := l.lentCopy()
 	if _, err := l.placeOn(c, c.newRequest(), "Hold", ""); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestPlace_HoldMarksTheLoan(t *testing.T) {
 // A recall that cannot be written leaves no request and no changed loan.
 func TestPlace_FailureLeavesTheLoan(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c := l.lentCopy()
 	l.exec(`ALTER TABLE {schema}.outbox ADD CONSTRAINT refused CHECK (event_type <> 'LOAN_DUE_DATE_CHANGED')`)
 	if _, err := l.placeOn(c, c.newRequest(), "Recall", tenth); !fault.Is(err, fault.Internal) {
@@ -121,7 +121,7 @@ func TestPlace_FailureLeavesTheLoan(t *testing.T) {
 // Of the patrons who recall one loan at once, one changes it. All are in the queue.
 func TestPlace_ManyRecallsAtOnce(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c := l.lentCopy()
 	got := race(rivals, func(i int) error {
 		_, err := l.placeOn(c, c.newRequest(), "Recall", fmt.Sprintf("2026-03-%02dT00:00:00Z", i+1))
@@ -141,30 +141,30 @@ func TestPlace_BesideOtherCommitsOfTheItem(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, kind, due string
-		other           func(desk, lentCopy) error
+		other           func(harness, lentCopy) error
 		both            bool // both may succeed
 		lost            []fault.Code
 	}{
 		{
 			name: "recall, renewal", kind: "Recall", due: tenth, lost: []fault.Code{fault.LoanChanged},
-			other: func(l desk, c lentCopy) error { _, err := l.renew(renewalOf(c.loan)); return err },
+			other: func(l harness, c lentCopy) error { _, err := l.renew(renewalOf(c.loan)); return err },
 		},
 		{
 			name: "hold, renewal", kind: "Hold", both: true,
-			other: func(l desk, c lentCopy) error { _, err := l.renew(renewalOf(c.loan)); return err },
+			other: func(l harness, c lentCopy) error { _, err := l.renew(renewalOf(c.loan)); return err },
 		},
 		{
 			name: "recall, check-in", kind: "Recall", due: tenth, lost: []fault.Code{fault.RequestChanged, fault.ItemChanged},
-			other: func(l desk, c lentCopy) error { _, err := l.takeBack(c.loan.item, 2); return err },
+			other: func(l harness, c lentCopy) error { _, err := l.takeBack(c.loan.item, 2); return err },
 		},
 		{
 			name: "hold, check-in", kind: "Hold", lost: []fault.Code{fault.RequestChanged, fault.ItemChanged},
-			other: func(l desk, c lentCopy) error { _, err := l.takeBack(c.loan.item, 2); return err },
+			other: func(l harness, c lentCopy) error { _, err := l.takeBack(c.loan.item, 2); return err },
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			for range rivals {
 				c := l.lentCopy()
 				got := race(2, func(i int) error {
@@ -194,7 +194,7 @@ func TestPlace_BesideOtherCommitsOfTheItem(t *testing.T) {
 // the recall sees the loan.
 func TestPlace_RecallBesideACheckOut(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	for range rivals {
 		of, patron := l.addTitle(1), uuid.New()
 		queue := l.queue(of, of.copies[0], patron)

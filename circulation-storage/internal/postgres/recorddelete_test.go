@@ -130,7 +130,7 @@ func TestRecordStore_DeleteMatching_LeavesConnectionsToShortCalls(t *testing.T) 
 	for range cap(ended) {
 		go func() { ended <- l.store.DeleteMatching(ctx, records.User(), "cql.allRecords=1") }()
 	}
-	desk{t: t, id: l.id, db: l.db}.waitUntilBlocked(cap(ended))
+	harness{t: t, id: l.id, db: l.db}.waitUntilBlocked(cap(ended))
 	var f *fault.Error
 	err = l.store.DeleteMatching(l.in(t), records.Usergroup(), "group==guest")
 	if !errors.As(err, &f) || f.Code != fault.Overloaded || f.RetryAfter != time.Second {

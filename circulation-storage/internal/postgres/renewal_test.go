@@ -32,7 +32,7 @@ func renewalOf(c lending) renewal {
 const renewalPolicy = "43198de5-f56a-4a53-a0bd-5a324418967a"
 
 // renew commits a renewal. It may be called from any goroutine.
-func (l desk) renew(r renewal) (schemas.RenewalResult, error) {
+func (l harness) renew(r renewal) (schemas.RenewalResult, error) {
 	parsed, err := commit.ParseRenewal(fmt.Appendf(nil,
 		`{"loanId":%q,"itemId":%q,"itemVersion":%d,%s,"dueDate":%q,"loanPolicyId":%q}`,
 		r.loan, r.item, r.version, r.judged, r.due, renewalPolicy))
@@ -42,7 +42,7 @@ func (l desk) renew(r renewal) (schemas.RenewalResult, error) {
 	return l.commits.Renew(l.ctx(), parsed)
 }
 
-func (l desk) lent() lending {
+func (l harness) lent() lending {
 	l.t.Helper()
 	c := l.withLock(uuid.New(), l.addItem("Available", ""))
 	l.lend(c)
@@ -51,7 +51,7 @@ func (l desk) lent() lending {
 
 func TestRenew_MovesTheDueDateAndNothingElse(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c := l.lent()
 	got, err := l.renew(renewalOf(c))
 	if err != nil {
@@ -85,7 +85,7 @@ func TestRenew_MovesTheDueDateAndNothingElse(t *testing.T) {
 
 func TestRenew_Refusals(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	tests := map[string]struct {
 		change func(*renewal) // of the renewal or of what is stored
 		want   fault.Code
@@ -146,7 +146,7 @@ func TestRenew_Refusals(t *testing.T) {
 
 func TestRenew_ClosedRecallsAndOtherRequestsDoNotHinder(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c := l.lent()
 	for kind, status := range map[string]string{"Recall": "Closed - Cancelled", "Hold": "Open - Not yet filled"} {
 		l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, jsonb_build_object('itemId', $2::text, 'requestType', `+
@@ -160,7 +160,7 @@ func TestRenew_ClosedRecallsAndOtherRequestsDoNotHinder(t *testing.T) {
 
 func TestRenew_SentManyTimesAtOnceCountsOnce(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c := l.lent()
 	held := l.begin(`SELECT FROM {schema}.loan WHERE id = $1 FOR UPDATE`, c.loan)
 	const n = 5
@@ -188,7 +188,7 @@ func TestRenew_SentManyTimesAtOnceCountsOnce(t *testing.T) {
 // A check-in and a renewal lock item and loan in the same order, so that one of them waits.
 func TestRenew_AgainstACheckIn(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	for range 20 {
 		c := l.lent()
 		var wg sync.WaitGroup
@@ -210,7 +210,7 @@ func TestRenew_AgainstACheckIn(t *testing.T) {
 
 func TestRenew_ThroughOverride(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	c := l.lent()
 	l.exec(`UPDATE {schema}.item SET jsonb = jsonb || '{"status":{"name":"Aged to lost"}}' WHERE id = $1`, c.item)
 	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"itemStatus":"Aged to lost",`+

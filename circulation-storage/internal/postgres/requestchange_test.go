@@ -14,7 +14,7 @@ import (
 
 // changeRequest sends a change; old and new replace a part of the request's JSON. It may be called
 // from any goroutine.
-func (l desk) changeRequest(r request, more, old, replacement string) error {
+func (l harness) changeRequest(r request, more, old, replacement string) error {
 	c, err := commit.ParseRequestChange(fmt.Appendf(nil, `{"request":%s%s}`, strings.Replace(r.doc(), old, replacement, 1),
 		more))
 	if err != nil {
@@ -23,14 +23,14 @@ func (l desk) changeRequest(r request, more, old, replacement string) error {
 	return l.commits.ChangeRequest(l.ctx(), c)
 }
 
-func (l desk) cancel(r request, titles bool) error {
+func (l harness) cancel(r request, titles bool) error {
 	return l.changeRequest(r, fmt.Sprintf(`,"titleLevelRequests":%t`, titles), `"Open - Not yet filled"`,
 		`"Closed - Cancelled"`)
 }
 
 // wantNoGaps checks that the open requests of a title, or of each of its copies, have the positions
 // 1, 2, ….
-func (l desk) wantNoGaps(of title, titles bool) {
+func (l harness) wantNoGaps(of title, titles bool) {
 	l.t.Helper()
 	partition := "item_id"
 	if titles {
@@ -43,7 +43,7 @@ func (l desk) wantNoGaps(of title, titles bool) {
 	}
 }
 
-func (l desk) status(item uuid.UUID) (status string) {
+func (l harness) status(item uuid.UUID) (status string) {
 	l.t.Helper()
 	if err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT jsonb->'status'->>'name' FROM {schema}.item WHERE id = $1`),
 		item).Scan(&status); err != nil {
@@ -58,7 +58,7 @@ func TestChangeRequest_CancelsAndMovesTheQueueUp(t *testing.T) {
 	for name, titles := range map[string]bool{"item level": false, "title level": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			l.setTitles(titles)
 			of := l.addTitle(1)
 			item := of.copies[0]
@@ -112,7 +112,7 @@ func TestChangeRequest_BesideOtherCommits(t *testing.T) {
 	for name, titles := range map[string]bool{"item level": false, "title level": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			l.setTitles(titles)
 			for range 5 {
 				of, patron := l.addTitle(1), uuid.New()
@@ -151,7 +151,7 @@ func TestChangeRequest_BesideOtherCommits(t *testing.T) {
 // ends as cancelled, and never open again.
 func TestChangeRequest_BesideACheckInOfTheItem(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	for range rivals {
 		of := l.addTitle(1)
 		queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
@@ -179,7 +179,7 @@ func TestChangeRequest_BesideACheckInOfTheItem(t *testing.T) {
 // Each request that is placed, changed, deleted or closed as expired has an event, and a repeat none.
 func TestRequests_HaveEvents(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	of := l.addTitle(1)
 	r := request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1}
 	want := func(what string, events ...string) {
@@ -229,7 +229,7 @@ func TestRequests_HaveEvents(t *testing.T) {
 // The instance and the item of a closed request may be gone, so that no row of them is locked.
 func TestRequests_DeletedAtOnceHaveOneEvent(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	r := request{id: uuid.New(), by: uuid.New(), of: title{instance: uuid.New()}}
 	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, $2)`, r.id,
 		strings.Replace(r.doc(), "Open - Not yet filled", "Closed - Cancelled", 1))
@@ -255,7 +255,7 @@ func TestRequests_DeletedAtOnceHaveOneEvent(t *testing.T) {
 // A change that is sent again changes nothing, also after others changed the request.
 func TestChangeRequest_OnceForEachID(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	of := l.addTitle(1)
 	queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
 	edit := func(id uuid.UUID, r request, comment string) error {
@@ -292,7 +292,7 @@ func TestChangeRequest_OnceForEachID(t *testing.T) {
 // Nothing locks a request without an instance and an item. Its deletions meet at the id of the change.
 func TestChangeRequest_DeletesARequestForNothing(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	r := request{id: uuid.New(), by: uuid.New()}
 	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::text, 'status', `+
 		`'Open - Not yet filled'))`, r.id)

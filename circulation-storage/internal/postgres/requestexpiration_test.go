@@ -14,7 +14,7 @@ import (
 )
 
 // expire makes a request one that ends in that many minutes; waiting ones end on the shelf.
-func (l desk) expire(r request, status string, minutes int) {
+func (l harness) expire(r request, status string, minutes int) {
 	l.t.Helper()
 	field := "requestExpirationDate"
 	if status == "Open - Awaiting pickup" {
@@ -26,7 +26,7 @@ func (l desk) expire(r request, status string, minutes int) {
 		r.id, status, field, minutes)
 }
 
-func (l desk) expireAll(want int) {
+func (l harness) expireAll(want int) {
 	l.t.Helper()
 	if n, err := l.commits.ExpireRequests(l.ctx(), 500); err != nil || n != want {
 		l.t.Errorf("got %d closed, %v, want %d", n, err, want)
@@ -34,7 +34,7 @@ func (l desk) expireAll(want int) {
 }
 
 // setTitles turns requests for titles on or off.
-func (l desk) setTitles(on bool) {
+func (l harness) setTitles(on bool) {
 	l.t.Helper()
 	l.exec(`DELETE FROM {schema}.circulation_settings`)
 	l.exec(setTitlesSQL, on)
@@ -50,7 +50,7 @@ func TestExpireRequests(t *testing.T) {
 	for name, titles := range map[string]bool{"item level": false, "title level": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			l.setTitles(titles)
 			of, other := l.addTitle(2), l.addTitle(1)
 			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New(), uuid.New(), uuid.New())
@@ -82,7 +82,7 @@ func TestExpireRequests_WithoutAnInstance(t *testing.T) {
 	for name, titles := range map[string]bool{"item level": false, "title level": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			l.setTitles(titles)
 			of, last := l.addTitle(2), l.addTitle(1)
 			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
@@ -109,7 +109,7 @@ func TestExpireRequests_WhileTitlesAreTurnedOnOrOff(t *testing.T) {
 	for name, titles := range map[string]bool{"turned on": false, "turned off": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			l.setTitles(titles)
 			of := l.addTitle(1)
 			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
@@ -138,7 +138,7 @@ func TestExpireRequests_BesideOtherCommits(t *testing.T) {
 	for name, titles := range map[string]bool{"item level": false, "title level": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			l.setTitles(titles)
 			for range 5 {
 				of, patron := l.addTitle(2), uuid.New()
@@ -178,7 +178,7 @@ func TestExpireRequests_BesideOtherCommits(t *testing.T) {
 // One queue cannot be written. The others are.
 func TestExpireRequests_AQueueThatFailsStopsNoOther(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	var queues [][]request
 	for range 3 {
 		of := l.addTitle(1)
@@ -199,7 +199,7 @@ func TestExpireRequests_AQueueThatFailsStopsNoOther(t *testing.T) {
 // later one is closed in the same call.
 func TestExpireRequests_PassesOverQueuesThatAreStuck(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	var last []request
 	for i := range 6 {
 		of := l.addTitle(1)
@@ -222,7 +222,7 @@ func TestExpireRequests_PassesOverQueuesThatAreStuck(t *testing.T) {
 
 func TestExpireRequests_FindsThemByAnIndex(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	l.exec(`INSERT INTO {schema}.request (id, jsonb) SELECT id, jsonb_build_object('id', id, 'instanceId', id, 'status',
 		'Open - Not yet filled',
 		'requestExpirationDate', '2999-01-01T00:00:00.000+00:00') FROM (SELECT gen_random_uuid() AS id

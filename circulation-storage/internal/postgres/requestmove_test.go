@@ -13,7 +13,7 @@ import (
 )
 
 // move sends a move of a request to a copy at version 1. It may be called from any goroutine.
-func (l desk) move(r request, to uuid.UUID, kind string, titles bool) (schemas.PlacedRequest, error) {
+func (l harness) move(r request, to uuid.UUID, kind string, titles bool) (schemas.PlacedRequest, error) {
 	from := r.item
 	r.item = to
 	doc := strings.Replace(r.doc(), `"requestType":"Hold"`, fmt.Sprintf(`"requestType":%q`, kind), 1)
@@ -30,7 +30,7 @@ func TestMoveRequest(t *testing.T) {
 	for name, titles := range map[string]bool{"item level": false, "title level": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			l.setTitles(titles)
 			of := l.addTitle(2)
 			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
@@ -73,7 +73,7 @@ func TestMoveRequest_BesideOtherCommits(t *testing.T) {
 	for name, titles := range map[string]bool{"item level": false, "title level": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t).withoutDeadlocks()
+			l := newHarness(t).withoutDeadlocks()
 			l.setTitles(titles)
 			for range 8 {
 				of, patron := l.addTitle(2), uuid.New()

@@ -124,7 +124,7 @@ func TestRequestPolicy_LocksServicePointsFirst(t *testing.T) {
 	policy := l.create(t, records.RequestPolicy(), object{
 		"name": "p", "allowedServicePoints": object{"Hold": []string{point.ID()}},
 	})
-	d := desk{t: t, id: l.id, db: l.db}
+	d := harness{t: t, id: l.id, db: l.db}
 	going := d.begin(`SELECT FROM {schema}.service_point WHERE id = $1 FOR UPDATE`, point.ID())
 	written := make(chan error, 1)
 	go func() { written <- l.update(t, records.RequestPolicy(), policy) }()

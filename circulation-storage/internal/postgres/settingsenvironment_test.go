@@ -13,7 +13,7 @@ import (
 )
 
 // announce announces an instance's environment, based on the stored version.
-func (l desk) announce(enabled bool) schemas.LockSettingsState {
+func (l harness) announce(enabled bool) schemas.LockSettingsState {
 	l.t.Helper()
 	state, err := l.settings.Announce(l.ctx(), schemas.LockEnvironment{
 		Enabled: enabled, Version: l.state().Version,
@@ -25,13 +25,13 @@ func (l desk) announce(enabled bool) schemas.LockSettingsState {
 }
 
 // announcedUntil sets when the announcement lapses, as an interval from now.
-func (l desk) announcedUntil(interval string) {
+func (l harness) announcedUntil(interval string) {
 	l.t.Helper()
 	l.exec(`UPDATE {schema}.check_out_lock_environment SET on_until = clock_timestamp() + $1::text::interval`, interval)
 }
 
 // fresh is the desk for another test, with neither announcement nor settings.
-func (l desk) fresh(t *testing.T) desk {
+func (l harness) fresh(t *testing.T) harness {
 	l.t = t
 	l.exec(`DELETE FROM {schema}.settings_entry`)
 	l.exec(`UPDATE {schema}.check_out_lock_environment SET on_until = NULL`)
@@ -66,7 +66,7 @@ func TestLockSettings_Announce(t *testing.T) {
 	t.Parallel()
 	t.Run("the first announcement turns the lock on with a new version", func(t *testing.T) {
 		t.Parallel()
-		l := newDesk(t)
+		l := newHarness(t)
 		before := l.state()
 		wantAnnounced(t, "new tenant", before, -1, -1)
 		after := l.announce(true)
@@ -76,7 +76,7 @@ func TestLockSettings_Announce(t *testing.T) {
 	})
 	t.Run("a second one renews it without a new version", func(t *testing.T) {
 		t.Parallel()
-		l := newDesk(t)
+		l := newHarness(t)
 		for _, left := range []string{"5 seconds", "-5 seconds", "-1 day"} {
 			before := l.announce(true)
 			l.announcedUntil(left)
@@ -87,7 +87,7 @@ func TestLockSettings_Announce(t *testing.T) {
 	})
 	t.Run("twenty first ones raise the version once", func(t *testing.T) {
 		t.Parallel()
-		l := newDesk(t)
+		l := newHarness(t)
 		before := l.state()
 		got := parallel(20, func() error {
 			_, err := l.settings.Announce(l.ctx(), schemas.LockEnvironment{Enabled: true, Version: before.Version}, "")
@@ -100,7 +100,7 @@ func TestLockSettings_Announce(t *testing.T) {
 	})
 	t.Run("one based on an old version is a conflict", func(t *testing.T) {
 		t.Parallel()
-		l := newDesk(t)
+		l := newHarness(t)
 		old := l.state().Version
 		if _, err := l.settings.Change(l.ctx(), changeTo(`{"lockTtl":300}`, old)); err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestLockSettings_Announce(t *testing.T) {
 	})
 	t.Run("off changes nothing while another announcement counts, or without one", func(t *testing.T) {
 		t.Parallel()
-		l := newDesk(t)
+		l := newHarness(t)
 		none := l.state()
 		wantRaised(t, "none announced", none, l.announce(false), 0)
 		before := l.announce(true)
@@ -125,7 +125,7 @@ func TestLockSettings_Announce(t *testing.T) {
 	})
 	t.Run("off ends a lapsed announcement with a new version", func(t *testing.T) {
 		t.Parallel()
-		l := newDesk(t)
+		l := newHarness(t)
 		// A clock that was set back leaves a date in the far future.
 		for _, left := range []string{"-1 millisecond", "1 day"} {
 			before := l.announce(true)
@@ -138,7 +138,7 @@ func TestLockSettings_Announce(t *testing.T) {
 	})
 	t.Run("a renewal that finds it ended is a conflict", func(t *testing.T) {
 		t.Parallel()
-		l := newDesk(t)
+		l := newHarness(t)
 		old := l.announce(true).Version
 		end := l.begin(`LOCK TABLE {schema}.lock_settings_version IN EXCLUSIVE MODE`)
 		for _, statement := range []string{
@@ -167,19 +167,19 @@ func TestLockSettings_Announce(t *testing.T) {
 func TestLockSettings_EntryThatDecidesEndsTheAnnouncement(t *testing.T) {
 	t.Parallel()
 	const decides, decidesNot = `{"checkOutLockFeatureEnabled":false}`, `{"lockTtl":300}`
-	own := func(value string) func(desk) error {
-		return func(l desk) error {
+	own := func(value string) func(harness) error {
+		return func(l harness) error {
 			_, err := l.settings.Change(l.ctx(), changeTo(value, ""))
 			return err
 		}
 	}
-	plain := func(value string) func(desk) error {
-		return func(l desk) error {
+	plain := func(value string) func(harness) error {
+		return func(l harness) error {
 			return l.entries().create(l.ctx(), entryOf(uuid.New(), "checkoutLockFeature", "", value))
 		}
 	}
 	tests := map[string]struct {
-		change func(desk) error
+		change func(harness) error
 		least  int64
 		most   int64
 	}{
@@ -191,14 +191,14 @@ func TestLockSettings_EntryThatDecidesEndsTheAnnouncement(t *testing.T) {
 		},
 		"settings entry, decides not": {change: plain(decidesNot), least: 50_000, most: 60_000},
 		"removal, after which none decides": {
-			change: func(l desk) error { return l.settings.Remove(l.ctx()) }, least: 50_000, most: 60_000,
+			change: func(l harness) error { return l.settings.Remove(l.ctx()) }, least: 50_000, most: 60_000,
 		},
 		"another entry, with the same fields": {
-			change: func(l desk) error { return l.entries().create(l.ctx(), entryOf(uuid.New(), "other", "", decides)) },
+			change: func(l harness) error { return l.entries().create(l.ctx(), entryOf(uuid.New(), "other", "", decides)) },
 			least:  50_000, most: 60_000,
 		},
 	}
-	l := newDesk(t)
+	l := newHarness(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := l.fresh(t)
@@ -215,55 +215,56 @@ func TestCheckOut_IsFencedByTheAnnouncement(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		// turn is what happens after the check-out read the settings.
-		turn   func(l desk)
-		before func(l desk)
+		turn   func(l harness)
+		before func(l harness)
 		locked bool
 		// reads is whether the check-out reads the settings again after the turn.
 		reads bool
 		code  fault.Code
 	}{
-		"no lock, then announced": {turn: func(l desk) { l.announce(true) }, code: fault.SettingsChanged},
+		"no lock, then announced": {turn: func(l harness) { l.announce(true) }, code: fault.SettingsChanged},
 		"no lock, announced and read": {
-			turn: func(l desk) { l.announce(true) }, reads: true, code: fault.SettingsChanged,
+			turn: func(l harness) { l.announce(true) }, reads: true, code: fault.SettingsChanged,
 		},
 		"no lock, announced, lapsed and read": {
-			turn: func(l desk) { l.announce(true); l.announcedUntil("-1 minute") }, reads: true, code: fault.SettingsChanged,
+			turn: func(l harness) { l.announce(true); l.announcedUntil("-1 minute") }, reads: true, code: fault.SettingsChanged,
 		},
 		"no lock, announced, lapsed and ended": {
-			turn: func(l desk) { l.announce(true); l.announcedUntil("-1 minute"); l.announce(false) },
+			turn: func(l harness) { l.announce(true); l.announcedUntil("-1 minute"); l.announce(false) },
 			code: fault.SettingsChanged,
 		},
 		"no lock, ended and read": {
-			turn: func(l desk) { l.announce(true); l.announcedUntil("-1 minute"); l.announce(false) }, reads: true,
+			turn: func(l harness) { l.announce(true); l.announcedUntil("-1 minute"); l.announce(false) }, reads: true,
 		},
 		"lock and version, then announced": {
-			turn: func(l desk) { l.announce(true) }, locked: true, code: fault.SettingsChanged,
+			turn: func(l harness) { l.announce(true) }, locked: true, code: fault.SettingsChanged,
 		},
-		"lock and version, announced and read": {turn: func(l desk) { l.announce(true) }, locked: true, reads: true},
+		"lock and version, announced and read": {turn: func(l harness) { l.announce(true) }, locked: true, reads: true},
 		"lock and version, renewed": {
-			before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.announce(true) }, locked: true,
+			before: func(l harness) { l.announce(true) }, turn: func(l harness) { l.announce(true) }, locked: true,
 		},
 		"lock and version, lapsed": {
-			before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.announcedUntil("-1 minute") }, locked: true,
+			before: func(l harness) { l.announce(true) }, turn: func(l harness) { l.announcedUntil("-1 minute") }, locked: true,
 		},
 		"lock and version, lapsed and ended": {
-			before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.announcedUntil("-1 minute"); l.announce(false) },
+			before: func(l harness) { l.announce(true) },
+			turn:   func(l harness) { l.announcedUntil("-1 minute"); l.announce(false) },
 			locked: true, code: fault.SettingsChanged,
 		},
 		"lock and version, ended and begun anew": {
-			before: func(l desk) { l.announce(true) },
-			turn:   func(l desk) { l.announcedUntil("-1 minute"); l.announce(false); l.announce(true) }, locked: true,
+			before: func(l harness) { l.announce(true) },
+			turn:   func(l harness) { l.announcedUntil("-1 minute"); l.announce(false); l.announce(true) }, locked: true,
 			code: fault.SettingsChanged,
 		},
 		"lock and version, then the tenant decides": {
-			before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.decide(false) }, locked: true,
+			before: func(l harness) { l.announce(true) }, turn: func(l harness) { l.decide(false) }, locked: true,
 			code: fault.SettingsChanged,
 		},
 		"no lock, the tenant decides and read": {
-			before: func(l desk) { l.announce(true) }, turn: func(l desk) { l.decide(false) }, reads: true,
+			before: func(l harness) { l.announce(true) }, turn: func(l harness) { l.decide(false) }, reads: true,
 		},
 	}
-	l := newDesk(t)
+	l := newHarness(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := l.fresh(t)
@@ -291,7 +292,7 @@ func TestCheckOut_IsFencedByTheAnnouncement(t *testing.T) {
 }
 
 // decide writes an entry that turns the lock on or off for the tenant.
-func (l desk) decide(enabled bool) {
+func (l harness) decide(enabled bool) {
 	l.t.Helper()
 	if _, err := l.settings.Change(l.ctx(),
 		changeTo(fmt.Sprintf(`{"checkOutLockFeatureEnabled":%t}`, enabled), "")); err != nil {
@@ -301,7 +302,7 @@ func (l desk) decide(enabled bool) {
 
 func TestLockSettings_FirstAnnouncementWaitsForCommits(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	first, second := l.addItem("Available", ""), l.addItem("Available", "")
 	pause := l.begin(lockItem, first)
 	early, late := l.withoutLock(first), l.withoutLock(second)
@@ -329,7 +330,7 @@ func TestLockSettings_FirstAnnouncementWaitsForCommits(t *testing.T) {
 
 func TestLockSettings_RenewedAnnouncementDoesNotWaitForCommits(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	version := l.announce(true).Version
 	item := l.addItem("Available", "")
 	pause := l.begin(lockItem, item)

@@ -12,7 +12,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func (l desk) state() schemas.LockSettingsState {
+func (l harness) state() schemas.LockSettingsState {
 	l.t.Helper()
 	state, err := l.settings.State(l.ctx())
 	if err != nil {
@@ -28,7 +28,7 @@ func changeTo(value, version string) schemas.LockSettingsChange {
 
 func TestLockSettings_ChangeAndRemove(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	first := l.state()
 	if first.Version == "" || first.Entry != nil {
 		t.Errorf("a new tenant has %+v, want a version and no entry", first)
@@ -80,7 +80,7 @@ func TestLockSettings_ChangeAndRemove(t *testing.T) {
 
 func TestLockSettings_OldVersionIsAConflict(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	before := l.state()
 	for _, version := range []string{"0", "abc", before.Version + "0", "1' OR '1'='1", strings.Repeat("9", 1000)} {
 		if _, err := l.settings.Change(l.ctx(), changeTo(`{"lockTtl":300}`, version)); !fault.Is(err, fault.Conflict) {
@@ -94,7 +94,7 @@ func TestLockSettings_OldVersionIsAConflict(t *testing.T) {
 
 func TestLockSettings_TwentyChangesOfOneVersion(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	version := l.state().Version
 	got := parallel(20, func() error {
 		_, err := l.settings.Change(l.ctx(), changeTo(`{"lockTtl":300}`, version))
@@ -109,7 +109,7 @@ func TestLockSettings_TwentyChangesOfOneVersion(t *testing.T) {
 // same order: the version first, the entry second.
 func TestLockSettings_GenericEndpointWaitsForTheVersionFirst(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	made, err := l.settings.Change(l.ctx(), changeTo(`{"lockTtl":300}`, ""))
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func parallel(n int, fn func() error) map[fault.Code]int {
 
 func TestRulesStore_KeepsTheRules(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	store := postgres.NewRulesStore(l.db)
 	first, err := store.Rules(l.ctx())
 	if err != nil || first.ID == "" || first.RulesAsText != "" {
@@ -174,7 +174,7 @@ func TestRulesStore_KeepsTheRules(t *testing.T) {
 // seems to cost more than 100,000, which takes 200 ms at each execution.
 func TestLockSettings_PlansAreCheapWithoutStatistics(t *testing.T) {
 	t.Parallel()
-	l := newDesk(t)
+	l := newHarness(t)
 	for name, explain := range map[string]struct {
 		statement string
 		args      []any
@@ -201,13 +201,13 @@ func TestLockSettings_PlansAreCheapWithoutStatistics(t *testing.T) {
 // check-outs at a busy desk could keep the feature from ever being switched on.
 func TestLockSettings_LaterCheckOutsDoNotPassAChange(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(desk) error{
-		"own endpoint": func(l desk) error {
+	for name, change := range map[string]func(harness) error{
+		"own endpoint": func(l harness) error {
 			_, err := l.settings.Change(l.ctx(), changeTo(`{"checkOutLockFeatureEnabled":true}`, ""))
 			return err
 		},
-		"removal": func(l desk) error { return l.settings.Remove(l.ctx()) },
-		"settings entry": func(l desk) error {
+		"removal": func(l harness) error { return l.settings.Remove(l.ctx()) },
+		"settings entry": func(l harness) error {
 			_, err := postgres.NewRecordStore(l.db, func() {}).Create(l.ctx(), records.SettingsEntry(), records.Record{
 				"id": "6c4d6f0e-7e7a-4f5b-8b4c-2d1c0a9b8e77", "scope": "mod-circulation", "key": "checkoutLockFeature",
 				"value": map[string]any{"checkOutLockFeatureEnabled": true},
@@ -217,7 +217,7 @@ func TestLockSettings_LaterCheckOutsDoNotPassAChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newDesk(t)
+			l := newHarness(t)
 			first, second := l.addItem("Available", ""), l.addItem("Available", "")
 			pause, stay := l.begin(lockItem, first), l.begin(lockItem, second)
 			early, late := l.withoutLock(first), l.withoutLock(second)

@@ -95,8 +95,8 @@ func inTenant(t *testing.T, name string) context.Context {
 	return okapi.WithTenant(t.Context(), parse(name))
 }
 
-// bench is a Watch that polls each minute, its counts and its log.
-type bench struct {
+// harness is a Watch that polls each minute, its counts and its log.
+type harness struct {
 	*database
 	watch *readiness.Watch
 	log   *bytes.Buffer
@@ -105,9 +105,9 @@ type bench struct {
 }
 
 // watchInBubble runs a Watch until the test's bubble ends.
-func watchInBubble(t *testing.T) *bench {
+func watchInBubble(t *testing.T) *harness {
 	t.Helper()
-	b := &bench{
+	b := &harness{
 		database: &database{schemas: map[string]readiness.Schema{}}, log: &bytes.Buffer{}, counts: map[readiness.State]int{},
 	}
 	count := func(s readiness.State, n int) { b.counts[s] = n }

@@ -30,8 +30,8 @@ var (
 	errChanged = fault.New(fault.ItemChanged, "item has another version")
 )
 
-// desk is a library whose book comes back.
-type desk struct {
+// backend is a library whose book comes back.
+type backend struct {
 	*librarytest.Records
 	location library.Location
 	loan     json.RawMessage // what the check-in closes
@@ -45,8 +45,8 @@ type desk struct {
 	onCheckIn func() // before a commit is answered
 }
 
-func newDesk() *desk {
-	d := &desk{
+func newBackend() *backend {
+	d := &backend{
 		Records: librarytest.New(), loan: json.RawMessage(`{"id":"loan"}`),
 		location: library.Location{
 			ID: librarytest.MainID, Name: "Main", PrimaryServicePoint: homeID,
@@ -64,7 +64,7 @@ func newReturn() checkin.Request {
 	}
 }
 
-func (d *desk) checkIn(t *testing.T, req checkin.Request) (checkin.Returned, error) {
+func (d *backend) checkIn(t *testing.T, req checkin.Request) (checkin.Returned, error) {
 	t.Helper()
 	s := &checkin.Service{Library: d, Returner: d, Log: slog.New(slog.DiscardHandler)}
 	ctx, cancel := context.WithCancel(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}))
@@ -73,7 +73,7 @@ func (d *desk) checkIn(t *testing.T, req checkin.Request) (checkin.Returned, err
 	return s.CheckIn(ctx, req)
 }
 
-func (d *desk) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
+func (d *backend) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
 	seen, err := d.Records.Snapshot(ctx, subjects)
 	if subjects.ServicePointID != "" {
 		seen.Slip = d.slip()
@@ -84,14 +84,14 @@ func (d *desk) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) 
 	return seen, err
 }
 
-func (d *desk) Location(context.Context, string) (library.Location, error) {
+func (d *backend) Location(context.Context, string) (library.Location, error) {
 	if d.location.ID == "" {
 		return library.Location{}, librarytest.ErrNone
 	}
 	return d.location, nil
 }
 
-func (d *desk) CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error) {
+func (d *backend) CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error) {
 	d.checkIns = append(d.checkIns, c)
 	if d.onCheckIn != nil {
 		d.onCheckIn()
@@ -115,7 +115,7 @@ func (d *desk) CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.CheckInR
 
 func TestCheckIn(t *testing.T) {
 	t.Parallel()
-	d := newDesk()
+	d := newBackend()
 	d.Book.InTransitDestinationServicePointID = homeID // from before; storage takes it out
 	in, err := d.checkIn(t, newReturn())
 	if err != nil {
@@ -173,7 +173,7 @@ func TestCheckIn_Destinations(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk()
+			d := newBackend()
 			d.location = tt.location
 			req := newReturn()
 			req.ServicePointID = tt.at
@@ -206,7 +206,7 @@ func TestCheckIn_OfABookWithoutALoan(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk()
+			d := newBackend()
 			d.Book.Status.Name, d.loan = tt.status, json.RawMessage(tt.loan)
 			req := newReturn()
 			req.ServicePointID = tt.at
@@ -224,11 +224,11 @@ func TestCheckIn_OfABookWithoutALoan(t *testing.T) {
 func TestCheckIn_Refusals(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		change func(d *desk, r *checkin.Request)
+		change func(d *backend, r *checkin.Request)
 		want   []string // message | code | key=value
 	}{
 		"nothing given": {
-			func(_ *desk, r *checkin.Request) { *r = checkin.Request{} },
+			func(_ *backend, r *checkin.Request) { *r = checkin.Request{} },
 			[]string{
 				"Checkin request must have an item barcode|INVALID|itemBarcode=null",
 				"Checkin request must have a service point id|INVALID|servicePointId=null",
@@ -236,44 +236,44 @@ func TestCheckIn_Refusals(t *testing.T) {
 			},
 		},
 		"a service point that is no id": {
-			func(_ *desk, r *checkin.Request) { r.ServicePointID = "desk" },
+			func(_ *backend, r *checkin.Request) { r.ServicePointID = "desk" },
 			[]string{"servicePointId must be a UUID|INVALID|servicePointId=desk"},
 		},
 		"a date that is none": {
-			func(_ *desk, r *checkin.Request) { r.CheckInDate = "yesterday" },
+			func(_ *backend, r *checkin.Request) { r.CheckInDate = "yesterday" },
 			[]string{
 				"checkInDate must be a date and time as in RFC 3339, such as 2026-08-22T10:11:12.345Z, or a " +
 					"date|INVALID|checkInDate=yesterday",
 			},
 		},
 		"an unknown resolution": {
-			func(_ *desk, r *checkin.Request) { r.ClaimedReturnedResolution = "Lost" },
+			func(_ *backend, r *checkin.Request) { r.ClaimedReturnedResolution = "Lost" },
 			[]string{"Unrecognized value provided for property|INVALID|claimedReturnedResolution=Lost"},
 		},
 		"an unknown item": {
-			func(_ *desk, r *checkin.Request) { r.ItemBarcode = "nope" },
+			func(_ *backend, r *checkin.Request) { r.ItemBarcode = "nope" },
 			[]string{"No item with barcode nope exists|ITEM_BARCODE_NOT_FOUND|itemBarcode=nope"},
 		},
 		"a barcode that cannot be": {
-			func(d *desk, r *checkin.Request) { r.ItemBarcode, d.Book.Barcode = "a\x00b", "a\x00b" },
+			func(d *backend, r *checkin.Request) { r.ItemBarcode, d.Book.Barcode = "a\x00b", "a\x00b" },
 			[]string{"No item with barcode a\x00b exists|ITEM_BARCODE_NOT_FOUND|itemBarcode=a\x00b"},
 		},
 		"an intellectual item": {
-			func(d *desk, _ *checkin.Request) { d.Book.Status.Name = "Intellectual item" },
+			func(d *backend, _ *checkin.Request) { d.Book.Status.Name = "Intellectual item" },
 			[]string{
 				"Moby Dick (book) (Barcode: book) has the item status Intellectual item and cannot be checked " +
 					"in|ITEM_STATUS|itemBarcode=book",
 			},
 		},
 		"claimed returned without a resolution": {
-			func(d *desk, _ *checkin.Request) { d.Book.Status.Name = "Claimed returned" },
+			func(d *backend, _ *checkin.Request) { d.Book.Status.Name = "Claimed returned" },
 			[]string{"Item is claimed returned, a resolution is required to check in|ITEM_CLAIMED_RETURNED|itemBarcode=book"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, req := newDesk(), newReturn()
+			d, req := newBackend(), newReturn()
 			tt.change(d, &req)
 			_, err := d.checkIn(t, req)
 			var f *fault.Error
@@ -301,7 +301,7 @@ func TestCheckIn_Refusals(t *testing.T) {
 
 func TestCheckIn_NeedsALogin(t *testing.T) {
 	t.Parallel()
-	d := newDesk()
+	d := newBackend()
 	s := &checkin.Service{Library: d, Returner: d, Log: slog.New(slog.DiscardHandler)}
 	_, err := s.CheckIn(t.Context(), newReturn())
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "No logged-in user present") ||
@@ -315,13 +315,13 @@ func TestCheckIn_ResolvesAClaimedReturn(t *testing.T) {
 	for resolution, want := range map[string]string{
 		"Found by library": "checkedInFoundByLibrary", "Returned by patron": "checkedInReturnedByPatron",
 	} {
-		d, req := newDesk(), newReturn()
+		d, req := newBackend(), newReturn()
 		d.Book.Status.Name, req.ClaimedReturnedResolution = "Claimed returned", resolution
 		if _, err := d.checkIn(t, req); err != nil || d.checkIns[0].LoanAction != want {
 			t.Errorf("%s: got %+v, %v, want action %s", resolution, d.checkIns, err, want)
 		}
 	}
-	d, req := newDesk(), newReturn() // not claimed returned: the resolution resolves nothing
+	d, req := newBackend(), newReturn() // not claimed returned: the resolution resolves nothing
 	req.ClaimedReturnedResolution = "Found by library"
 	if _, err := d.checkIn(t, req); err != nil || d.checkIns[0].LoanAction != "" {
 		t.Errorf("got %+v, %v, want an ordinary check-in", d.checkIns, err)
@@ -331,7 +331,7 @@ func TestCheckIn_ResolvesAClaimedReturn(t *testing.T) {
 func TestCheckIn_ReadsAChangedItemOnce(t *testing.T) {
 	t.Parallel()
 	for refusals, wanted := range map[int]fault.Code{1: "", 2: fault.ItemChanged} {
-		d := newDesk()
+		d := newBackend()
 		changed := d.Book
 		changed.Version = 5
 		d.later = &changed
@@ -347,7 +347,7 @@ func TestCheckIn_ReadsAChangedItemOnce(t *testing.T) {
 
 func TestCheckIn_JudgesAChangedItem(t *testing.T) {
 	t.Parallel()
-	d := newDesk()
+	d := newBackend()
 	claimed := d.Book
 	claimed.Version, claimed.Status.Name = 5, "Claimed returned"
 	d.later, d.answers = &claimed, []error{errChanged}
@@ -358,7 +358,7 @@ func TestCheckIn_JudgesAChangedItem(t *testing.T) {
 
 func TestCheckIn_CommitsForAMachineThatLeft(t *testing.T) {
 	t.Parallel()
-	d := newDesk()
+	d := newBackend()
 	d.leaves = true
 	if in, err := d.checkIn(t, newReturn()); err != nil || len(in.Loan) == 0 {
 		t.Errorf("got %+v, %v, want the book checked in", in, err)

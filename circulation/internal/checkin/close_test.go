@@ -15,7 +15,7 @@ import (
 )
 
 // close takes the book back with a loan that staff write.
-func (d *desk) close(t *testing.T, itemID, servicePointID string) error {
+func (d *backend) close(t *testing.T, itemID, servicePointID string) error {
 	t.Helper()
 	s := &checkin.Service{Library: d, Returner: d, Log: slog.New(slog.DiscardHandler)}
 	return s.Close(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}), schemas.CheckIn{
@@ -44,7 +44,7 @@ func TestClose_TakesTheItemBackWithTheLoan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk()
+			d := newBackend()
 			d.Book.Status.Name, d.Queue, d.answers = tt.status, tt.queue, []error{errGone}
 			if err := d.close(t, librarytest.BookItemID, tt.at); err != nil || len(d.checkIns) != 2 ||
 				d.checkIns[0].ID != d.checkIns[1].ID {
@@ -64,12 +64,12 @@ func TestClose_TakesTheItemBackWithTheLoan(t *testing.T) {
 func TestClose_LeavesChangesToItsCaller(t *testing.T) {
 	t.Parallel()
 	changed := fault.New(fault.LoanChanged, "closed meanwhile")
-	d := newDesk()
+	d := newBackend()
 	d.answers = []error{changed}
 	if err := d.close(t, librarytest.BookItemID, librarytest.DeskID); !errors.Is(err, changed) || len(d.checkIns) != 1 {
 		t.Errorf("got %v after %d tries, want %v after one", err, len(d.checkIns), changed)
 	}
-	d = newDesk()
+	d = newBackend()
 	err := d.close(t, librarytest.OtherID, librarytest.DeskID)
 	if got := librarytest.Messages(err); !slices.Equal(got, []string{
 		"No item with ID " + librarytest.OtherID + " could be found",

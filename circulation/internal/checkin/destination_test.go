@@ -13,7 +13,7 @@ import (
 )
 
 // slip has the service points, and Carl, who waits for the book.
-func (d *desk) slip() library.Slip {
+func (d *backend) slip() library.Slip {
 	slip := library.Slip{
 		ServicePoints: []library.ServicePoint{{ID: homeID, Name: "Home"}, {ID: branchID, Name: "Branch"}},
 		Requester:     library.User{ID: librarytest.CarlID, Barcode: "carl"},
@@ -27,6 +27,13 @@ func (d *desk) slip() library.Slip {
 	}
 	slip.ServicePoints = append(slip.ServicePoints, point)
 	return slip
+}
+
+// taken is what a check-in makes of the item and of the request that it fills. Until is the end of
+// the hold shelf.
+type taken struct {
+	item, request, requestStatus string
+	servicePoint, until          string
 }
 
 func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
@@ -49,52 +56,71 @@ func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
 		titles bool
 		queue  []schemas.QueuedRequest
 		shelf  string
-		want   string // item status, request, its status, destination, hold shelf
+		want   taken
 	}{
-		"no request": {queue: nil, want: "Available||||"},
+		"no request": {queue: nil, want: taken{item: "Available"}},
 		"fetched here": {
-			queue: first(nil), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z",
+			queue: first(nil), shelf: days, want: taken{
+				item: "Awaiting pickup", request: "r1", requestStatus: "Open - Awaiting pickup", until: "2000-01-04T23:59:59.000Z",
+			},
 		},
 		"upper case is here": {
 			queue: first(func(r *schemas.QueuedRequest) { r.PickupServicePointID = strings.ToUpper(librarytest.DeskID) }),
-			shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z",
+			shelf: days, want: taken{
+				item: "Awaiting pickup", request: "r1", requestStatus: "Open - Awaiting pickup", until: "2000-01-04T23:59:59.000Z",
+			},
 		},
 		"for hours": {
 			queue: first(nil), shelf: `{"duration":5,"intervalId":"Hours"}`,
-			want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-01T05:00:00.000Z",
+			want: taken{
+				item: "Awaiting pickup", request: "r1", requestStatus: "Open - Awaiting pickup", until: "2000-01-01T05:00:00.000Z",
+			},
 		},
-		"without an end":   {queue: first(nil), shelf: "null", want: "Awaiting pickup|r1|Open - Awaiting pickup||"},
-		"the desk is gone": {queue: first(nil), want: "Awaiting pickup|r1|Open - Awaiting pickup||"},
+		"without an end": {
+			queue: first(nil), shelf: "null",
+			want: taken{item: "Awaiting pickup", request: "r1", requestStatus: "Open - Awaiting pickup"},
+		},
+		"the desk is gone": {
+			queue: first(nil), want: taken{item: "Awaiting pickup", request: "r1", requestStatus: "Open - Awaiting pickup"},
+		},
 		"fetched elsewhere": {
 			queue: first(func(r *schemas.QueuedRequest) { r.PickupServicePointID = branchID }),
-			want:  "In transit|r1|Open - In transit|" + branchID + "|",
+			want:  taken{item: "In transit", request: "r1", requestStatus: "Open - In transit", servicePoint: branchID},
 		},
 		"brought": {
 			queue: first(func(r *schemas.QueuedRequest) { r.FulfillmentPreference = "Delivery"; r.PickupServicePointID = "" }),
-			want:  "Awaiting delivery|r1|Open - Awaiting delivery||",
+			want:  taken{item: "Awaiting delivery", request: "r1", requestStatus: "Open - Awaiting delivery"},
 		},
 		"waits already": {queue: first(func(r *schemas.QueuedRequest) {
 			r.Status, r.HoldShelfExpirationDate = schemas.RequestAwaitingPickup, "2026-01-01"
-		}), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2026-01-01"},
+		}), shelf: days, want: taken{
+			item: "Awaiting pickup", request: "r1", requestStatus: "Open - Awaiting pickup", until: "2026-01-01",
+		}},
 		"title level off": {
-			queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }), want: "Available||||",
+			queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }),
+			want:  taken{item: "Available"},
 		},
 		"title level on": {
 			titles: true, queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }), shelf: days,
-			want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z",
+			want: taken{
+				item: "Awaiting pickup", request: "r1", requestStatus: "Open - Awaiting pickup", until: "2000-01-04T23:59:59.000Z",
+			},
 		},
 		"a recalled copy": {titles: true, queue: first(func(r *schemas.QueuedRequest) {
 			r.RequestLevel, r.RequestType, r.ItemID = title, "Recall", librarytest.OtherID
-		}), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
+		}), shelf: days, want: taken{
+			item: "Awaiting pickup", request: "r1", requestStatus: "Open - Awaiting pickup", until: "2000-01-04T23:59:59.000Z",
+		}},
 		"another copy's turn": {
-			titles: true, queue: first(func(r *schemas.QueuedRequest) { r.ItemID = librarytest.OtherID }), want: "Available||||",
+			titles: true, queue: first(func(r *schemas.QueuedRequest) { r.ItemID = librarytest.OtherID }),
+			want: taken{item: "Available"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { // whose clock begins with the year 2000
-				d := newDesk()
+				d := newBackend()
 				d.Titles, d.Queue, d.shelf, d.loan = tt.titles, tt.queue, tt.shelf, nil
 				d.Book.Status.Name = "Available"
 				in, err := d.checkIn(t, newReturn())
@@ -102,11 +128,12 @@ func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
 					t.Fatal(err)
 				}
 				c := d.checkIns[0]
-				got := strings.Join([]string{
-					c.ItemStatus, c.RequestID, c.RequestStatus, c.InTransitDestinationServicePointID, c.HoldShelfExpirationDate,
-				}, "|")
+				got := taken{
+					item: c.ItemStatus, request: c.RequestID, requestStatus: c.RequestStatus,
+					servicePoint: c.InTransitDestinationServicePointID, until: c.HoldShelfExpirationDate,
+				}
 				if got != tt.want || c.TitleLevel != tt.titles {
-					t.Errorf("got  %s, title level %t\nwant %s, %t", got, c.TitleLevel, tt.want, tt.titles)
+					t.Errorf("got  %+v, title level %t\nwant %+v, %t", got, c.TitleLevel, tt.want, tt.titles)
 				}
 				if in.Destination.ID != c.InTransitDestinationServicePointID {
 					t.Errorf("answered the destination %+v", in.Destination)
@@ -128,7 +155,7 @@ func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
 
 func TestCheckIn_NeedsAPickupPoint(t *testing.T) {
 	t.Parallel()
-	d := newDesk()
+	d := newBackend()
 	d.Queue = []schemas.QueuedRequest{
 		{ID: "r1", ItemID: librarytest.BookItemID, RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1},
 	}
@@ -143,7 +170,7 @@ func TestCheckIn_JudgesAChangedQueueOnce(t *testing.T) {
 	t.Parallel()
 	changed := fault.New(fault.RequestChanged, "changed")
 	for refusals, wanted := range map[int]fault.Code{1: "", 2: fault.RequestChanged} {
-		d := newDesk()
+		d := newBackend()
 		d.shelf = "null"
 		late := schemas.QueuedRequest{
 			ID: "late", ItemID: librarytest.BookItemID, RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1,
@@ -163,7 +190,7 @@ func TestCheckIn_JudgesAChangedQueueOnce(t *testing.T) {
 
 func TestCheckIn_HasItsSession(t *testing.T) {
 	t.Parallel()
-	d, req := newDesk(), newReturn()
+	d, req := newBackend(), newReturn()
 	req.SessionID = librarytest.OtherID
 	if _, err := d.checkIn(t, req); err != nil || d.checkIns[0].SessionID != librarytest.OtherID {
 		t.Errorf("got %+v, %v", d.checkIns, err)

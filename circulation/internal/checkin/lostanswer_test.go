@@ -19,7 +19,7 @@ import (
 // forgetful is a storage that keeps each check-in by its id and loses answers by its script. nil is
 // an answer that arrives.
 type forgetful struct {
-	*desk
+	*backend
 	t      *testing.T
 	script []func(context.Context) error
 	kept   map[string]schemas.CheckInResult
@@ -34,7 +34,7 @@ func (f *forgetful) CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.Che
 	answer, repeated := f.kept[c.ID]
 	if !repeated {
 		var err error
-		if answer, err = f.desk.CheckIn(ctx, c); err != nil {
+		if answer, err = f.backend.CheckIn(ctx, c); err != nil {
 			return answer, err
 		}
 		f.kept[c.ID] = answer
@@ -92,9 +92,9 @@ func TestCheckIn_SettlesALostAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				d := newDesk()
+				d := newBackend()
 				d.answers = tt.answer
-				f := &forgetful{desk: d, t: t, script: tt.script, kept: map[string]schemas.CheckInResult{}}
+				f := &forgetful{backend: d, t: t, script: tt.script, kept: map[string]schemas.CheckInResult{}}
 				r := &checkin.Service{Library: d, Returner: f, Log: slog.New(slog.DiscardHandler)}
 				start := time.Now()
 				in, err := r.CheckIn(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}), newReturn())
@@ -122,10 +122,11 @@ func TestCheckIn_SettlesALostAnswer(t *testing.T) {
 
 func TestCheckIn_SettlesOnceForAMachineThatLeft(t *testing.T) {
 	t.Parallel()
-	d := newDesk()
+	d := newBackend()
 	d.leaves = true // while storage commits
 	f := &forgetful{
-		desk: d, t: t, script: []func(context.Context) error{loseAnswer(errGone)}, kept: map[string]schemas.CheckInResult{},
+		backend: d, t: t, script: []func(context.Context) error{loseAnswer(errGone)},
+		kept: map[string]schemas.CheckInResult{},
 	}
 	ctx, cancel := context.WithCancel(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}))
 	defer cancel()

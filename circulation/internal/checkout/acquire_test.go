@@ -16,7 +16,7 @@ import (
 )
 
 // silentLocker answers no acquire.
-type silentLocker struct{ *world }
+type silentLocker struct{ *backend }
 
 func (l silentLocker) Acquire(ctx context.Context, req checkout.LockRequest) (string, error) {
 	l.requests = append(l.requests, req)
@@ -49,7 +49,7 @@ func TestAcquire_GivesBackALockThatMayBeGranted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
+				w := newBackend()
 				w.acquire, w.held = tt.acquire, tt.held
 				_, _ = w.checkOut(t)
 				if got := len(w.returned) == 1; got != tt.want || len(w.returned) > 1 {
@@ -65,7 +65,7 @@ func TestAcquire_GivesBackALockThatMayBeGranted(t *testing.T) {
 
 func TestAcquire_RepeatsNothingForAFullDisk(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.acquire = []error{errFullDisk}
 	if _, err := w.checkOut(t); !fault.Is(err, fault.Unavailable) || len(w.requests) != 1 {
 		t.Errorf("got %v after %d tries, want %s after one", err, len(w.requests), fault.Unavailable)
@@ -75,7 +75,7 @@ func TestAcquire_RepeatsNothingForAFullDisk(t *testing.T) {
 func TestAcquire_GivesBackTheLockOfAMachineThatLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := newBackend()
 		s := w.service()
 		s.Locker = silentLocker{w}
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
@@ -94,13 +94,13 @@ var errSettings = fault.New(fault.SettingsChanged, "settings have another versio
 
 // during is a storage that does something before each commit.
 type during struct {
-	*world
+	*backend
 	do func()
 }
 
 func (d during) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error) {
 	d.do()
-	return d.world.CheckOut(ctx, c)
+	return d.backend.CheckOut(ctx, c)
 }
 
 func TestEnding_ExplainsALockThatWasLost(t *testing.T) {
@@ -113,7 +113,7 @@ func TestEnding_ExplainsALockThatWasLost(t *testing.T) {
 		want   string
 	}{
 		"its lock was lost": {
-			set: newWorld().set, commit: []error{errLost},
+			set: newBackend().set, commit: []error{errLost},
 			want: "unable to acquire lock: the one it had was released by force or taken over, and no time was left to take " +
 				"it again",
 		},
@@ -121,13 +121,13 @@ func TestEnding_ExplainsALockThatWasLost(t *testing.T) {
 			set: off, commit: []error{errSettings, errSettings},
 			want: "unable to acquire lock: the lock's settings were changed meanwhile, and no time was left to begin again",
 		},
-		"another held it": {set: newWorld().set, held: 9, want: "unable to acquire lock"},
+		"another held it": {set: newBackend().set, held: 9, want: "unable to acquire lock"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
+				w := newBackend()
 				w.set, w.commit, w.held = tt.set, tt.commit, tt.held
 				s := w.service()
 				s.Committer = during{w, func() { <-time.After(w.set.WaitBudget() + time.Millisecond) }}
@@ -154,7 +154,7 @@ func TestEnding_OfAMachineThatLeavesWithALostLock(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	w := newWorld()
+	w := newBackend()
 	w.commit = []error{errLost}
 	s := w.service()
 	s.Committer = during{w, leave}

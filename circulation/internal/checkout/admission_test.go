@@ -35,7 +35,7 @@ func TestService_TakesAPlaceAndGivesItBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			if err := f(t.Context(), w.service()); err != nil || !slices.Equal(w.entered, []string{"ann"}) || w.left != 1 {
 				t.Errorf("got %v, places taken for %v and given back %d, want one for ann", err, w.entered, w.left)
 			}
@@ -49,7 +49,7 @@ func TestService_TakesAPlaceAndGivesItBack(t *testing.T) {
 
 func TestService_AdmitsARequestOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.overloaded = fault.New(fault.Overloaded, "too many")
 	_, err := w.service().Lend(t.Context(), checkout.Request{
 		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
@@ -62,7 +62,7 @@ func TestService_AdmitsARequestOnce(t *testing.T) {
 func TestService_ReportsACheckOutThatIsNotAdmitted(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	w := newWorld()
+	w := newBackend()
 	w.overloaded = fault.New(fault.Overloaded, "too many")
 	s := w.service()
 	s.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -30,7 +30,7 @@ var (
 
 func TestCheckOut_LendsUnderTheLockAndReleasesIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.Book.InTransitDestinationServicePointID = librarytest.OtherID // storage takes it out
 	lent, err := w.checkOut(t)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestCheckOut_LendsUnderTheLockAndReleasesIt(t *testing.T) {
 
 func TestCheckOut_TakesNoLockWithTheFeatureOff(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.set = settings.Settings{Version: "7"}
 	if _, err := w.checkOut(t); err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestCheckOut_TakesNoLockWithTheFeatureOff(t *testing.T) {
 
 func TestCheckOut_LendsNothingUnderUnreadSettings(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.set = settings.Settings{}
 	if _, err := w.checkOut(t); !fault.Is(err, fault.Unavailable) || len(w.commits) != 0 {
 		t.Errorf("got %v, committed %+v", err, w.commits)
@@ -95,7 +95,7 @@ func TestCheckOut_LendsNothingUnderUnreadSettings(t *testing.T) {
 
 func TestCheckOut_RefusesALimitReachedMeanwhile(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.open = []int{2, 3} // validation sees 2, the recount 3
 	_, err := w.checkOut(t)
 	var f *fault.Error
@@ -141,7 +141,7 @@ func TestAcquire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
+				w := newBackend()
 				w.held, w.acquire = tt.held, tt.acquire
 				if tt.waits != nil {
 					w.set.Waits = tt.waits
@@ -169,7 +169,7 @@ func TestAcquire(t *testing.T) {
 
 func TestAcquire_RefusesInFoliosWords(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.held, w.set.Waits = 9, nil
 	_, err := w.checkOut(t)
 	var f *fault.Error
@@ -182,7 +182,7 @@ func TestAcquire_RefusesInFoliosWords(t *testing.T) {
 func TestCheckOut_TakesALostLockAgainForTheSameLoan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := newBackend()
 		w.commit = []error{errLost}
 		if _, err := w.checkOut(t); err != nil {
 			t.Fatal(err)
@@ -203,7 +203,7 @@ func TestCheckOut_TakesALostLockAgainForTheSameLoan(t *testing.T) {
 func TestCheckOut_EndsWithTheBudgetOfALostLock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := newBackend()
 		w.onStep = func(s checkout.Step) {
 			if s == checkout.Locked {
 				<-time.After(700 * time.Millisecond) // a pause between grant and commit
@@ -221,7 +221,7 @@ func TestCheckOut_EndsWithTheBudgetOfALostLock(t *testing.T) {
 
 func TestCheckOut_FollowsASwitchUnderWay(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	on := w.set
 	w.set = settings.Settings{Version: "7", Waits: on.Waits}
 	w.fresh = &on
@@ -238,7 +238,7 @@ func TestCheckOut_ReadsAChangedItemOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("still there", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld()
+		w := newBackend()
 		w.commit = []error{errChanged}
 		w.onStep = func(s checkout.Step) {
 			if s == checkout.Locked {
@@ -251,7 +251,7 @@ func TestCheckOut_ReadsAChangedItemOnce(t *testing.T) {
 	})
 	t.Run("lent to another patron", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld()
+		w := newBackend()
 		w.commit = []error{errChanged}
 		w.onStep = func(s checkout.Step) {
 			if s == checkout.Locked {
@@ -270,7 +270,7 @@ func TestCheckOut_ReadsAChangedItemOnce(t *testing.T) {
 	})
 	t.Run("changed twice", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld()
+		w := newBackend()
 		w.commit = []error{errChanged, errChanged}
 		if _, err := w.checkOut(t); !fault.Is(err, fault.ItemChanged) || len(w.released) != 1 {
 			t.Errorf("got %v, released %v", err, w.released)
@@ -280,9 +280,9 @@ func TestCheckOut_ReadsAChangedItemOnce(t *testing.T) {
 
 func TestCheckOut_OfAMachineThatLeaves(t *testing.T) {
 	t.Parallel()
-	leaveAt := func(t *testing.T, at checkout.Step) (*world, error) {
+	leaveAt := func(t *testing.T, at checkout.Step) (*backend, error) {
 		t.Helper()
-		w := newWorld()
+		w := newBackend()
 		ctx, leave := context.WithCancel(t.Context())
 		defer leave()
 		w.onStep = func(s checkout.Step) {
@@ -316,7 +316,7 @@ func TestCheckOut_OfAMachineThatLeaves(t *testing.T) {
 
 func TestCheckOut_LeavesTheReleaseToTheCommit(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.releases = true
 	if _, err := w.checkOut(t); err != nil {
 		t.Fatal(err)
@@ -328,7 +328,7 @@ func TestCheckOut_LeavesTheReleaseToTheCommit(t *testing.T) {
 
 func TestCheckOut_ReleasesAfterACommitThatDidNot(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.releases = true
 	w.commit = []error{fault.Validation(fault.Refusal("", "refused"))}
 	if _, err := w.checkOut(t); !fault.Is(err, fault.Invalid) || len(w.released) != 1 {
@@ -338,7 +338,7 @@ func TestCheckOut_ReleasesAfterACommitThatDidNot(t *testing.T) {
 
 func TestCheckOut_AsksForNoReleaseWithoutTheLock(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.set = settings.Settings{Version: "7"}
 	if _, err := w.checkOut(t); err != nil || w.commits[0].ReleaseLock {
 		t.Errorf("got %v, committed %+v, want no release", err, w.commits[0])

@@ -21,40 +21,40 @@ func TestCommit_WithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	errLimit := newLimitReached(0)
 	forever := slices.Repeat([]error{errGone}, 99)
-	notThere := func(commits ...error) func(*world) {
-		return func(w *world) { w.commit, w.loanErr = commits, librarytest.ErrNone }
+	notThere := func(commits ...error) func(*backend) {
+		return func(w *backend) { w.commit, w.loanErr = commits, librarytest.ErrNone }
 	}
 	off := settings.Settings{Version: "7"}
 	tests := map[string]struct {
-		prepare func(*world)
+		prepare func(*backend)
 		code    fault.Code
 		settled bool // by a durable release
 	}{
-		"the second try is answered":          {prepare: func(w *world) { w.commit = []error{errGone} }},
-		"a broken storage may have committed": {prepare: func(w *world) { w.commit = []error{errDown} }},
-		"the loan is there":                   {prepare: func(w *world) { w.commit = forever }, settled: true},
+		"the second try is answered":          {prepare: func(w *backend) { w.commit = []error{errGone} }},
+		"a broken storage may have committed": {prepare: func(w *backend) { w.commit = []error{errDown} }},
+		"the loan is there":                   {prepare: func(w *backend) { w.commit = forever }, settled: true},
 		"the loan is not there, fenced off":   {prepare: notThere(forever...), code: fault.Unavailable, settled: true},
 		"the same by a defect of storage": {
 			prepare: notThere(slices.Repeat([]error{errDown}, 99)...), code: fault.Internal, settled: true,
 		},
 		"the loan cannot be read": {
-			prepare: func(w *world) { w.commit, w.loanErr = forever, errGone }, code: fault.OutcomeUnknown, settled: true,
+			prepare: func(w *backend) { w.commit, w.loanErr = forever, errGone }, code: fault.OutcomeUnknown, settled: true,
 		},
 		"the lock cannot be released": {
-			prepare: func(w *world) { w.commit, w.lockGone = forever, errGone }, code: fault.OutcomeUnknown, settled: true,
+			prepare: func(w *backend) { w.commit, w.lockGone = forever, errGone }, code: fault.OutcomeUnknown, settled: true,
 		},
 		"the lock was lost":          {prepare: notThere(errGone, errLost), settled: true},
 		"refused by a limit":         {prepare: notThere(errGone, errLimit), code: fault.Invalid, settled: true},
-		"refused by a limit at once": {prepare: func(w *world) { w.commit = []error{errLimit} }, code: fault.Invalid},
+		"refused by a limit at once": {prepare: func(w *backend) { w.commit = []error{errLimit} }, code: fault.Invalid},
 		"refused, and an earlier try lent": {
-			prepare: func(w *world) { w.commit = []error{errGone, errLimit} }, settled: true,
+			prepare: func(w *backend) { w.commit = []error{errGone, errLimit} }, settled: true,
 		},
 		"refused, and the loan cannot be read": {
-			prepare: func(w *world) { w.commit, w.loanErr = []error{errGone, errLimit}, errGone }, code: fault.OutcomeUnknown,
+			prepare: func(w *backend) { w.commit, w.loanErr = []error{errGone, errLimit}, errGone }, code: fault.OutcomeUnknown,
 			settled: true,
 		},
 		"refused, and the lock cannot be released": {
-			prepare: func(w *world) { w.commit, w.lockGone = []error{errGone, errLimit}, errGone }, code: fault.OutcomeUnknown,
+			prepare: func(w *backend) { w.commit, w.lockGone = []error{errGone, errLimit}, errGone }, code: fault.OutcomeUnknown,
 			settled: true,
 		},
 		// by the version
@@ -67,21 +67,21 @@ func TestCommit_WithoutAnAnswer(t *testing.T) {
 		},
 		"lent after the item changed": {prepare: notThere(errGone, errChanged)},
 		"without a lock, a missing loan": {
-			prepare: func(w *world) { notThere(forever...)(w); w.set = off }, code: fault.OutcomeUnknown,
+			prepare: func(w *backend) { notThere(forever...)(w); w.set = off }, code: fault.OutcomeUnknown,
 		},
-		"without a lock, the loan is there": {prepare: func(w *world) { w.commit, w.set = forever, off }},
+		"without a lock, the loan is there": {prepare: func(w *backend) { w.commit, w.set = forever, off }},
 		"without a lock, refused": {
-			prepare: func(w *world) { notThere(errGone, errTaken)(w); w.set = off }, code: fault.KeyLeaseLost,
+			prepare: func(w *backend) { notThere(errGone, errTaken)(w); w.set = off }, code: fault.KeyLeaseLost,
 		},
 		"without a lock, an earlier try lent": {
-			prepare: func(w *world) { w.commit, w.set = []error{errGone, errTaken}, off },
+			prepare: func(w *backend) { w.commit, w.set = []error{errGone, errTaken}, off },
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
+				w := newBackend()
 				tt.prepare(w)
 				start := time.Now()
 				lent, err := w.checkOut(t)
@@ -110,12 +110,12 @@ func TestCommit_WithoutAnAnswer(t *testing.T) {
 
 // itemStorage answers commits with this item.
 type itemStorage struct {
-	*world
+	*backend
 	item string
 }
 
 func (s itemStorage) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error) {
-	result, err := s.world.CheckOut(ctx, c)
+	result, err := s.backend.CheckOut(ctx, c)
 	result.Item = json.RawMessage(s.item)
 	return result, err
 }
@@ -123,7 +123,7 @@ func (s itemStorage) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.
 func TestCommit_ShowsTheItemAsLent(t *testing.T) {
 	t.Parallel()
 	for _, item := range []string{"", "null", `"no item"`} {
-		w := newWorld()
+		w := newBackend()
 		w.Book.InTransitDestinationServicePointID = librarytest.DeskID
 		service := w.service()
 		service.Committer = itemStorage{w, item}
@@ -140,7 +140,7 @@ func TestCommit_ShowsTheItemAsLent(t *testing.T) {
 
 // slowStorage answers the commits by its script; nil is no answer at all.
 type slowStorage struct {
-	*world
+	*backend
 	script []error
 }
 
@@ -159,11 +159,11 @@ func (s *slowStorage) CheckOut(ctx context.Context, _ schemas.CheckOut) (schemas
 // Snapshot reads a changed item slowly.
 func (s *slowStorage) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
 	if subjects.ItemID == "" {
-		return s.world.Snapshot(ctx, subjects)
+		return s.backend.Snapshot(ctx, subjects)
 	}
 	select {
 	case <-time.After(2 * time.Second):
-		return s.world.Snapshot(ctx, subjects)
+		return s.backend.Snapshot(ctx, subjects)
 	case <-ctx.Done():
 		return library.Facts{}, ctx.Err()
 	}
@@ -178,9 +178,9 @@ func TestCommit_IsAnsweredInTimeByASlowStorage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
+				w := newBackend()
 				service := w.service()
-				slow := &slowStorage{world: w, script: script}
+				slow := &slowStorage{backend: w, script: script}
 				service.Committer, service.Library = slow, slow
 				start := time.Now()
 				_, err := service.CheckOut(t.Context(), checkout.Request{
@@ -199,7 +199,7 @@ func TestCommit_IsAnsweredInTimeByASlowStorage(t *testing.T) {
 
 func TestCommitted_AnswersLikeTheFirstTime(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	req := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID}
 	lease := checkout.KeyLease{ID: librarytest.DeskID, LoanID: "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"}
 	if _, done, err := w.service().Committed(t.Context(), req, lease.LoanID); done || err != nil {
@@ -239,7 +239,7 @@ func TestCommitted_AnswersLikeTheFirstTime(t *testing.T) {
 
 func TestCommit_IsNotRepeatedAfterALostKeyLease(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.commit = []error{errTaken}
 	if _, err := w.checkOut(t); !fault.Is(err, fault.KeyLeaseLost) || len(w.commits) != 1 {
 		t.Errorf("got %v after %d commits, want %s after one", err, len(w.commits), fault.KeyLeaseLost)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -20,95 +19,148 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
+// ending is what was observed of a check-out. Patron and loan are named instead of their ids; the
+// wait is empty if no lock was asked for.
+type ending struct {
+	outcome, code, reason string
+	patron, loan, wait    string
+	repeats               int
+}
+
 func TestEnding(t *testing.T) {
 	t.Parallel()
 	off := settings.Settings{Version: "7"}
-	const none, limit = "none", "Patron has reached maximum limit of 3 items for material type"
+	const limit = "Patron has reached maximum limit of 3 items for material type"
 	tests := map[string]struct {
-		prepare func(*world)
-		want    string // outcome, code, reason, patron, loan, wait, repeats
+		prepare func(*backend)
+		want    ending
 	}{
-		"lent":                  {func(*world) {}, "lent|||ann|loan|0s|0"},
-		"lent without a lock":   {func(w *world) { w.set = off }, "lent|||ann|loan|none|0"},
-		"lent after waiting":    {func(w *world) { w.held = 2 }, "lent|||ann|loan|1s|0"},
-		"a lock lost meanwhile": {func(w *world) { w.held, w.commit = 1, []error{errLost} }, "lent|||ann|loan|500ms|1"},
+		"lent":                {func(*backend) {}, ending{outcome: "lent", patron: "ann", loan: "loan", wait: "0s"}},
+		"lent without a lock": {func(w *backend) { w.set = off }, ending{outcome: "lent", patron: "ann", loan: "loan"}},
+		"lent after waiting": {
+			func(w *backend) { w.held = 2 },
+			ending{outcome: "lent", patron: "ann", loan: "loan", wait: "1s"},
+		},
+		"a lock lost meanwhile": {
+			func(w *backend) { w.held, w.commit = 1, []error{errLost} },
+			ending{outcome: "lent", patron: "ann", loan: "loan", wait: "500ms", repeats: 1},
+		},
 		"two waits, summed": {
-			func(w *world) { w.acquire, w.commit = []error{errHeld, nil, errHeld}, []error{errLost} }, "lent|||ann|loan|1.5s|1",
+			func(w *backend) { w.acquire, w.commit = []error{errHeld, nil, errHeld}, []error{errLost} },
+			ending{outcome: "lent", patron: "ann", loan: "loan", wait: "1.5s", repeats: 1},
 		},
 		"a commit without answer and a changed item": {
-			func(w *world) { w.commit, w.set = []error{errChanged, errGone}, off }, "lent|||ann|loan|none|2",
+			func(w *backend) { w.commit, w.set = []error{errChanged, errGone}, off },
+			ending{outcome: "lent", patron: "ann", loan: "loan", repeats: 2},
 		},
 		"limit reached at once": {
-			func(w *world) { w.open = []int{3} }, "limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "|ann||none|0",
+			func(w *backend) { w.open = []int{3} },
+			ending{outcome: "limit_reached", code: "ITEM_LIMIT_MATERIAL_TYPE", reason: limit, patron: "ann"},
 		},
 		"limit reached while waiting": {
-			func(w *world) { w.open = []int{2, 3} }, "limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "|ann||0s|0",
+			func(w *backend) { w.open = []int{2, 3} },
+			ending{outcome: "limit_reached", code: "ITEM_LIMIT_MATERIAL_TYPE", reason: limit, patron: "ann", wait: "0s"},
 		},
 		"an item on loan, by its status and its loan": {
-			func(w *world) { w.Book.Status.Name, w.onLoan = "Checked out", true },
-			"refused|ITEM_ALREADY_CHECKED_OUT|Item is already checked out|ann||none|0",
+			func(w *backend) { w.Book.Status.Name, w.onLoan = "Checked out", true },
+			ending{
+				outcome: "refused", code: "ITEM_ALREADY_CHECKED_OUT",
+				reason: "Item is already checked out",
+				patron: "ann",
+			},
 		},
 		"an item on loan, and the limit reached": {
-			func(w *world) { w.Book.Status.Name, w.onLoan, w.open = "Checked out", true, []int{3} },
-			"refused|ITEM_ALREADY_CHECKED_OUT|Item is already checked out; " + limit + "|ann||none|0",
+			func(w *backend) { w.Book.Status.Name, w.onLoan, w.open = "Checked out", true, []int{3} },
+			ending{
+				outcome: "refused", code: "ITEM_ALREADY_CHECKED_OUT",
+				reason: "Item is already checked out; " + limit,
+				patron: "ann",
+			},
 		},
 		"a lost item, and the limit reached": {
-			func(w *world) { w.Book.Status.Name, w.open = "Declared lost", []int{3} },
-			"refused|ITEM_STATUS|Moby Dick (book) (Barcode: book) has the item status Declared lost " +
-				"and cannot be checked out; " + limit + "|ann||none|0",
+			func(w *backend) { w.Book.Status.Name, w.open = "Declared lost", []int{3} },
+			ending{
+				outcome: "refused", code: "ITEM_STATUS",
+				reason: "Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out; " + limit,
+				patron: "ann",
+			},
 		},
 		"the limit reached, and an item that is not lent": {
-			func(w *world) {
+			func(w *backend) {
 				w.Policy, w.open = strings.Replace(w.Policy, `"loanable":true`, `"loanable":false`, 1), []int{3}
 			},
-			"limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "; Item is not loanable|ann||none|0",
+			ending{
+				outcome: "limit_reached", code: "ITEM_LIMIT_MATERIAL_TYPE",
+				reason: limit + "; Item is not loanable",
+				patron: "ann",
+			},
 		},
 		"an item on loan, by its status alone": {
-			func(w *world) { w.Book.Status.Name = "Checked out" },
-			"refused|ITEM_ALREADY_CHECKED_OUT|Item is already checked out|ann||none|0",
+			func(w *backend) { w.Book.Status.Name = "Checked out" },
+			ending{
+				outcome: "refused", code: "ITEM_ALREADY_CHECKED_OUT",
+				reason: "Item is already checked out",
+				patron: "ann",
+			},
 		},
 		"an item on loan, by its loan alone": {
-			func(w *world) { w.onLoan = true },
-			"refused|ITEM_HAS_OPEN_LOAN|Cannot check out item that already has an open loan|ann||none|0",
+			func(w *backend) { w.onLoan = true },
+			ending{
+				outcome: "refused", code: "ITEM_HAS_OPEN_LOAN",
+				reason: "Cannot check out item that already has an open loan",
+				patron: "ann",
+			},
 		},
 		"requested by another, without the patron's name": {
-			func(w *world) {
+			func(w *backend) {
 				w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 			},
-			"refused|ITEM_REQUESTED|Moby Dick (Barcode: book) cannot be checked out to user … because it has been requested " +
-				"by another patron|ann||none|0",
+			ending{
+				outcome: "refused", code: "ITEM_REQUESTED",
+				reason: "Moby Dick (Barcode: book) cannot be checked out to user … because it has been requested by another patron",
+				patron: "ann",
+			},
 		},
 		"no such patron": {
-			func(w *world) { w.NoPatron = true },
-			"refused|USER_BARCODE_NOT_FOUND|Could not find user with matching barcode|||none|0",
+			func(w *backend) { w.NoPatron = true },
+			ending{outcome: "refused", code: "USER_BARCODE_NOT_FOUND", reason: "Could not find user with matching barcode"},
 		},
 		"no lock in time, for another check-out": {
-			func(w *world) { w.held = 9 }, "lock_not_acquired|LOCK_NOT_ACQUIRED|unable to acquire lock|ann||2s|0",
+			func(w *backend) { w.held = 9 },
+			ending{
+				outcome: "lock_not_acquired", code: "LOCK_NOT_ACQUIRED",
+				reason: "unable to acquire lock",
+				patron: "ann", wait: "2s",
+			},
 		},
 		"rules that name nothing": {
-			func(w *world) { w.NoPolicy = true },
-			"failed|INTERNAL|Loan policy " + librarytest.ThreeID +
-				" could not be found, please check circulation rules|ann||none|0",
+			func(w *backend) { w.NoPolicy = true },
+			ending{
+				outcome: "failed", code: "INTERNAL",
+				reason: "Loan policy " + librarytest.ThreeID + " could not be found, please check circulation rules",
+				patron: "ann",
+			},
 		},
 		"a failure that is for the log": {
-			func(w *world) {
+			func(w *backend) {
 				w.acquire = []error{fault.Wrap(errors.New("secret"), fault.Internal, "Storage failed")}
 			},
-			"failed|INTERNAL|Storage failed|ann||0s|0",
+			ending{outcome: "failed", code: "INTERNAL", reason: "Storage failed", patron: "ann", wait: "0s"},
 		},
 		"a failure without a code": {
-			func(w *world) { w.acquire = []error{errors.New("secret")} }, "failed|INTERNAL|Internal server error|ann||0s|0",
+			func(w *backend) { w.acquire = []error{errors.New("secret")} },
+			ending{outcome: "failed", code: "INTERNAL", reason: "Internal server error", patron: "ann", wait: "0s"},
 		},
 		"taken over": {
-			func(w *world) { w.commit = []error{fault.New(fault.KeyLeaseLost, "taken")} },
-			"taken_over|CLAIM_LOST|taken|ann||0s|0",
+			func(w *backend) { w.commit = []error{fault.New(fault.KeyLeaseLost, "taken")} },
+			ending{outcome: "taken_over", code: "CLAIM_LOST", reason: "taken", patron: "ann", wait: "0s"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
+				w := newBackend()
 				tt.prepare(w)
 				start := time.Now()
 				_, _ = w.checkOut(t)
@@ -116,14 +168,15 @@ func TestEnding(t *testing.T) {
 					t.Fatalf("observed %d endings", len(w.endings))
 				}
 				e := w.endings[0]
-				wait := none
-				if e.Wait != nil {
-					wait = e.Wait.String()
+				got := ending{
+					outcome: e.Outcome, code: e.Code, reason: e.Reason, repeats: e.Repeats,
+					patron: nameID(e.UserID, librarytest.AnnID, "ann"), loan: nameID(e.LoanID, w.loanID(t), "loan"),
 				}
-				if got := fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d", e.Outcome, e.Code, e.Reason,
-					nameID(e.UserID, librarytest.AnnID, "ann"),
-					nameID(e.LoanID, w.loanID(t), "loan"), wait, e.Repeats); got != tt.want {
-					t.Errorf("got  %s\nwant %s", got, tt.want)
+				if e.Wait != nil {
+					got.wait = e.Wait.String()
+				}
+				if got != tt.want {
+					t.Errorf("got  %+v\nwant %+v", got, tt.want)
 				}
 				if e.UserBarcode != "ann" || e.ItemBarcode != "book" || e.ServicePointID != librarytest.DeskID ||
 					e.Took != time.Since(start) {
@@ -140,7 +193,7 @@ func TestEnding(t *testing.T) {
 func TestEnding_UnknownOutcomeNamesTheLoan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := newBackend()
 		w.commit, w.lockGone = slices.Repeat([]error{errGone}, 99), errGone
 		_, err := w.checkOut(t)
 		e := w.endings[0]
@@ -153,16 +206,16 @@ func TestEnding_UnknownOutcomeNamesTheLoan(t *testing.T) {
 
 func TestObserver_EveryWaitEnds(t *testing.T) {
 	t.Parallel()
-	for name, prepare := range map[string]func(*world){
-		"got":           func(w *world) { w.held = 1 },
-		"not got":       func(w *world) { w.held = 9 },
-		"failed":        func(w *world) { w.acquire = []error{errDown} },
-		"lost and anew": func(w *world) { w.commit = []error{errLost} },
+	for name, prepare := range map[string]func(*backend){
+		"got":           func(w *backend) { w.held = 1 },
+		"not got":       func(w *backend) { w.held = 9 },
+		"failed":        func(w *backend) { w.acquire = []error{errDown} },
+		"lost and anew": func(w *backend) { w.commit = []error{errLost} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
+				w := newBackend()
 				prepare(w)
 				_, _ = w.checkOut(t)
 				waiting := 0
@@ -177,7 +230,7 @@ func TestObserver_EveryWaitEnds(t *testing.T) {
 			})
 		})
 	}
-	w := newWorld()
+	w := newBackend()
 	w.set = settings.Settings{Version: "7"}
 	if _, err := w.checkOut(t); err != nil || len(w.waiting) != 0 {
 		t.Errorf("with the feature off, observed %v, %v", w.waiting, err)
@@ -193,7 +246,7 @@ func nameID(id, known, name string) string {
 }
 
 // loanID returns the id of the loan in the last commit; "" for none.
-func (w *world) loanID(t *testing.T) string {
+func (w *backend) loanID(t *testing.T) string {
 	t.Helper()
 	if len(w.commits) == 0 {
 		return ""
@@ -208,7 +261,7 @@ func (w *world) loanID(t *testing.T) string {
 func TestCheckOutLine_NamesNoPatron(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	w := newWorld()
+	w := newBackend()
 	w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 	s := w.service()
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -227,35 +280,35 @@ func TestCheckOutLine_NamesNoPatron(t *testing.T) {
 func TestEnding_CountsRefusalsByCause(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		prepare func(*world, *checkout.Request)
+		prepare func(*backend, *checkout.Request)
 		want    string // the history's code
 		answer  string // the errors without their parameters
 	}{
 		"no such item": {
-			prepare: func(_ *world, r *checkout.Request) { r.ItemBarcode = "x" },
+			prepare: func(_ *backend, r *checkout.Request) { r.ItemBarcode = "x" },
 			want:    "ITEM_BARCODE_NOT_FOUND",
 			answer:  `[{"message":"No item with barcode x could be found","code":"ITEM_BARCODE_NOT_FOUND"}]`,
 		},
 		"a lost item": {
-			prepare: func(w *world, _ *checkout.Request) { w.Book.Status.Name = "Aged to lost" },
+			prepare: func(w *backend, _ *checkout.Request) { w.Book.Status.Name = "Aged to lost" },
 			want:    "ITEM_STATUS",
 			answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Aged to lost ` +
 				`and cannot be checked out",` +
 				`"code":"ITEM_STATUS"}]`,
 		},
 		"requested by another": {
-			prepare: func(w *world, _ *checkout.Request) {
+			prepare: func(w *backend, _ *checkout.Request) {
 				w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 			},
 			want: "ITEM_REQUESTED", answer: `[{"message":"` + refused + `","code":"ITEM_REQUESTED"}]`,
 		},
 		"no such policy": {
-			prepare: func(w *world, r *checkout.Request) { w.NoPolicy, r.ForceLoanPolicyID = true, librarytest.OtherID },
+			prepare: func(w *backend, r *checkout.Request) { w.NoPolicy, r.ForceLoanPolicyID = true, librarytest.OtherID },
 			want:    "LOAN_POLICY_NOT_FOUND", answer: `[{"message":"Loan policy ` + librarytest.OtherID +
 				` could not be found","code":"LOAN_POLICY_NOT_FOUND"}]`,
 		},
 		"two of them: the first counts": {
-			prepare: func(w *world, _ *checkout.Request) {
+			prepare: func(w *backend, _ *checkout.Request) {
 				w.Book.Status.Name, w.Queue = "Declared lost", []schemas.QueuedRequest{
 					librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1),
 				}
@@ -266,7 +319,7 @@ func TestEnding_CountsRefusalsByCause(t *testing.T) {
 				`"code":"ITEM_STATUS"},{"message":"` + refused + `","code":"ITEM_REQUESTED"}]`,
 		},
 		"a lost item with a loan": {
-			prepare: func(w *world, _ *checkout.Request) { w.Book.Status.Name, w.onLoan = "Claimed returned", true },
+			prepare: func(w *backend, _ *checkout.Request) { w.Book.Status.Name, w.onLoan = "Claimed returned", true },
 			want:    "ITEM_STATUS",
 			answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Claimed returned and cannot be checked ` +
 				`out",` +
@@ -277,7 +330,7 @@ func TestEnding_CountsRefusalsByCause(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			r := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID}
 			tt.prepare(w, &r)
 			_, err := w.service().CheckOut(asStaff(t, mayLimit), r) // for the forced policies
@@ -320,7 +373,7 @@ func TestCheckOutLine_MasksTheBarcodesOfPatronAndProxy(t *testing.T) {
 	const card, proxy, book = "21234567890123", "29876543210987", "31111111111111"
 	tests := []struct {
 		name   string
-		world  func(w *world)
+		change func(w *backend)
 		item   string
 		wanted []string
 	}{
@@ -331,12 +384,12 @@ func TestCheckOutLine_MasksTheBarcodesOfPatronAndProxy(t *testing.T) {
 		},
 		{name: "a message of a block", item: book, wanted: []string{
 			"Card ****0123 is blocked", "item=" + book,
-		}, world: func(w *world) {
+		}, change: func(w *backend) {
 			w.Automated = []library.AutomatedBlock{{BlockBorrowing: true, Message: "Card " + card + " is blocked"}}
 		}},
 		{
 			name: "a failure that quotes the proxy", item: book, wanted: []string{"no proxy ****0987 here"},
-			world: func(w *world) {
+			change: func(w *backend) {
 				w.acquire = []error{errors.New("no proxy " + proxy + " here")}
 			},
 		},
@@ -345,14 +398,14 @@ func TestCheckOutLine_MasksTheBarcodesOfPatronAndProxy(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
-			w := newWorld()
+			w := newBackend()
 			w.Patron.Barcode, w.Book.Barcode = card, book
 			carl := w.Patron
 			carl.ID = librarytest.CarlID
 			w.Others = map[string]library.User{proxy: carl}
 			w.proxies = []library.ProxyRelation{{Status: "Active"}}
-			if tt.world != nil {
-				tt.world(w)
+			if tt.change != nil {
+				tt.change(w)
 			}
 			s := w.service()
 			s.Log = slog.New(slog.NewTextHandler(&log, nil))

@@ -43,49 +43,49 @@ func TestExplain_NamesWhatDecides(t *testing.T) {
 		return `{"max":3,"open":` + open + `,"reached":` + reached + `,"message":"` + limitMessage + `"}`
 	}
 	tests := map[string]struct {
-		prepare                                func(*world, *checkout.DryRunRequest)
+		prepare                                func(*backend, *checkout.DryRunRequest)
 		errs                                   []string
 		rule, policy, limit, due, patron, item string
 	}{
 		"it would lend": {
-			prepare: func(w *world, _ *checkout.DryRunRequest) { w.open = []int{2} },
+			prepare: func(w *backend, _ *checkout.DryRunRequest) { w.open = []int{2} },
 			errs:    nil, rule: bookRule, policy: threePolicy, limit: standing("2", "false"), due: "2026-03-15T10:00:00.000Z",
 			patron: ann, item: book,
 		},
 		"limit reached": {
-			prepare: func(w *world, _ *checkout.DryRunRequest) { w.open = []int{4} },
+			prepare: func(w *backend, _ *checkout.DryRunRequest) { w.open = []int{4} },
 			errs:    []string{limitMessage},
 			rule:    bookRule, policy: threePolicy, limit: standing("4", "true"), due: "", patron: ann, item: book,
 		},
 		"blocked, and the limit reached": {
-			prepare: func(w *world, _ *checkout.DryRunRequest) {
+			prepare: func(w *backend, _ *checkout.DryRunRequest) {
 				w.open, w.Manual = []int{3}, []library.ManualBlock{{Borrowing: true, Desc: "fees"}}
 			},
 			errs: []string{"Patron blocked from borrowing", limitMessage},
 			rule: bookRule, policy: threePolicy, limit: standing("3", "true"), due: "", patron: ann, item: book,
 		},
 		"the fallback, without a limit": {
-			prepare: func(w *world, _ *checkout.DryRunRequest) { w.Book.MaterialTypeID = librarytest.OtherID },
+			prepare: func(w *backend, _ *checkout.DryRunRequest) { w.Book.MaterialTypeID = librarytest.OtherID },
 			errs:    nil, rule: fallbackRule, policy: threePolicy, limit: "", due: "2026-03-15T10:00:00.000Z", patron: ann,
 			item: book,
 		},
 		"no such patron": {
-			prepare: func(_ *world, r *checkout.DryRunRequest) { r.UserBarcode = "x" },
+			prepare: func(_ *backend, r *checkout.DryRunRequest) { r.UserBarcode = "x" },
 			errs:    []string{"Could not find user with matching barcode"},
 			rule:    "", policy: "", limit: "", due: "", patron: "", item: book,
 		},
 		"no such item": {
-			prepare: func(_ *world, r *checkout.DryRunRequest) { r.ItemBarcode = "x" },
+			prepare: func(_ *backend, r *checkout.DryRunRequest) { r.ItemBarcode = "x" },
 			errs:    []string{"No item with barcode x could be found"},
 			rule:    "", policy: "", limit: "", due: "", patron: ann, item: "",
 		},
 		"neither": {
-			prepare: func(_ *world, r *checkout.DryRunRequest) { *r = checkout.DryRunRequest{} },
+			prepare: func(_ *backend, r *checkout.DryRunRequest) { *r = checkout.DryRunRequest{} },
 			errs:    []string{noUserBarcode, noItemBarcode},
 			rule:    "", policy: "", limit: "", due: "", patron: "", item: "",
 		},
 		"a policy that gives no due date": {
-			prepare: func(w *world, _ *checkout.DryRunRequest) { w.Policy = strings.Replace(w.Policy, "Weeks", "Years", 1) },
+			prepare: func(w *backend, _ *checkout.DryRunRequest) { w.Policy = strings.Replace(w.Policy, "Weeks", "Years", 1) },
 			errs:    []string{`the interval "Years" in the loan policy is not recognised`},
 			rule:    bookRule, policy: threePolicy, limit: standing("0", "false"), due: "", patron: ann, item: book,
 		},
@@ -93,7 +93,7 @@ func TestExplain_NamesWhatDecides(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, req := newWorld(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"}
+			w, req := newBackend(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"}
 			tt.prepare(w, &req)
 			service := w.service()
 			service.Locker, service.Committer, service.Settings, service.Observer = nil, nil, nil, nil // would panic
@@ -137,7 +137,7 @@ func TestExplain_NamesTheRecordsInTheRule(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			w.RulesText = librarytest.Rules + rule + policies
 			e, err := w.service().Explain(t.Context(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"})
 			if err != nil {
@@ -159,7 +159,7 @@ func TestExplain_NamesTheRecordsInTheRule(t *testing.T) {
 // What an explanation says is what a check-out is refused with.
 func TestExplain_AgreesWithADryRun(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.open, w.onLoan, w.Book.Status.Name = []int{3}, true, "Checked out"
 	req := checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann", ProxyUserBarcode: "x"}
 	e, err := w.service().Explain(t.Context(), req)
@@ -175,14 +175,14 @@ func TestExplain_AgreesWithADryRun(t *testing.T) {
 
 func TestExplain_FailsForUnusableConfiguration(t *testing.T) {
 	t.Parallel()
-	for name, prepare := range map[string]func(*world){
-		"rules that do not compile":  func(w *world) { w.RulesText = "priority: x" },
-		"a policy that is not there": func(w *world) { w.NoPolicy = true },
-		"a patron without a group":   func(w *world) { w.Patron.PatronGroup = "" },
+	for name, prepare := range map[string]func(*backend){
+		"rules that do not compile":  func(w *backend) { w.RulesText = "priority: x" },
+		"a policy that is not there": func(w *backend) { w.NoPolicy = true },
+		"a patron without a group":   func(w *backend) { w.Patron.PatronGroup = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			prepare(w)
 			if e, err := w.service().Explain(t.Context(), checkout.DryRunRequest{
 				ItemBarcode: "book", UserBarcode: "ann",
@@ -195,7 +195,7 @@ func TestExplain_FailsForUnusableConfiguration(t *testing.T) {
 
 func TestDryRun_NamesThePoliciesAndLendsNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	service := w.service()
 	service.Locker, service.Committer, service.Settings, service.Observer = nil, nil, nil, nil // would panic
 	got, err := service.DryRun(t.Context(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"})
@@ -210,36 +210,36 @@ func TestDryRun_NamesThePoliciesAndLendsNothing(t *testing.T) {
 func TestDryRun_IsRefusedLikeACheckOut(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		prepare func(*world, *checkout.DryRunRequest)
+		prepare func(*backend, *checkout.DryRunRequest)
 		want    []string
 	}{
 		"nothing is known": {
-			func(_ *world, r *checkout.DryRunRequest) {
+			func(_ *backend, r *checkout.DryRunRequest) {
 				*r = checkout.DryRunRequest{ItemBarcode: "x", UserBarcode: "x"}
 			},
 			[]string{"Could not find user with matching barcode", "No item with barcode x could be found"},
 		},
 		"limit reached": {
-			func(w *world, _ *checkout.DryRunRequest) { w.open = []int{3} },
+			func(w *backend, _ *checkout.DryRunRequest) { w.open = []int{3} },
 			[]string{"Patron has reached maximum limit of 3 items for material type"},
 		},
 		"a proxy that is unknown": {
-			func(_ *world, r *checkout.DryRunRequest) { r.ProxyUserBarcode = "x" },
+			func(_ *backend, r *checkout.DryRunRequest) { r.ProxyUserBarcode = "x" },
 			[]string{"Could not find user with matching barcode"},
 		},
 		"an override without permission": {
-			func(_ *world, r *checkout.DryRunRequest) { r.OverrideBlocks.PatronBlock = &struct{}{} },
+			func(_ *backend, r *checkout.DryRunRequest) { r.OverrideBlocks.PatronBlock = &struct{}{} },
 			[]string{"Insufficient override permissions"},
 		},
 		"no due date": {
-			func(w *world, _ *checkout.DryRunRequest) { w.Policy = strings.Replace(w.Policy, "Weeks", "Years", 1) },
+			func(w *backend, _ *checkout.DryRunRequest) { w.Policy = strings.Replace(w.Policy, "Weeks", "Years", 1) },
 			[]string{`the interval "Years" in the loan policy is not recognised`},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, req := newWorld(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"}
+			w, req := newBackend(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"}
 			tt.prepare(w, &req)
 			_, err := w.service().DryRun(t.Context(), req)
 			if got := librarytest.Messages(err); !fault.Is(err, fault.Invalid) || !slices.Equal(got, tt.want) {

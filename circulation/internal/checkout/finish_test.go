@@ -21,7 +21,7 @@ import (
 // stuck is a storage whose last calls take as long as their time-outs, or as the script says. A
 // call on a context that has ended fails the test.
 type stuck struct {
-	*world
+	*backend
 	t        *testing.T
 	commits  []answerAfter // of CheckOut; afterwards it hangs
 	reading  time.Duration // of the changed item
@@ -65,7 +65,7 @@ func (s *stuck) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects)
 			return library.Facts{}, err
 		}
 	}
-	return s.world.Snapshot(ctx, subjects)
+	return s.backend.Snapshot(ctx, subjects)
 }
 
 func (s *stuck) Release(ctx context.Context, _ string) error {
@@ -123,7 +123,7 @@ func TestCheckOut_EndsWithinTheFinishMargin(t *testing.T) {
 			t.Run(name+map[bool]string{true: ", with a key"}[keyed], func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					s := &stuck{world: newWorld(), t: t, commits: tt.commits, reading: tt.reading}
+					s := &stuck{backend: newBackend(), t: t, commits: tt.commits, reading: tt.reading}
 					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 					defer cancel()
 					s.onStep = func(step checkout.Step) { // the request's time is over when the commit begins
@@ -168,7 +168,7 @@ func (s *stuck) lend(ctx context.Context, withKey bool) error {
 func TestCheckOut_IsLentIfTheReleaseHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stuck{world: newWorld(), t: t, commits: []answerAfter{{0, nil}}}
+		s := &stuck{backend: newBackend(), t: t, commits: []answerAfter{{0, nil}}}
 		start := time.Now()
 		if err := s.lend(t.Context(), false); err != nil || time.Since(start) >= config.FinishMargin {
 			t.Errorf("got %v after %s, want it lent", err, time.Since(start))
@@ -180,7 +180,7 @@ func TestCheckOut_RepeatsNoCommitWithoutTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &stuck{
-			world: newWorld(), t: t,
+			backend: newBackend(), t: t,
 			commits: []answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}},
 		}
 		s.reading = time.Hour

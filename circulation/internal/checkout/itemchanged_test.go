@@ -18,23 +18,23 @@ const dvdTypeID = "5ee11d91-f7e8-481d-b079-65d708582ccc"
 
 // changing is a library whose item changes while its first commit is under way.
 type changing struct {
-	*world
-	change    func(*world)
+	*backend
+	change    func(*backend)
 	withdrawn bool           // the changed item has no holdings record any more
 	loans     map[string]int // open loans by material type, as the snapshots have them
 }
 
 func (c *changing) CheckOut(ctx context.Context, body schemas.CheckOut) (schemas.CheckOutResult, error) {
 	if len(c.commits) == 0 {
-		c.change(c.world)
+		c.change(c.backend)
 		c.Book.Version++
 		c.commit = []error{errChanged}
 	}
-	return c.world.CheckOut(ctx, body)
+	return c.backend.CheckOut(ctx, body)
 }
 
 func (c *changing) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
-	seen, err := c.world.Snapshot(ctx, subjects)
+	seen, err := c.backend.Snapshot(ctx, subjects)
 	if seen.User.ID != "" {
 		seen.OpenLoans = nil
 		for id, n := range c.loans {
@@ -60,14 +60,14 @@ func (c *changing) lend(t *testing.T) (checkout.Lent, error) {
 func TestChangedItem_HasTheLimitOfItsNewType(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]settings.Settings{
-		"with the lock":    newWorld().set,
+		"with the lock":    newBackend().set,
 		"without the lock": {Version: "7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := &changing{
-				world: newWorld(), loans: map[string]int{librarytest.BookTypeID: 2, dvdTypeID: 3},
-				change: func(w *world) { w.Book.MaterialTypeID = dvdTypeID },
+				backend: newBackend(), loans: map[string]int{librarytest.BookTypeID: 2, dvdTypeID: 3},
+				change: func(w *backend) { w.Book.MaterialTypeID = dvdTypeID },
 			}
 			c.set = set
 			c.RulesText += "m " + dvdTypeID + ": l " + librarytest.ThreeID + " r r1 n n1 o o1 i i1\n"
@@ -89,7 +89,7 @@ func TestChangedItem_HasTheLimitOfItsNewType(t *testing.T) {
 
 func TestChangedItem_IsCountedByItsNewType(t *testing.T) {
 	t.Parallel()
-	c := &changing{world: newWorld(), change: func(w *world) { w.Book.MaterialTypeID, w.open = dvdTypeID, []int{3} }}
+	c := &changing{backend: newBackend(), change: func(w *backend) { w.Book.MaterialTypeID, w.open = dvdTypeID, []int{3} }}
 	c.RulesText += "m " + dvdTypeID + ": l " + librarytest.ThreeID + " r r1 n n1 o o1 i i1\n"
 	_, err := c.lend(t)
 	if want := []string{
@@ -105,7 +105,7 @@ func TestChangedItem_IsCountedByItsNewType(t *testing.T) {
 
 func TestChangedItem_HasThePolicyOfItsNewType(t *testing.T) {
 	t.Parallel()
-	c := &changing{world: newWorld(), change: func(w *world) { w.Book.MaterialTypeID = dvdTypeID }}
+	c := &changing{backend: newBackend(), change: func(w *backend) { w.Book.MaterialTypeID = dvdTypeID }}
 	c.RulesText += "m " + dvdTypeID + ": l " + librarytest.ThreeID + " r r1 n n1 o " + librarytest.OtherID + " i i1\n"
 	if _, err := c.lend(t); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestChangedItem_KeepsNothingOld(t *testing.T) {
 	t.Parallel()
 	t.Run("location, holdings and instance", func(t *testing.T) {
 		t.Parallel()
-		c := &changing{world: newWorld(), withdrawn: true, change: func(*world) {}}
+		c := &changing{backend: newBackend(), withdrawn: true, change: func(*backend) {}}
 		lent, err := c.lend(t)
 		if err != nil || lent.Copy.Holdings != (library.Holdings{}) || lent.Copy.Instance.Title != "" {
 			t.Errorf("got %+v, %+v, %v, want neither holdings nor instance", lent.Copy.Holdings, lent.Copy.Instance, err)
@@ -128,7 +128,7 @@ func TestChangedItem_KeepsNothingOld(t *testing.T) {
 	})
 	t.Run("its place and its material", func(t *testing.T) {
 		t.Parallel()
-		c := &changing{world: newWorld(), change: func(w *world) {
+		c := &changing{backend: newBackend(), change: func(w *backend) {
 			w.Book.EffectiveLocationID, w.Book.MaterialTypeID = "", ""
 		}}
 		s := c.service()
@@ -144,7 +144,7 @@ func TestChangedItem_KeepsNothingOld(t *testing.T) {
 
 func TestChangedItem_HasItsNewQueue(t *testing.T) {
 	t.Parallel()
-	c := &changing{world: newWorld(), change: func(w *world) {
+	c := &changing{backend: newBackend(), change: func(w *backend) {
 		w.Titles, w.Queue = true, []schemas.QueuedRequest{
 			librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Title", open, 1),
 		}

@@ -14,8 +14,8 @@ import (
 )
 
 // withGroupLimits gives Ann's group limits of 5 loans and of no overdue ones.
-func withGroupLimits() *world {
-	w := newWorld()
+func withGroupLimits() *backend {
+	w := newBackend()
 	w.blockLimits = []schemas.BlockLimit{
 		{Limit: schemas.LoanLimit{Max: 5}, Message: "Too many loans"},
 		{Limit: schemas.LoanLimit{Max: 1, OverdueMinutes: 1}, Message: "Overdue items"},

@@ -13,10 +13,10 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// recorder is a world that needs time for each call of the locked part. It records when a call
+// recorder is a backend that needs time for each call of the locked part. It records when a call
 // begins and when it is answered.
 type recorder struct {
-	*world
+	*backend
 	calls []string
 	lock  string   // granted last
 	held  []string // the lock at the begin of each commit
@@ -30,19 +30,19 @@ func (r *recorder) during(name string, do func()) {
 }
 
 func (r *recorder) Acquire(ctx context.Context, req checkout.LockRequest) (id string, err error) {
-	r.during("acquire", func() { id, err = r.world.Acquire(ctx, req) })
+	r.during("acquire", func() { id, err = r.backend.Acquire(ctx, req) })
 	r.lock = id
 	return id, err
 }
 
 func (r *recorder) CheckOut(ctx context.Context, c schemas.CheckOut) (result schemas.CheckOutResult, err error) {
 	r.held = append(r.held, r.lock)
-	r.during("commit", func() { result, err = r.world.CheckOut(ctx, c) })
+	r.during("commit", func() { result, err = r.backend.CheckOut(ctx, c) })
 	return result, err
 }
 
 func (r *recorder) Release(ctx context.Context, id string) (err error) {
-	r.during("release", func() { err = r.world.Release(ctx, id) })
+	r.during("release", func() { err = r.backend.Release(ctx, id) })
 	return err
 }
 
@@ -67,34 +67,35 @@ var (
 func TestOrder_GrantThenCommitThatCounts(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		prepare func(*world)
+		prepare func(*backend)
 		want    [][]string
 		code    fault.Code
 	}{
-		"lent": {prepare: func(*world) {}, want: [][]string{grant, committed, givenBack}},
+		"lent": {prepare: func(*backend) {}, want: [][]string{grant, committed, givenBack}},
 		"granted at the second try": {
-			prepare: func(w *world) { w.held = 1 }, want: [][]string{grant, grant, committed, givenBack},
+			prepare: func(w *backend) { w.held = 1 }, want: [][]string{grant, grant, committed, givenBack},
 		},
 		"the count refuses": {
-			prepare: func(w *world) { w.open = []int{2, 3} }, want: [][]string{grant, committed, givenBack}, code: fault.Invalid,
+			prepare: func(w *backend) { w.open = []int{2, 3} }, want: [][]string{grant, committed, givenBack},
+			code: fault.Invalid,
 		},
 		"the commit finds the lock gone": {
-			prepare: func(w *world) { w.commit = []error{errLost} },
+			prepare: func(w *backend) { w.commit = []error{errLost} },
 			want:    [][]string{grant, committed, givenBack, grant, committed, givenBack},
 			code:    "",
 		},
 		"the item changed": {
-			prepare: func(w *world) { w.commit = []error{errChanged} },
+			prepare: func(w *backend) { w.commit = []error{errChanged} },
 			want:    [][]string{grant, committed, committed, givenBack},
 			code:    "",
 		},
 		"the lock is lost, then the item changes": {
-			prepare: func(w *world) { w.commit = []error{errLost, errChanged} },
+			prepare: func(w *backend) { w.commit = []error{errLost, errChanged} },
 			want:    [][]string{grant, committed, givenBack, grant, committed, committed, givenBack},
 			code:    "",
 		},
 		"the answer is lost": {
-			prepare: func(w *world) { w.commit = []error{errGone} },
+			prepare: func(w *backend) { w.commit = []error{errGone} },
 			want:    [][]string{grant, committed, committed, givenBack},
 			code:    "",
 		},
@@ -103,8 +104,8 @@ func TestOrder_GrantThenCommitThatCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := &recorder{world: newWorld()}
-				tt.prepare(r.world)
+				r := &recorder{backend: newBackend()}
+				tt.prepare(r.backend)
 				if err := r.lend(t); fault.CodeOf(err) != tt.code {
 					t.Errorf("got %v, want %q", err, tt.code)
 				}

@@ -38,7 +38,7 @@ func newOverride(t *testing.T, blocks string) checkout.Request {
 }
 
 // blockAll gives Ann every block that staff may lift.
-func (w *world) blockAll() {
+func (w *backend) blockAll() {
 	w.Manual = []library.ManualBlock{{Desc: "owes books", Borrowing: true}}
 	w.Automated = []library.AutomatedBlock{{BlockBorrowing: true, Message: "too many"}}
 	w.open = []int{3}
@@ -146,7 +146,7 @@ func TestOverrides(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			w.blockAll()
 			_, err := w.service().CheckOut(asStaff(t, tt.granted...), newOverride(t, tt.blocks))
 			if got := describeDetails(err); !slices.Equal(got, tt.want) || (err == nil) != (len(w.commits) == 1) {
@@ -184,7 +184,7 @@ func TestOverrides_OfALoan(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			w.Patron.ExpirationDate.Time = librarytest.Today.AddDate(0, 1, 0)
 			if _, err := w.service().CheckOut(asStaff(t, mayPatron, mayLimit, mayLoanable),
 				newOverride(t, tt.blocks)); err != nil {
@@ -204,7 +204,7 @@ func TestOverrides_OfALoan(t *testing.T) {
 
 func TestOverrides_OfTheLimitHoldUnderTheLock(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.open = []int{3}
 	w.commit = []error{errChanged} // the item is judged once more
 	if _, err := w.service().CheckOut(asStaff(t, mayLimit),
@@ -218,7 +218,7 @@ func TestOverrides_OfTheLimitHoldUnderTheLock(t *testing.T) {
 
 func TestOverrides_LiftNothingElse(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.Book.Status.Name = "Checked out"
 	_, err := w.service().CheckOut(t.Context(), newOverride(t, `{"patronBlock":{},"comment":"c"}`))
 	want := []string{"Insufficient override permissions [patronBlock " + mayPatron + "]", "Item is already checked out"}

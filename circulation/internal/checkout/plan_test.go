@@ -27,61 +27,67 @@ func TestPlan_Refusals(t *testing.T) {
 	inactive := false
 	limit := "Patron has reached maximum limit of 3 items for material type"
 	tests := map[string]struct {
-		prepare func(*world, *checkout.Request)
+		prepare func(*backend, *checkout.Request)
 		want    []string
 	}{
 		"no service point": {
-			func(_ *world, r *checkout.Request) { r.ServicePointID = " " },
+			func(_ *backend, r *checkout.Request) { r.ServicePointID = " " },
 			[]string{"Check out must be performed at a service point"},
 		},
 		"service point is no id": {
-			func(_ *world, r *checkout.Request) { r.ServicePointID = "desk" }, []string{"servicePointId must be a UUID"},
+			func(_ *backend, r *checkout.Request) { r.ServicePointID = "desk" }, []string{"servicePointId must be a UUID"},
 		},
 		"unknown patron": {
-			func(_ *world, r *checkout.Request) { r.UserBarcode = "bob" }, []string{"Could not find user with matching barcode"},
+			func(_ *backend, r *checkout.Request) { r.UserBarcode = "bob" }, []string{
+				"Could not find user with matching barcode",
+			},
 		},
-		"no patron at all": {func(_ *world, r *checkout.Request) { r.UserBarcode = "" }, []string{noUserBarcode}},
-		"no item at all":   {func(_ *world, r *checkout.Request) { r.ItemBarcode = "" }, []string{noItemBarcode}},
+		"no patron at all": {func(_ *backend, r *checkout.Request) { r.UserBarcode = "" }, []string{noUserBarcode}},
+		"no item at all":   {func(_ *backend, r *checkout.Request) { r.ItemBarcode = "" }, []string{noItemBarcode}},
 		"activity unknown": {
-			func(w *world, _ *checkout.Request) { w.Patron.Active = nil }, []string{"Cannot determine if user is active or not"},
+			func(w *backend, _ *checkout.Request) { w.Patron.Active = nil }, []string{
+				"Cannot determine if user is active or not",
+			},
 		},
 		"inactive": {
-			func(w *world, _ *checkout.Request) { w.Patron.Active = &inactive }, []string{"Cannot check out to inactive user"},
+			func(w *backend, _ *checkout.Request) { w.Patron.Active = &inactive }, []string{"Cannot check out to inactive user"},
 		},
-		"expired": {func(w *world, _ *checkout.Request) {
+		"expired": {func(w *backend, _ *checkout.Request) {
 			w.Patron.ExpirationDate.Time = librarytest.Today.Add(-time.Second)
 		}, []string{"Cannot check out to inactive user"}},
 		"unknown item": {
-			func(_ *world, r *checkout.Request) { r.ItemBarcode = "x" }, []string{"No item with barcode x could be found"},
+			func(_ *backend, r *checkout.Request) { r.ItemBarcode = "x" }, []string{"No item with barcode x could be found"},
 		},
 		"a barcode that none has": {
-			func(_ *world, r *checkout.Request) { r.ItemBarcode = "x\x00" },
+			func(_ *backend, r *checkout.Request) { r.ItemBarcode = "x\x00" },
 			[]string{"No item with barcode x\x00 could be found"},
 		},
 		"already checked out": {
-			func(w *world, _ *checkout.Request) { w.Book.Status.Name = "Checked out" }, []string{"Item is already checked out"},
+			func(w *backend, _ *checkout.Request) { w.Book.Status.Name = "Checked out" }, []string{
+				"Item is already checked out",
+			},
 		},
 		"declared lost": {
-			func(w *world, _ *checkout.Request) { w.Book.Status.Name = "Declared lost" },
+			func(w *backend, _ *checkout.Request) { w.Book.Status.Name = "Declared lost" },
 			[]string{"Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out"},
 		},
 		"open loan": {
-			func(w *world, _ *checkout.Request) { w.onLoan = true },
+			func(w *backend, _ *checkout.Request) { w.onLoan = true },
 			[]string{"Cannot check out item that already has an open loan"},
 		},
-		"limit reached": {func(w *world, _ *checkout.Request) { w.open = []int{3} }, []string{limit}},
+		"limit reached": {func(w *backend, _ *checkout.Request) { w.open = []int{3} }, []string{limit}},
 		"not loanable": {
-			func(w *world, _ *checkout.Request) {
+			func(w *backend, _ *checkout.Request) {
 				w.Policy = strings.Replace(w.Policy, `"loanable":true`, `"loanable":false`, 1)
 			},
 			[]string{"Item is not loanable"},
 		},
 		"due date cannot be computed": {
-			func(w *world, _ *checkout.Request) { w.Policy = strings.Replace(w.Policy, "Weeks", "Fortnights", 1) },
+			func(w *backend, _ *checkout.Request) { w.Policy = strings.Replace(w.Policy, "Weeks", "Fortnights", 1) },
 			[]string{`the interval "Fortnights" in the loan policy is not recognised`},
 		},
 		"everything at once": {
-			func(w *world, r *checkout.Request) {
+			func(w *backend, r *checkout.Request) {
 				r.ServicePointID, w.Patron.Active = "", &inactive
 				w.Book.Status.Name, w.onLoan, w.open = "Checked out", true, []int{5}
 			},
@@ -92,21 +98,21 @@ func TestPlan_Refusals(t *testing.T) {
 			},
 		},
 		"an unknown patron and a forced policy that does not lend": {
-			func(w *world, r *checkout.Request) {
+			func(w *backend, r *checkout.Request) {
 				r.UserBarcode, r.ForceLoanPolicyID = "bob", librarytest.ThreeID
 				w.Policy = strings.Replace(w.Policy, `"loanable":true`, `"loanable":false`, 1)
 			},
 			[]string{"Could not find user with matching barcode", "Item is not loanable"},
 		},
 		"neither patron nor item": {
-			func(_ *world, r *checkout.Request) { r.UserBarcode, r.ItemBarcode = "bob", "x" },
+			func(_ *backend, r *checkout.Request) { r.UserBarcode, r.ItemBarcode = "bob", "x" },
 			[]string{"Could not find user with matching barcode", "No item with barcode x could be found"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			r := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID}
 			tt.prepare(w, &r)
 			_, err := w.service().CheckOut(asStaff(t, mayLimit), r) // for the forced policies
@@ -137,7 +143,7 @@ func checkDetails(t *testing.T, err error) {
 func TestPlan_ReportsEverythingInOrder(t *testing.T) {
 	t.Parallel()
 	inactive := false
-	w := newWorld()
+	w := newBackend()
 	w.Patron.Active, w.Book.Status.Name, w.onLoan, w.open = &inactive, "Checked out", true, []int{5}
 	w.Policy = strings.Replace(w.Policy, `"loanable":true`, `"loanable":false`, 1)
 	w.Manual = []library.ManualBlock{{Desc: "owes", Borrowing: true}}
@@ -162,41 +168,41 @@ func TestPlan_ReportsEverythingInOrder(t *testing.T) {
 func TestPlan_ConfigurationFaultsNameTheirCause(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		prepare func(*world)
+		prepare func(*backend)
 		want    string
 	}{
 		"patron without group": {
-			func(w *world) { w.Patron.PatronGroup = "" },
+			func(w *backend) { w.Patron.PatronGroup = "" },
 			"Unable to apply circulation rules to a user with null value as patronGroupId",
 		},
 		"item without place": {
-			func(w *world) { w.Book.EffectiveLocationID = "" },
+			func(w *backend) { w.Book.EffectiveLocationID = "" },
 			"Unable to apply circulation rules to an item with null value as locationId",
 		},
 		"item without loan type": {
-			func(w *world) { w.Book.PermanentLoanTypeID = "" },
+			func(w *backend) { w.Book.PermanentLoanTypeID = "" },
 			"Unable to apply circulation rules to an item which loan type can not be determined",
 		},
 		"item without type": {
-			func(w *world) { w.Book.MaterialTypeID = "" },
+			func(w *backend) { w.Book.MaterialTypeID = "" },
 			"Unable to apply circulation rules to an item with null value as materialTypeId",
 		},
 		"rules name no such thing": {
-			func(w *world) { w.NoPolicy = true },
+			func(w *backend) { w.NoPolicy = true },
 			"Loan policy " + librarytest.ThreeID + " could not be found, please check circulation rules",
 		},
 		"a schedule that is gone": {
-			func(w *world) {
+			func(w *backend) {
 				w.Policy = strings.Replace(w.Policy, `"itemLimit":3`, `"fixedDueDateScheduleId":"s1"`, 1)
 			},
 			"Fixed due date schedule s1 of the loan policy " + librarytest.ThreeID + " could not be found",
 		},
-		"no rules": {func(w *world) { w.RulesText = "" }, "Cannot apply blank circulation rules"},
+		"no rules": {func(w *backend) { w.RulesText = "" }, "Cannot apply blank circulation rules"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			tt.prepare(w)
 			_, err := w.checkOut(t)
 			var f *fault.Error
@@ -229,7 +235,7 @@ func TestPlan_LimitCountsWhatItsRuleNames(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			w.RulesText = "priority: last-line\nfallback-policy: l " + librarytest.OtherID + rest + tt.rule + ": l " +
 				librarytest.ThreeID + rest
 			if _, err := w.checkOut(t); err != nil {
@@ -248,7 +254,7 @@ func TestPlan_LimitNamesThePermissionThatLiftsIt(t *testing.T) {
 		"": {"circulation.override-item-limit-block.post"},
 		"circulation.override-item-limit-block.post": {},
 	} {
-		w := newWorld()
+		w := newBackend()
 		w.open = []int{3}
 		ctx := okapi.NewContext(t.Context(), okapi.Call{Permissions: []string{granted}})
 		_, err := w.service().CheckOut(ctx, checkout.Request{
@@ -264,7 +270,7 @@ func TestPlan_LimitNamesThePermissionThatLiftsIt(t *testing.T) {
 
 func TestPlan_LoanEndsWithThePatronsExpiration(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.Patron.ExpirationDate.Time = librarytest.Today.AddDate(0, 0, 3)
 	if _, err := w.checkOut(t); err != nil {
 		t.Fatal(err)
@@ -321,7 +327,7 @@ func TestPlan_BlocksOfAPatron(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			w.Manual, w.Automated = tt.manual, tt.auto
 			_, err := w.checkOut(t)
 			var f *fault.Error
@@ -386,7 +392,7 @@ func TestPlan_Proxies(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			w.Others, w.proxies = map[string]library.User{"carl": tt.carl}, tt.proxies
 			if tt.by == "" {
 				tt.by = "carl"
@@ -407,7 +413,7 @@ func TestPlan_Proxies(t *testing.T) {
 
 func TestPlan_ChecksTheProxyOfAnUnknownPatron(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.Others = map[string]library.User{"carl": {ID: librarytest.CarlID}}
 	_, err := w.service().CheckOut(t.Context(), checkout.Request{
 		ItemBarcode: "book", UserBarcode: "bob", ServicePointID: librarytest.DeskID, ProxyUserBarcode: "carl",

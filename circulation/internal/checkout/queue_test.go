@@ -94,7 +94,7 @@ func TestQueue(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			w.Queue, w.Titles = tt.queue, tt.titles
 			_, err := w.checkOut(t)
 			if got := librarytest.Messages(err); !slices.Equal(got, tt.want) {
@@ -109,7 +109,7 @@ func TestQueue(t *testing.T) {
 
 func TestQueue_RefusesAPatronWithoutAFirstName(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.Patron.Personal.FirstName = ""
 	w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 	_, err := w.checkOut(t)
@@ -121,7 +121,7 @@ func TestQueue_RefusesAPatronWithoutAFirstName(t *testing.T) {
 
 func TestQueue_IsReadOnceMoreAfterAChange(t *testing.T) {
 	t.Parallel()
-	change := func(w *world, queue ...schemas.QueuedRequest) {
+	change := func(w *backend, queue ...schemas.QueuedRequest) {
 		w.onStep = func(s checkout.Step) {
 			if s == checkout.Locked {
 				w.Queue = queue
@@ -130,7 +130,7 @@ func TestQueue_IsReadOnceMoreAfterAChange(t *testing.T) {
 	}
 	t.Run("the borrower asked for it", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld()
+		w := newBackend()
 		w.commit = []error{errQueue}
 		change(w, librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1))
 		if _, err := w.checkOut(t); err != nil || w.commits[0].FilledRequestID != "" || w.commits[1].FilledRequestID != "1" {
@@ -142,7 +142,7 @@ func TestQueue_IsReadOnceMoreAfterAChange(t *testing.T) {
 	})
 	t.Run("the borrower's request is gone", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld()
+		w := newBackend()
 		w.Queue, w.commit = []schemas.QueuedRequest{
 			librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1),
 		}, []error{errQueue}
@@ -153,7 +153,7 @@ func TestQueue_IsReadOnceMoreAfterAChange(t *testing.T) {
 	})
 	t.Run("another patron asked for it", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld()
+		w := newBackend()
 		w.commit = []error{errQueue}
 		change(w, librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1))
 		_, err := w.checkOut(t)
@@ -163,7 +163,7 @@ func TestQueue_IsReadOnceMoreAfterAChange(t *testing.T) {
 	})
 	t.Run("changed twice", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld()
+		w := newBackend()
 		w.commit = []error{errQueue, errQueue}
 		if _, err := w.checkOut(t); !fault.Is(err, fault.RequestChanged) || len(w.commits) != 2 || len(w.released) != 1 {
 			t.Errorf("got %v, %d commits, released %v", err, len(w.commits), w.released)
@@ -194,7 +194,7 @@ func TestQueue_ShortensALoanWhileAHoldWaits(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			w.Policy = strings.TrimSuffix(w.Policy, "}") +
 				`,"requestManagement":{"holds":{"alternateCheckoutLoanPeriod":{"duration":2,"intervalId":"Days"}}}}`
 			w.Queue = tt.queue
@@ -235,7 +235,7 @@ func TestQueue_ShortensALoanWhileARecallWaits(t *testing.T) {
 		{name: "a recall of another copy", queue: []schemas.QueuedRequest{own, elsewhere}, days: "5", want: usual},
 		{name: "due before", queue: []schemas.QueuedRequest{own, recall}, days: "50", want: usual, recalled: true},
 	} {
-		w := newWorld()
+		w := newBackend()
 		w.Policy = strings.TrimSuffix(w.Policy, "}") +
 			`,"requestManagement":{"recalls":{"recallReturnInterval":{"duration":` + tt.days + `,"intervalId":"Days"}}}}`
 		w.Queue = tt.queue
@@ -253,7 +253,7 @@ func TestQueue_ShortensALoanWhileARecallWaits(t *testing.T) {
 func TestQueue_SeesARecallThatCameMeanwhile(t *testing.T) {
 	t.Parallel()
 	own := librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1)
-	w := newWorld()
+	w := newBackend()
 	w.Queue, w.commit = []schemas.QueuedRequest{own}, []error{errQueue}
 	w.onStep = func(s checkout.Step) {
 		if s == checkout.Locked {
@@ -268,7 +268,7 @@ func TestQueue_SeesARecallThatCameMeanwhile(t *testing.T) {
 
 func TestQueue_RefusesALoanByAnInvalidRecallPeriod(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.Policy = strings.TrimSuffix(w.Policy, "}") +
 		`,"requestManagement":{"recalls":{"recallReturnInterval":{"duration":0,"intervalId":"Days"}}}}`
 	w.Queue = []schemas.QueuedRequest{

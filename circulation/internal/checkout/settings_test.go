@@ -13,7 +13,7 @@ func TestSettings_OneChangeNeedsNoBudget(t *testing.T) {
 	for name, enabled := range map[string]bool{"the feature stays off": false, "it is switched on": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			w.set = settings.Settings{Version: "7"} // without waits, so the lock is tried for once
 			w.fresh = &settings.Settings{
 				Version: "8", Enabled: enabled, TTL: 3 * time.Second, Waits: []time.Duration{time.Millisecond},
@@ -43,7 +43,7 @@ func TestCommit_ShowsTheVersionOfSettingsThatCanEnd(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			w.set = tt.set
 			if _, err := w.checkOut(t); err != nil {
 				t.Fatal(err)
@@ -58,7 +58,7 @@ func TestCommit_ShowsTheVersionOfSettingsThatCanEnd(t *testing.T) {
 
 func TestCommit_AfterAnAnnouncementEnded(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.set.Version, w.set.Announced = "7", true
 	fresh := w.set
 	fresh.Version = "9"

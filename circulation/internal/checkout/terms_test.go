@@ -12,7 +12,7 @@ import (
 )
 
 // contains reports whether the first commit's loan has this part.
-func contains(w *world, part string) bool { return strings.Contains(string(w.commits[0].Loan), part) }
+func contains(w *backend, part string) bool { return strings.Contains(string(w.commits[0].Loan), part) }
 
 func TestForcedPolicy_NeedsNoRules(t *testing.T) {
 	t.Parallel()
@@ -22,7 +22,7 @@ func TestForcedPolicy_NeedsNoRules(t *testing.T) {
 		}
 	}
 	ctx := asStaff(t, mayLimit)
-	w := newWorld()
+	w := newBackend()
 	w.RulesText, w.open, w.Patron.PatronGroup = "", []int{99}, "" // no rules, no limit, no group that rules need
 	if _, err := w.service().CheckOut(ctx, ask(librarytest.ThreeID)); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestForcedPolicy_NeedsThePermissionForTheLimit(t *testing.T) {
 	for name, permissions := range map[string][]string{"none": nil, "of another block": {mayPatron, mayLoanable}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			w.open, w.NoPolicy = []int{3}, true // an unknown policy is not disclosed either
 			_, err := w.service().CheckOut(asStaff(t, permissions...), checkout.Request{
 				ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, ForceLoanPolicyID: librarytest.ThreeID,
@@ -73,7 +73,7 @@ func TestForcedPolicy_NeedsThePermissionForTheLimit(t *testing.T) {
 // Desks show the first parameter as the loan policy.
 func TestTerms_RefusalsNameThePolicyFirst(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.Policy = strings.Replace(w.Policy, `"loanable":true`, `"loanable":false`, 1)
 	_, err := w.checkOut(t)
 	var f *fault.Error
@@ -93,7 +93,7 @@ func TestTerms_RefusalsNameThePolicyFirst(t *testing.T) {
 
 func TestTerms_HaveAllPoliciesOfTheRule(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.RulesText = strings.Replace(w.RulesText, "o o1 i i1\nm", "o o2 i i2\nm", 1)
 	w.RulesText = strings.Replace(w.RulesText, "o o1 i i1", "o "+librarytest.OtherID+" i "+librarytest.CarlID, 1)
 	if _, err := w.checkOut(t); err != nil {
@@ -102,7 +102,7 @@ func TestTerms_HaveAllPoliciesOfTheRule(t *testing.T) {
 	if !contains(w, `"overdueFinePolicyId":"`+librarytest.OtherID+`","lostItemPolicyId":"`+librarytest.CarlID+`"`) {
 		t.Errorf("lent %s", w.commits[0].Loan)
 	}
-	w = newWorld() // its rules name them with texts that are no ids
+	w = newBackend() // its rules name them with texts that are no ids
 	if _, err := w.checkOut(t); err != nil || contains(w, "FinePolicyId") {
 		t.Errorf("got %v, lent %s", err, w.commits[0].Loan)
 	}
@@ -125,7 +125,7 @@ func TestTerms_FollowTheSchedule(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newBackend()
 			w.Schedule = tt.schedule
 			w.Policy = strings.Replace(w.Policy, `"profileId":"Rolling"`, `"profileId":"`+tt.profile+
 				`","fixedDueDateScheduleId":"s1"`, 1)
@@ -142,7 +142,7 @@ func TestTerms_FollowTheSchedule(t *testing.T) {
 
 func TestTerms_KeepTheCallersLoanID(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newBackend()
 	w.commit = []error{errChanged}
 	_, err := w.service().Lend(t.Context(), checkout.Request{
 		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,

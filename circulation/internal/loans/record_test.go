@@ -17,8 +17,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// desk is a library with one loan, and the storage that it writes to.
-type desk struct {
+// backend is a library with one loan, and the storage that it writes to.
+type backend struct {
 	*librarytest.Records
 	loans.Changer        // of ChangeLoan, which these tests do not call
 	loan          string // stored; "" for none
@@ -33,38 +33,38 @@ type desk struct {
 	returned []schemas.CheckIn
 }
 
-func newDesk() *desk {
-	return &desk{
+func newBackend() *backend {
+	return &backend{
 		Records: librarytest.New(),
 		loan: `{"id":"` + loanID + `","userId":"` + librarytest.AnnID + `","itemId":"` + librarytest.BookItemID +
 			`","status":{"name":"Open"}}`,
 	}
 }
 
-func (d *desk) Loan(_ context.Context, id string) (json.RawMessage, error) {
+func (d *backend) Loan(_ context.Context, id string) (json.RawMessage, error) {
 	if d.loan == "" || id != loanID {
 		return nil, librarytest.ErrNone
 	}
 	return json.RawMessage(d.loan), nil
 }
 
-func (d *desk) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
+func (d *backend) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
 	return policy.ParseLoanPolicy([]byte(d.Policy))
 }
 
-func (d *desk) ServicePoint(_ context.Context, id string) (library.ServicePoint, error) {
+func (d *backend) ServicePoint(_ context.Context, id string) (library.ServicePoint, error) {
 	if id != librarytest.DeskID {
 		return library.ServicePoint{}, librarytest.ErrNone
 	}
 	return library.ServicePoint{ID: id}, nil
 }
 
-func (d *desk) ProxyRelations(context.Context, string, string) ([]library.ProxyRelation, error) {
+func (d *backend) ProxyRelations(context.Context, string, string) ([]library.ProxyRelation, error) {
 	return d.relations, nil
 }
 
 // next returns the first of the answers and drops it.
-func (d *desk) next(answers *[]error) error {
+func (d *backend) next(answers *[]error) error {
 	if len(*answers) == 0 {
 		return nil
 	}
@@ -76,27 +76,27 @@ func (d *desk) next(answers *[]error) error {
 	return err
 }
 
-func (d *desk) CheckOut(_ context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error) {
+func (d *backend) CheckOut(_ context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error) {
 	d.lent = append(d.lent, c)
 	return schemas.CheckOutResult{Loan: c.Loan}, d.next(&d.lending)
 }
 
-func (d *desk) CreateLoan(_ context.Context, loan json.RawMessage) (json.RawMessage, error) {
+func (d *backend) CreateLoan(_ context.Context, loan json.RawMessage) (json.RawMessage, error) {
 	d.created = string(loan)
 	return loan, nil
 }
 
-func (d *desk) ReplaceLoan(_ context.Context, _ string, r schemas.LoanReplacement) error {
+func (d *backend) ReplaceLoan(_ context.Context, _ string, r schemas.LoanReplacement) error {
 	d.replaced = append(d.replaced, r)
 	return nil
 }
 
-func (d *desk) Close(_ context.Context, c schemas.CheckIn) error {
+func (d *backend) Close(_ context.Context, c schemas.CheckIn) error {
 	d.returned = append(d.returned, c)
 	return d.next(&d.closing)
 }
 
-func (d *desk) service() *loans.Service {
+func (d *backend) service() *loans.Service {
 	return &loans.Service{
 		Library: d, Changer: d, Close: d.Close, Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return librarytest.Today },
@@ -112,7 +112,7 @@ func write(more string) json.RawMessage {
 
 func TestRecord_LendsByTheRulesPolicyWithoutAFence(t *testing.T) {
 	t.Parallel()
-	d := newDesk()
+	d := newBackend()
 	d.loan = ""
 	d.Queue = []schemas.QueuedRequest{
 		librarytest.NewRequest("q", librarytest.AnnID, "Hold", "Item", schemas.RequestAwaitingPickup, 1),
@@ -136,7 +136,7 @@ func TestRecord_LendsByTheRulesPolicyWithoutAFence(t *testing.T) {
 
 func TestRecord_StoresAClosedLoanAlone(t *testing.T) {
 	t.Parallel()
-	d := newDesk()
+	d := newBackend()
 	if _, err := d.service().Record(t.Context(),
 		write(`,"status":{"name":"Closed"},"action":"checkedin","userId":null`)); err != nil || d.lent != nil {
 		t.Fatalf("got %v, lent %+v", err, d.lent)
@@ -150,7 +150,7 @@ func TestRecord_StoresAClosedLoanAlone(t *testing.T) {
 // A recall of the title that called back another copy does not keep this copy back.
 func TestRecord_LendsBesideARecallOfTheTitle(t *testing.T) {
 	t.Parallel()
-	d := newDesk()
+	d := newBackend()
 	recall := librarytest.NewRequest("q", librarytest.CarlID, "Recall", "Title", schemas.RequestNotYetFilled, 1)
 	recall.ItemID = librarytest.OtherID
 	d.Titles, d.Queue = true, []schemas.QueuedRequest{recall}
@@ -190,7 +190,7 @@ func TestRecord_ShortensALoanWhileARecallWaits(t *testing.T) {
 			queue: []schemas.QueuedRequest{own, recall}, later: []schemas.QueuedRequest{own}, due: sent, days: "5", want: sent,
 		},
 	} {
-		d := newDesk()
+		d := newBackend()
 		d.Policy = strings.TrimSuffix(d.Policy, "}") +
 			`,"requestManagement":{"recalls":{"recallReturnInterval":{"duration":` + tt.days + `,"intervalId":"Days"}}}}`
 		d.Queue = tt.queue
@@ -218,7 +218,7 @@ func TestRecord_ShortensALoanWhileARecallWaits(t *testing.T) {
 func TestRecord_Refusals(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		prepare func(*desk)
+		prepare func(*backend)
 		more    string
 		want    string
 	}{
@@ -236,25 +236,25 @@ func TestRecord_Refusals(t *testing.T) {
 		"no item": {
 			more: `,"itemId":"` + librarytest.OtherID + `"`, want: "No item with ID " + librarytest.OtherID + " could be found",
 		},
-		"an unknown user": {prepare: func(d *desk) { d.NoPatron = true }, want: "user is not found"},
+		"an unknown user": {prepare: func(d *backend) { d.NoPatron = true }, want: "user is not found"},
 		"on loan": {
-			prepare: func(d *desk) { d.Book.Status.Name = "Checked out" }, want: "Item is already checked out",
+			prepare: func(d *backend) { d.Book.Status.Name = "Checked out" }, want: "Item is already checked out",
 		},
 		"missing": {
-			prepare: func(d *desk) { d.Book.Status.Name = "Missing" },
+			prepare: func(d *backend) { d.Book.Status.Name = "Missing" },
 			want:    "Moby Dick (book) (Barcode: book) has the item status Missing, loan cannot be created",
 		},
 		"declared lost": {
-			prepare: func(d *desk) { d.Book.Status.Name = "Declared lost" },
+			prepare: func(d *backend) { d.Book.Status.Name = "Declared lost" },
 			want:    "Moby Dick (book) (Barcode: book) has the item status Declared lost, loan cannot be created",
 		},
 		"a proxy of no sponsor": {more: `,"proxyUserId":"` + librarytest.CarlID + `"`, want: "proxyUserId is not valid"},
 		"a proxy of the past": {
-			prepare: func(d *desk) { d.relations = []library.ProxyRelation{{Status: "Inactive"}} },
+			prepare: func(d *backend) { d.relations = []library.ProxyRelation{{Status: "Inactive"}} },
 			more:    `,"proxyUserId":"` + librarytest.CarlID + `"`, want: "proxyUserId is not valid",
 		},
 		"requested by Carl": {
-			prepare: func(d *desk) {
+			prepare: func(d *backend) {
 				d.Queue = []schemas.QueuedRequest{
 					librarytest.NewRequest("q", librarytest.CarlID, "Hold", "Item", schemas.RequestNotYetFilled, 1),
 				}
@@ -266,7 +266,7 @@ func TestRecord_Refusals(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk()
+			d := newBackend()
 			if tt.prepare != nil {
 				tt.prepare(d)
 			}
@@ -279,7 +279,7 @@ func TestRecord_Refusals(t *testing.T) {
 			}
 		})
 	}
-	if _, err := newDesk().service().Record(t.Context(), json.RawMessage(`[]`)); !fault.Is(err, fault.Malformed) {
+	if _, err := newBackend().service().Record(t.Context(), json.RawMessage(`[]`)); !fault.Is(err, fault.Malformed) {
 		t.Errorf("a list: got %v, want %s", err, fault.Malformed)
 	}
 }
@@ -287,7 +287,7 @@ func TestRecord_Refusals(t *testing.T) {
 func TestReplace_WritesTheLoanOrTakesItsItemBack(t *testing.T) {
 	t.Parallel()
 	const closed = `,"status":{"name":"Closed"},"action":"checkedin","checkinServicePointId":"` + librarytest.DeskID + `"`
-	d := newDesk()
+	d := newBackend()
 	if err := d.service().Replace(t.Context(), loanID,
 		write(`,"dueDate":"2026-04-01T10:00:00Z","id":"`+librarytest.OtherID+`"`)); err != nil {
 		t.Fatal(err)
@@ -297,7 +297,7 @@ func TestReplace_WritesTheLoanOrTakesItsItemBack(t *testing.T) {
 		t.Errorf("an open loan: replaced %+v, returned %+v", d.replaced, d.returned)
 	}
 
-	d = newDesk()
+	d = newBackend()
 	d.closing = []error{fault.New(fault.ItemChanged, "changed")}
 	if err := d.service().Replace(t.Context(), loanID, write(closed)); err != nil || len(d.returned) != 2 ||
 		d.replaced != nil {
@@ -308,13 +308,13 @@ func TestReplace_WritesTheLoanOrTakesItsItemBack(t *testing.T) {
 		t.Errorf("took back %+v", c)
 	}
 
-	d = newDesk()
+	d = newBackend()
 	if err := d.service().Replace(t.Context(), loanID,
 		write(closed+`,"itemId":"`+strings.ToUpper(librarytest.BookItemID)+`"`)); err != nil || len(d.returned) != 1 {
 		t.Errorf("the item's id in upper case: got %v, returned %+v", err, d.returned)
 	}
 
-	d = newDesk() // another desk takes the item back first
+	d = newBackend() // another desk takes the item back first
 	d.closing = []error{fault.New(fault.LoanChanged, "closed")}
 	d.onRepeat = func() { d.loan = strings.Replace(d.loan, "Open", "Closed", 1) }
 	if err := d.service().Replace(t.Context(), loanID, write(closed+`,"returnDate":"2026-02-01T10:00:00Z"`)); err != nil ||
@@ -346,7 +346,7 @@ func TestReplace_Refusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk()
+			d := newBackend()
 			err := d.service().Replace(t.Context(), loanID, write(tt.more))
 			if got := librarytest.Messages(err); !slices.Equal(got, []string{tt.want}) || d.replaced != nil ||
 				d.returned != nil {
@@ -354,7 +354,7 @@ func TestReplace_Refusals(t *testing.T) {
 			}
 		})
 	}
-	d := newDesk()
+	d := newBackend()
 	if err := d.service().Replace(t.Context(), librarytest.OtherID, write("")); !fault.Is(err, fault.NotFound) {
 		t.Errorf("an unknown loan: got %v, want %s", err, fault.NotFound)
 	}

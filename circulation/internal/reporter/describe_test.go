@@ -11,7 +11,7 @@ import (
 // A machine may send anything; storage refuses a whole batch for one entry.
 func TestRecorder_ReportsOnlyWhatStorageAccepts(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		long := strings.Repeat("é", 2000)
 		wait := 100 * time.Hour
 		b.Ended(inTenant(t, "diku"), checkout.Ending{

@@ -27,8 +27,8 @@ type sent struct {
 	info   okapi.Call
 }
 
-// bench is a recorder with a storage that answers by a script.
-type bench struct {
+// harness is a recorder with a storage that answers by a script.
+type harness struct {
 	*reporter.Recorder
 	start time.Time
 	stop  context.CancelFunc
@@ -43,10 +43,10 @@ type bench struct {
 }
 
 // run calls test with a recorder that runs, and stops it afterwards.
-func run(t *testing.T, test func(t *testing.T, b *bench)) {
+func run(t *testing.T, test func(t *testing.T, b *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{start: time.Now(), ended: make(chan struct{})}
+		b := &harness{start: time.Now(), ended: make(chan struct{})}
 		b.Recorder = reporter.NewRecorder(b, b.drop, slog.New(slog.NewTextHandler(b, nil)))
 		var ctx context.Context
 		ctx, b.stop = context.WithCancel(t.Context())
@@ -60,12 +60,12 @@ func run(t *testing.T, test func(t *testing.T, b *bench)) {
 }
 
 // end stops the recorder and waits for it.
-func (b *bench) end() {
+func (b *harness) end() {
 	b.stop()
 	<-b.ended
 }
 
-func (b *bench) Report(ctx context.Context, r schemas.CheckOutReport) error {
+func (b *harness) Report(ctx context.Context, r schemas.CheckOutReport) error {
 	b.mu.Lock()
 	answer, delay := b.answer, b.delay
 	b.mu.Unlock()
@@ -85,28 +85,28 @@ func (b *bench) Report(ctx context.Context, r schemas.CheckOutReport) error {
 	return nil
 }
 
-func (b *bench) drop(n int) {
+func (b *harness) drop(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.dropped += n
 }
 
 // Write is the log's.
-func (b *bench) Write(line []byte) (int, error) {
+func (b *harness) Write(line []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.log.Write(line)
 }
 
 // script changes how storage answers.
-func (b *bench) script(answer func(sent) error) {
+func (b *harness) script(answer func(sent) error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.answer = answer
 }
 
 // takeReports returns the reports since its last call.
-func (b *bench) takeReports() []sent {
+func (b *harness) takeReports() []sent {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.reports
@@ -126,7 +126,7 @@ func inTenant(t *testing.T, name string) context.Context {
 }
 
 // lend ends n check-outs, with the items first, first+1 and so on.
-func (b *bench) lend(ctx context.Context, first, n int) {
+func (b *harness) lend(ctx context.Context, first, n int) {
 	for i := range n {
 		b.Ended(ctx, checkout.Ending{Outcome: checkout.OutcomeLent, ItemBarcode: fmt.Sprint(first + i)})
 	}

@@ -13,7 +13,7 @@ import (
 
 func TestRecorder_KeepsTheNewestEndingsDuringAnOutage(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		ctx := inTenant(t, "diku")
 		b.script(always(errDown))
 		b.Waiting(ctx, 1) // so that the tenant is never idle
@@ -56,7 +56,7 @@ func TestRecorder_KeepsTheNewestEndingsDuringAnOutage(t *testing.T) {
 
 func TestRecorder_ReportsEndingsDuringAReportOnce(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		ctx := inTenant(t, "diku")
 		b.delay = 3 * time.Second
 		b.lend(ctx, 0, 10)
@@ -72,7 +72,7 @@ func TestRecorder_ReportsEndingsDuringAReportOnce(t *testing.T) {
 func TestRecorder_DropsWhatStorageRefuses(t *testing.T) {
 	t.Parallel()
 	for _, code := range []fault.Code{fault.Invalid, fault.Malformed, fault.UnknownTenant} {
-		run(t, func(t *testing.T, b *bench) {
+		run(t, func(t *testing.T, b *harness) {
 			b.script(always(fault.New(code, "no")))
 			b.lend(inTenant(t, "unknown"), 0, 3)
 			<-time.After(time.Minute)
@@ -88,7 +88,7 @@ func TestRecorder_DropsWhatStorageRefuses(t *testing.T) {
 
 func TestRecorder_SplitsAReportThatIsTooLarge(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		b.script(func(r sent) error {
 			if len(r.CheckOuts) > 100 || slices.ContainsFunc(r.CheckOuts,
 				func(c schemas.PastCheckOut) bool { return c.ItemBarcode == "7" }) {
@@ -116,7 +116,7 @@ func TestRecorder_SplitsAReportThatIsTooLarge(t *testing.T) {
 
 func TestRecorder_ReportsTenantsIndependently(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		b.script(func(r sent) error {
 			if r.tenant == "broken" {
 				return errDown
@@ -143,7 +143,7 @@ func TestRecorder_ReportsTenantsIndependently(t *testing.T) {
 
 func TestRecorder_RepeatsAReportThatHangs(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		b.delay = time.Hour
 		b.lend(inTenant(t, "diku"), 0, 2)
 		<-time.After(4 * time.Second)
@@ -159,7 +159,7 @@ func TestRecorder_RepeatsAReportThatHangs(t *testing.T) {
 
 func TestRecorder_RepeatsAReportAfterAPanic(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		b.script(func(sent) error { panic("a bug") })
 		b.lend(inTenant(t, "diku"), 0, 2)
 		<-time.After(time.Second)
@@ -177,7 +177,7 @@ func TestRecorder_RepeatsAReportAfterAPanic(t *testing.T) {
 
 func TestRecorder_DropsOutdatedEndings(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		ctx := inTenant(t, "diku")
 		b.script(always(errors.New("down")))
 		b.lend(ctx, 0, 1)

@@ -18,7 +18,7 @@ import (
 
 func TestRecorder_ReportsEndingsOnceInABatch(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		ctx := inTenant(t, "diku")
 		<-time.After(200 * time.Millisecond)
 		b.Ended(okapi.NewContext(ctx, okapi.Call{RequestID: "r-1", Token: "old"}), checkout.Ending{
@@ -64,7 +64,7 @@ func TestRecorder_ReportsEndingsOnceInABatch(t *testing.T) {
 
 func TestRecorder_ReportsManyEndingsInSeveralBatches(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		b.lend(inTenant(t, "diku"), 0, 1000)
 		<-time.After(600 * time.Millisecond)
 		reports := b.takeReports()
@@ -76,7 +76,7 @@ func TestRecorder_ReportsManyEndingsInSeveralBatches(t *testing.T) {
 
 func TestRecorder_BoundsTheTenants(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		b.script(always(errDown))
 		for i := range 1200 {
 			b.lend(inTenant(t, fmt.Sprintf("t%d", i)), 0, 1)
@@ -91,7 +91,7 @@ func TestRecorder_BoundsTheTenants(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{}
+		b := &harness{}
 		r := reporter.NewRecorder(b, b.drop, slog.New(slog.DiscardHandler))
 		if r.Ended(t.Context(), checkout.Ending{}); r.Remembered() != 0 || b.dropped != 1 {
 			t.Error("a check-out of no tenant is kept")
@@ -101,7 +101,7 @@ func TestRecorder_BoundsTheTenants(t *testing.T) {
 
 func TestRecorder_BoundsTheEndingsOfManyTenants(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		b.script(always(errDown))
 		const tenants, each = 1000, 100
 		for range 2 { // also of tenants that were added while there were few
@@ -117,7 +117,7 @@ func TestRecorder_BoundsTheEndingsOfManyTenants(t *testing.T) {
 
 // It measures the memory of the whole process, so no other test runs beside it.
 func TestRecorder_KeepsNoBarcodeOfAMegabyte(t *testing.T) {
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		b.script(always(errDown))
 		ctx := inTenant(t, "diku")
 		before := heap()
@@ -142,7 +142,7 @@ func heap() int64 {
 
 func TestRecorder_ReportsWaitingOnChangeAndEverySecond(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		ctx := inTenant(t, "diku")
 		b.Waiting(ctx, -1) // the end of a wait whose beginning found no room
 		b.Waiting(ctx, 1)
@@ -174,7 +174,7 @@ func TestRecorder_ReportsWaitingOnChangeAndEverySecond(t *testing.T) {
 
 func TestRecorder_ReportsTheRestAtTheStop(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		ctx := inTenant(t, "diku")
 		b.script(always(errDown))
 		b.Waiting(ctx, 1)
@@ -197,7 +197,7 @@ func TestRecorder_ReportsTheRestAtTheStop(t *testing.T) {
 
 func TestRecorder_StopsWithinTwoSeconds(t *testing.T) {
 	t.Parallel()
-	run(t, func(t *testing.T, b *bench) {
+	run(t, func(t *testing.T, b *harness) {
 		b.delay = time.Hour
 		for i := range 10 { // more than are sent at once
 			b.lend(inTenant(t, fmt.Sprintf("t%d", i)), 0, 2)

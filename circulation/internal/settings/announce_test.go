@@ -18,14 +18,14 @@ import (
 // instances are two stores on one storage, with environments that differ.
 type instances struct {
 	storage *storage
-	on, off *bench
+	on, off *harness
 }
 
 func newInstances(value string) instances {
 	s := &storage{value: value, version: 1}
 	turnsOn := environment
 	turnsOn.Enabled = true
-	return instances{storage: s, on: s.bench(turnsOn), off: s.bench(environment)}
+	return instances{storage: s, on: s.harness(turnsOn), off: s.harness(environment)}
 }
 
 // decision is the part of the settings that these tests check.
@@ -41,7 +41,7 @@ func decided(s settings.Settings) decision {
 }
 
 // want checks what a store decides.
-func (b *bench) want(ctx context.Context, t *testing.T, what string, want decision) {
+func (b *harness) want(ctx context.Context, t *testing.T, what string, want decision) {
 	t.Helper()
 	if got := decided(b.Current(ctx)); got != want {
 		t.Errorf("%s: got %+v, want %+v", what, got, want)

@@ -82,7 +82,7 @@ func TestParseChange_Reason(t *testing.T) {
 
 func TestParseChange_AcceptsAViewThatIsSentBack(t *testing.T) {
 	t.Parallel()
-	b := newBench(`{"checkOutLockFeatureEnabled":true,"retryIntervals":[1,2]}`)
+	b := newHarness(`{"checkOutLockFeatureEnabled":true,"retryIntervals":[1,2]}`)
 	ctx := inTenant(t, "diku")
 	s, problem, err := b.Read(ctx)
 	if err != nil {

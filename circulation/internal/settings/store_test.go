@@ -40,7 +40,7 @@ func TestStore_OverridesTheEnvironmentFieldByField(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, problem, err := newBench(tt.value).Read(inTenant(t, "diku"))
+			s, problem, err := newHarness(tt.value).Read(inTenant(t, "diku"))
 			if problem != nil || err != nil {
 				t.Fatal(problem, err)
 			}
@@ -55,7 +55,7 @@ func TestStore_OverridesTheEnvironmentFieldByField(t *testing.T) {
 func TestStore_AppliesAChangeElsewhereWithinTwoSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench("")
+		b := newHarness("")
 		b.storage.delay = 200 * time.Millisecond
 		ctx := inTenant(t, "diku")
 		for range 10 {
@@ -80,7 +80,7 @@ func TestStore_AppliesAChangeElsewhereWithinTwoSeconds(t *testing.T) {
 func TestStore_SharesOneReading(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(on)
+		b := newHarness(on)
 		b.storage.delay = 100 * time.Millisecond
 		var wg sync.WaitGroup
 		for range 20 {
@@ -100,7 +100,7 @@ func TestStore_SharesOneReading(t *testing.T) {
 func TestStore_StaysOnDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(on)
+		b := newHarness(on)
 		ctx := inTenant(t, "diku")
 		if !b.Current(ctx).Enabled {
 			t.Fatal("not enabled")
@@ -133,7 +133,7 @@ func TestStore_StaysOnDuringAnOutage(t *testing.T) {
 func TestStore_KeepsGoodValuesUnderAMalformedEntry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(on)
+		b := newHarness(on)
 		ctx := inTenant(t, "diku")
 		b.Current(ctx)
 		b.storage.set(`{"checkoutlockfeatureenabled":"yes"}`)
@@ -153,12 +153,12 @@ func TestStore_KeepsGoodValuesUnderAMalformedEntry(t *testing.T) {
 func TestStore_UsesTheEnvironmentWithoutGoodValues(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(`17`)
+		b := newHarness(`17`)
 		ctx := inTenant(t, "diku")
 		if s := b.Current(ctx); s.TTL != environment.TTL || s.TTLSource != settings.FromEnvironment || s.Version != "1" {
 			t.Errorf("malformed: got %+v", s)
 		}
-		b = newBench(on)
+		b = newHarness(on)
 		b.storage.fail(errors.New("down"))
 		if s := b.Current(ctx); s.Enabled || s.Version != "" {
 			t.Errorf("unreadable: got %+v, want the environment's and no version", s)
@@ -173,7 +173,7 @@ func TestStore_UsesTheEnvironmentWithoutGoodValues(t *testing.T) {
 func TestStore_AppliesAnUpdateAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench("")
+		b := newHarness("")
 		b.storage.delay = 500 * time.Millisecond
 		ctx := inTenant(t, "diku")
 		var wg sync.WaitGroup
@@ -205,7 +205,7 @@ func TestStore_AppliesAnUpdateAtOnce(t *testing.T) {
 func TestStore_RefreshBeginsAReadingOfItsOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench("")
+		b := newHarness("")
 		b.storage.delay = 500 * time.Millisecond
 		ctx := inTenant(t, "diku")
 		var wg sync.WaitGroup
@@ -222,7 +222,7 @@ func TestStore_RefreshBeginsAReadingOfItsOwn(t *testing.T) {
 func TestStore_TakesACallerThatLeavesForNoOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(on)
+		b := newHarness(on)
 		b.storage.delay = 100 * time.Millisecond
 		ctx, cancel := context.WithCancel(inTenant(t, "diku"))
 		cancel()
@@ -261,7 +261,7 @@ func TestStore_WaitsForASlowStorage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(on)
+				b := newHarness(on)
 				ctx := inTenant(t, "diku")
 				if tt.known {
 					b.Current(ctx)
@@ -288,7 +288,7 @@ func TestStore_WaitsForASlowStorage(t *testing.T) {
 
 func TestStore_KeepsSettingsByTenant(t *testing.T) {
 	t.Parallel()
-	b := newBench(on)
+	b := newHarness(on)
 	if !b.Current(inTenant(t, "diku")).Enabled {
 		t.Error("diku: not enabled")
 	}
@@ -300,7 +300,7 @@ func TestStore_KeepsSettingsByTenant(t *testing.T) {
 
 func TestStore_TakesAnUnknownTenantForNoOutage(t *testing.T) {
 	t.Parallel()
-	b := newBench("")
+	b := newHarness("")
 	b.storage.fail(fault.New(fault.UnknownTenant, "Unknown tenant"))
 	ctx := inTenant(t, "unknown")
 	if _, _, err := b.Read(ctx); !fault.Is(err, fault.UnknownTenant) {
@@ -313,7 +313,7 @@ func TestStore_TakesAnUnknownTenantForNoOutage(t *testing.T) {
 
 func TestStore_WarnsWhileStorageIsAway(t *testing.T) {
 	t.Parallel()
-	b := newBench(on)
+	b := newHarness(on)
 	b.storage.fail(fault.New(fault.Unavailable, "Storage is not available right now"))
 	b.Refresh(inTenant(t, "diku"))
 	if !strings.Contains(b.log.String(), "level=WARN") || strings.Contains(b.log.String(), "level=ERROR") {
@@ -323,7 +323,7 @@ func TestStore_WarnsWhileStorageIsAway(t *testing.T) {
 
 func TestStore_TakesThe400OfAGatewayForAnOutage(t *testing.T) {
 	t.Parallel()
-	b := newBench(on)
+	b := newHarness(on)
 	ctx := inTenant(t, "diku")
 	b.Current(ctx)
 	b.storage.fail(fault.New(fault.Malformed, "Storage refused the request"))
@@ -337,7 +337,7 @@ func TestStore_TakesThe400OfAGatewayForAnOutage(t *testing.T) {
 
 func TestStore_DropsInventedTenantsFirst(t *testing.T) {
 	t.Parallel()
-	b := newBench(on)
+	b := newHarness(on)
 	b.Current(inTenant(t, "diku"))
 	b.storage.fail(errors.New("unknown tenant"))
 	for i := range 1500 {

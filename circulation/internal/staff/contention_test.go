@@ -113,7 +113,7 @@ func TestContentionPage_SaysWhyThereAreNoFigures(t *testing.T) {
 func TestContentionPage_StreamsChangedFigures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{figures: hour(nil)}
+		d := &backend{figures: hour(nil)}
 		f := newLivePages(t, d).follow(t, "/staff/diku/contention/live")
 		if got := f.news(); !strings.Contains(got, "No check-outs in the last hour.") || strings.Contains(got, "<!DOCTYPE") {
 			t.Errorf("got at once\n%s", got)

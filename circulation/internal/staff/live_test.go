@@ -121,7 +121,7 @@ func (p livePages) follow(t *testing.T, path string) *follower {
 func TestStream_SendsTheListAtOnceAndThenChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{locks: []schemas.CheckoutLock{held()}}
+		d := &backend{locks: []schemas.CheckoutLock{held()}}
 		f := newLivePages(t, d).follow(t, "/staff/diku/locks/live?holder=circulation-1")
 		first := f.news()
 		h := f.header
@@ -163,7 +163,7 @@ func TestStream_SendsTheListAtOnceAndThenChanges(t *testing.T) {
 func TestStream_SendsCommentsAndEndsWithTheRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{}
+		d := &backend{}
 		f := newLivePages(t, d).follow(t, "/staff/diku/locks/live")
 		if got := f.after(14500 * time.Millisecond); got != "" {
 			t.Errorf("got %q, want nothing", got)
@@ -185,7 +185,7 @@ func TestStream_SendsCommentsAndEndsWithTheRequest(t *testing.T) {
 func TestStream_EndsWhenTheServiceStops(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		pages := newLivePages(t, &desk{})
+		pages := newLivePages(t, &backend{})
 		f := pages.follow(t, "/staff/diku/locks/live")
 		pages.stop()
 		pages.stop()
@@ -201,7 +201,7 @@ func TestStream_EndsWhenTheServiceStops(t *testing.T) {
 func TestStream_ReportsAFailureOnceAndGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{locks: []schemas.CheckoutLock{held()}}
+		d := &backend{locks: []schemas.CheckoutLock{held()}}
 		f := newLivePages(t, d).follow(t, "/staff/diku/locks/live")
 		d.change(func() { d.err = fault.Wrap(errors.New("SELECT secret"), fault.Unavailable, "down") })
 		got := f.after(3 * time.Second)
@@ -221,7 +221,7 @@ func TestStream_ReportsAFailureOnceAndGoesOn(t *testing.T) {
 func TestStream_WaitsForStorageToFindThePatron(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{locks: []schemas.CheckoutLock{held()}, lost: fault.New(fault.Unavailable, "down")}
+		d := &backend{locks: []schemas.CheckoutLock{held()}, lost: fault.New(fault.Unavailable, "down")}
 		f := newLivePages(t, d).follow(t, "/staff/diku/locks/live?patron=ann%3C1%3E")
 		if got := f.news(); !strings.Contains(got, "tries again by itself") || strings.Contains(got, heldID) {
 			t.Errorf("got %q, want the trouble alone", got)
@@ -249,7 +249,7 @@ func TestStream_RefusesAPageOfAnotherSite(t *testing.T) {
 	r.Host = "localhost"
 	r.Header.Set("Sec-Fetch-Site", "cross-site")
 	w := httptest.NewRecorder()
-	newLivePages(t, &desk{}).handler.ServeHTTP(w, r)
+	newLivePages(t, &backend{}).handler.ServeHTTP(w, r)
 	if w.Code != http.StatusForbidden {
 		t.Errorf("got %d %s, want 403", w.Code, w.Body)
 	}
@@ -258,7 +258,7 @@ func TestStream_RefusesAPageOfAnotherSite(t *testing.T) {
 func TestStream_IsLimitedInNumber(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		pages := newLivePages(t, &desk{})
+		pages := newLivePages(t, &backend{})
 		var all []*follower
 		for range 32 {
 			all = append(all, pages.follow(t, "/staff/diku/locks/live"))
@@ -282,7 +282,7 @@ func TestStream_EscapesLineBreaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := held()
 		l.Holder = "a\r\rdata: forged\r\n\r\nevent: x\n\nid: 7"
-		pages := newLivePages(t, &desk{locks: []schemas.CheckoutLock{l}})
+		pages := newLivePages(t, &backend{locks: []schemas.CheckoutLock{l}})
 		f := pages.follow(t, "/staff/diku/locks/live")
 		pages.stop()
 		got := strings.TrimSuffix(strings.TrimPrefix(f.news(), "retry: 1000\n\n"), "\n\n")

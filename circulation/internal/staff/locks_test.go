@@ -15,7 +15,7 @@ import (
 
 func TestLocksPage_ListsLocks(t *testing.T) {
 	t.Parallel()
-	l := &library{Admin: &desk{locks: []schemas.CheckoutLock{held(), outdated()}}}
+	l := &library{Admin: &backend{locks: []schemas.CheckoutLock{held(), outdated()}}}
 	p := visit(t, l).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK,
 		"1 lock held, 1 outdated",
@@ -33,7 +33,7 @@ func TestLocksPage_ListsLocks(t *testing.T) {
 
 func TestLocksPage_ShowsPatronsOnRequest(t *testing.T) {
 	t.Parallel()
-	l := &library{Admin: &desk{locks: []schemas.CheckoutLock{held(), outdated()}}}
+	l := &library{Admin: &backend{locks: []schemas.CheckoutLock{held(), outdated()}}}
 	p := visit(t, l).get(t, "/staff/diku/locks?holder=circulation-1&patrons=shown")
 	p.want(t, http.StatusOK, "ann<1> Ann Ahrens Held", benID+" Outdated", "Mask the patrons")
 	p.has(t, "ann&lt;1&gt;", `href="/staff/diku/locks?holder=circulation-1"`,
@@ -45,7 +45,7 @@ func TestLocksPage_ShowsPatronsOnRequest(t *testing.T) {
 
 func TestLocksPage_DoesNotLookUpMaskedPatrons(t *testing.T) {
 	t.Parallel()
-	d := &desk{locks: []schemas.CheckoutLock{held()}}
+	d := &backend{locks: []schemas.CheckoutLock{held()}}
 	visit(t, &library{Admin: d}).get(t, "/staff/diku/locks")
 	if d.lookups != 0 {
 		t.Errorf("patrons were looked up %d times, want never", d.lookups)
@@ -64,7 +64,7 @@ func TestLocksPage_Filters(t *testing.T) {
 		"state=outdated&patron=ann%3C1%3E":  {UserID: annID, Outdated: &yes},
 		"state=&patron=&holder=&patrons=no": {},
 	} {
-		d := &desk{}
+		d := &backend{}
 		p := visit(t, &library{Admin: d, view: own(true, 3000)}).get(t, "/staff/diku/locks?"+query)
 		got := d.asked
 		if got.UserID != want.UserID || got.Holder != want.Holder || got.Limit != 100 || got.Offset != 0 ||
@@ -102,7 +102,7 @@ func TestLocksPage_RefusesAnInvalidFilterAtItsField(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := &desk{err: tt.err}
+			d := &backend{err: tt.err}
 			v := visit(t, &library{Admin: d})
 			p := v.get(t, "/staff/diku/locks?"+tt.query)
 			p.want(t, http.StatusUnprocessableEntity, tt.words)
@@ -110,7 +110,7 @@ func TestLocksPage_RefusesAnInvalidFilterAtItsField(t *testing.T) {
 			p.lacks(t, "data-stream", "<table")
 		})
 	}
-	p := visit(t, &library{Admin: &desk{}}).get(t, "/staff/diku/locks?state=broken")
+	p := visit(t, &library{Admin: &backend{}}).get(t, "/staff/diku/locks?state=broken")
 	p.want(t, http.StatusBadRequest, "Locks are held or outdated, not broken")
 }
 
@@ -123,7 +123,7 @@ func refused(name string) error {
 
 func TestLocksPage_BlamesTheHolderOnlyForItsOwnFault(t *testing.T) {
 	t.Parallel()
-	p := visit(t, &library{Admin: &desk{err: refused("userId")}}).get(t, "/staff/diku/locks?holder=x")
+	p := visit(t, &library{Admin: &backend{err: refused("userId")}}).get(t, "/staff/diku/locks?holder=x")
 	p.want(t, http.StatusUnprocessableEntity, "That cannot be done", "userId is wrong")
 	p.lacks(t, "No instance can have this name.")
 }
@@ -131,7 +131,7 @@ func TestLocksPage_BlamesTheHolderOnlyForItsOwnFault(t *testing.T) {
 func TestLocksPage_RefusesAStreamOfAnUnknownPatron(t *testing.T) {
 	t.Parallel()
 	for patron, words := range map[string]string{"unknown": "No patron has this barcode.", "new": "no lock can have"} {
-		d := &desk{}
+		d := &backend{}
 		p := visit(t, &library{Admin: d}).get(t, "/staff/diku/locks/live?patron="+patron)
 		p.want(t, http.StatusUnprocessableEntity, words)
 		if d.lists != 0 {
@@ -145,7 +145,7 @@ func TestLocksPage_ExplainsAnEmptyList(t *testing.T) {
 	for enabled, words := range map[bool]string{
 		true: "That is normal", false: "The check-out lock is off for this library",
 	} {
-		p := visit(t, &library{Admin: &desk{}, view: own(enabled, 3000)}).get(t, "/staff/diku/locks")
+		p := visit(t, &library{Admin: &backend{}, view: own(enabled, 3000)}).get(t, "/staff/diku/locks")
 		p.want(t, http.StatusOK, "No locks", words)
 		p.has(t, `data-live="table" data-shell hidden>`, `data-live="empty">`, `data-live="patrons" hidden>`,
 			`<p role="status" data-live="summary"><span class="unseen">No locks</span></p>`)
@@ -154,7 +154,7 @@ func TestLocksPage_ExplainsAnEmptyList(t *testing.T) {
 		}
 	}
 	for _, permission := range []string{admin.MaySeeSettings, admin.MayReleaseLocks} {
-		v := visitAs(t, &library{Admin: &desk{}, view: own(false, 3000)}, auth.Gateway,
+		v := visitAs(t, &library{Admin: &backend{}, view: own(false, 3000)}, auth.Gateway,
 			granted(admin.MaySeeLocks, permission))
 		p := v.get(t, "/staff/diku/locks")
 		p.want(t, http.StatusOK, "so no check-out takes a lock.")
@@ -165,7 +165,7 @@ func TestLocksPage_ExplainsAnEmptyList(t *testing.T) {
 func TestLocksPage_SaysHowMuchOfALongListIsShown(t *testing.T) {
 	t.Parallel()
 	locks := slices.Repeat([]schemas.CheckoutLock{held()}, 1)
-	p := visit(t, &library{Admin: &desk{locks: locks, total: 240}}).get(t, "/staff/diku/locks")
+	p := visit(t, &library{Admin: &backend{locks: locks, total: 240}}).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK, "The oldest 1 lock of 240 are shown: 1 lock held")
 }
 
@@ -173,10 +173,10 @@ func TestLocksPage_ShowsNoNegativeAge(t *testing.T) {
 	t.Parallel()
 	l := held()
 	l.AgeMs = -40
-	p := visit(t, &library{Admin: &desk{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks")
+	p := visit(t, &library{Admin: &backend{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK, "Held 0 ms 3 s")
 	l.AgeMs = 9000 // not yet marked as outdated
-	p = visit(t, &library{Admin: &desk{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks")
+	p = visit(t, &library{Admin: &backend{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK, "Held – the next check-out takes it over 9 s none")
 }
 
@@ -197,7 +197,7 @@ func TestLocksPage_CountsTheTTLInForce(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			v := visit(t, &library{Admin: &desk{locks: []schemas.CheckoutLock{held()}}, view: own(true, tt.inForce)})
+			v := visit(t, &library{Admin: &backend{locks: []schemas.CheckoutLock{held()}}, view: own(true, tt.inForce)})
 			p := v.get(t, "/staff/diku/locks")
 			p.want(t, http.StatusOK, "****1234 "+tt.state+" 500 ms "+tt.left+" circulation-1")
 			p.has(t, "<progress "+tt.progress)
@@ -211,7 +211,7 @@ func TestLocksPage_EscapesText(t *testing.T) {
 	l := held()
 	l.Holder, l.OkapiRequestID = `<script>x</script>`, `"><img src=x>`
 	p := visit(t, &library{
-		Admin: &desk{locks: []schemas.CheckoutLock{l}},
+		Admin: &backend{locks: []schemas.CheckoutLock{l}},
 	}).get(t, "/staff/diku/locks?holder="+url.QueryEscape(`"><b>`))
 	p.want(t, http.StatusOK, "<script>x</script>")
 	if strings.Contains(p.html, "<script>x") || strings.Contains(p.html, "<img") || strings.Contains(p.html, "<b>") {
@@ -222,7 +222,7 @@ func TestLocksPage_EscapesText(t *testing.T) {
 func TestLocksPage_LinksReleasesWithThePermissionOnly(t *testing.T) {
 	t.Parallel()
 	header := http.Header{"X-Okapi-Tenant": {"diku"}, "X-Okapi-Permissions": {`["` + admin.MaySeeLocks + `"]`}}
-	v := visitAs(t, &library{Admin: &desk{locks: []schemas.CheckoutLock{held()}}}, auth.Gateway, header)
+	v := visitAs(t, &library{Admin: &backend{locks: []schemas.CheckoutLock{held()}}}, auth.Gateway, header)
 	p := v.get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK, "1 lock held")
 	p.lacks(t, "/release", "Release …")

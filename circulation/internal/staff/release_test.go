@@ -20,7 +20,7 @@ const (
 
 func TestReleasePage_ExplainsTheRelease(t *testing.T) {
 	t.Parallel()
-	d := &desk{locks: []schemas.CheckoutLock{held(), outdated()}}
+	d := &backend{locks: []schemas.CheckoutLock{held(), outdated()}}
 	v := visit(t, &library{Admin: d})
 	p := v.get(t, releasePath)
 	p.want(t, http.StatusOK, "Patron ****1234", "State Held", "Held for 500 ms", "Held by circulation-1",
@@ -41,7 +41,7 @@ func TestReleasePage_ExplainsTheRelease(t *testing.T) {
 
 func TestReleasePage_NamesThePatronOnRequest(t *testing.T) {
 	t.Parallel()
-	d := &desk{locks: []schemas.CheckoutLock{held()}}
+	d := &backend{locks: []schemas.CheckoutLock{held()}}
 	v := visit(t, &library{Admin: d, view: own(true, 3000)})
 	p := v.get(t, releasePath+"?patrons=shown")
 	p.want(t, http.StatusOK, "Patron ann<1> Ann Ahrens State")
@@ -72,7 +72,7 @@ func TestReleasePage_LinksTheFirstReleaseAfterASecond(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := &desk{refusal: fault.New(fault.NotFound, "Not found")}
+			d := &backend{refusal: fault.New(fault.NotFound, "Not found")}
 			v := visitAs(t, &library{Admin: d}, auth.Gateway, granted(append(tt.permissions, admin.MayReleaseLocks)...))
 			v.get(t, releasePath)
 			p := v.post(t, releasePath, url.Values{"reason": {"stuck"}})
@@ -95,7 +95,7 @@ func TestReleasePage_HidesThePatronWithoutThePermission(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := &desk{locks: []schemas.CheckoutLock{held()}}
+			d := &backend{locks: []schemas.CheckoutLock{held()}}
 			v := visitAs(t, &library{Admin: d}, auth.Gateway, granted(append(tt.permissions, admin.MayReleaseLocks)...))
 			p := v.get(t, releasePath+"?patrons=shown")
 			p.want(t, http.StatusOK, "Release this lock?")
@@ -108,7 +108,7 @@ func TestReleasePage_HidesThePatronWithoutThePermission(t *testing.T) {
 
 func TestReleasePage_ReleasesWithAReason(t *testing.T) {
 	t.Parallel()
-	d := &desk{locks: []schemas.CheckoutLock{held()}}
+	d := &backend{locks: []schemas.CheckoutLock{held()}}
 	v := visit(t, &library{Admin: d, view: own(true, 3000)})
 	v.get(t, releasePath)
 	p := v.post(t, releasePath, url.Values{"reason": {"the machine hangs"}})
@@ -126,7 +126,7 @@ func TestReleasePage_ReleasesWithAReason(t *testing.T) {
 
 func TestReleasePage_AcceptsAReasonOfSeveralLines(t *testing.T) {
 	t.Parallel()
-	d := &desk{locks: []schemas.CheckoutLock{held()}}
+	d := &backend{locks: []schemas.CheckoutLock{held()}}
 	v := visit(t, &library{Admin: d})
 	v.get(t, releasePath)
 	// Browsers send each line break, which is one character in the field, as two.
@@ -146,7 +146,7 @@ func TestReleasePage_NeedsAReason(t *testing.T) {
 		"<i>" + strings.Repeat("x", schemas.MaxChangeReason): "The reason must have at most 500 characters",
 		"a\x07b": "The reason must have no control characters",
 	} {
-		d := &desk{locks: []schemas.CheckoutLock{held()}}
+		d := &backend{locks: []schemas.CheckoutLock{held()}}
 		v := visit(t, &library{Admin: d})
 		v.get(t, releasePath)
 		p := v.post(t, releasePath, url.Values{"reason": {reason}})
@@ -163,7 +163,7 @@ func TestReleasePage_NeedsAReason(t *testing.T) {
 
 func TestReleasePage_SaysThatTheLockIsGone(t *testing.T) {
 	t.Parallel()
-	v := visit(t, &library{Admin: &desk{refusal: fault.New(fault.NotFound, "Not found")}})
+	v := visit(t, &library{Admin: &backend{refusal: fault.New(fault.NotFound, "Not found")}})
 	for _, id := range []string{heldID, "no-id", "%2e%2e"} {
 		path := "/staff/diku/locks/" + id + "/release"
 		v.get(t, path).want(t, http.StatusNotFound, goneText)
@@ -174,7 +174,7 @@ func TestReleasePage_SaysThatTheLockIsGone(t *testing.T) {
 
 func TestReleasePage_SaysThatTheReleaseFailed(t *testing.T) {
 	t.Parallel()
-	d := &desk{locks: []schemas.CheckoutLock{held()}, refusal: fault.New(fault.Unavailable, "Storage was not reached")}
+	d := &backend{locks: []schemas.CheckoutLock{held()}, refusal: fault.New(fault.Unavailable, "Storage was not reached")}
 	v := visit(t, &library{Admin: d})
 	v.get(t, releasePath)
 	p := v.post(t, releasePath, url.Values{"reason": {"stuck"}})
@@ -183,7 +183,7 @@ func TestReleasePage_SaysThatTheReleaseFailed(t *testing.T) {
 
 func TestReleasePage_NeedsTheToken(t *testing.T) {
 	t.Parallel()
-	d := &desk{locks: []schemas.CheckoutLock{held()}}
+	d := &backend{locks: []schemas.CheckoutLock{held()}}
 	v := visit(t, &library{Admin: d})
 	v.get(t, releasePath)
 	v.postBare(t, releasePath, url.Values{"reason": {"stuck"}}).want(t, http.StatusForbidden, "Nothing was changed")

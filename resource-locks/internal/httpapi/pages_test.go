@@ -25,8 +25,8 @@ import (
 	"checkoutlock/web/auth"
 )
 
-// desk is the page of locks over a store in memory, and one visitor's browser.
-type desk struct {
+// harness is the page of locks over a store in memory, and one visitor's browser.
+type harness struct {
 	t       *testing.T
 	store   *enginetest.Store
 	locks   *engine.Locks
@@ -35,11 +35,11 @@ type desk struct {
 	cookie  string
 }
 
-func newDesk(t *testing.T, mode auth.Mode) *desk {
+func newHarness(t *testing.T, mode auth.Mode) *harness {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	store, recent := enginetest.NewStore(), engine.NewRecent(10)
-	d := &desk{t: t, store: store, locks: engine.NewLocks(store, recent), header: http.Header{}}
+	d := &harness{t: t, store: store, locks: engine.NewLocks(store, recent), header: http.Header{}}
 	guard := auth.NewGuard(auth.Settings{Auth: mode, Password: "correct horse"}, nil, log)
 	front, err := httpapi.New(httpapi.Options{
 		Locks: d.locks, Claims: engine.NewClaims(store, recent, log), Recent: recent, Guard: guard,
@@ -55,7 +55,7 @@ func newDesk(t *testing.T, mode auth.Mode) *desk {
 }
 
 // send makes a request of the browser, which keeps its cookie.
-func (d *desk) send(method, path string, form url.Values) *httptest.ResponseRecorder {
+func (d *harness) send(method, path string, form url.Values) *httptest.ResponseRecorder {
 	d.t.Helper()
 	r := httptest.NewRequestWithContext(d.t.Context(), method, "http://localhost"+path, strings.NewReader(form.Encode()))
 	for name, values := range d.header {
@@ -89,7 +89,7 @@ func want(t *testing.T, w *httptest.ResponseRecorder, status int, texts ...strin
 }
 
 // acquire grants a lock and returns it.
-func (d *desk) acquire(namespace, name, owner string) engine.Lock {
+func (d *harness) acquire(namespace, name, owner string) engine.Lock {
 	d.t.Helper()
 	g, err := d.locks.Acquire(d.t.Context(), engine.Acquire{
 		Key: engine.Key{Namespace: namespace, Name: name}, Owner: owner, Kind: "draft", TTL: time.Hour,
@@ -101,7 +101,7 @@ func (d *desk) acquire(namespace, name, owner string) engine.Lock {
 }
 
 // claim stores a claim of another instance.
-func (d *desk) claim(namespace string, paths ...string) engine.Claim {
+func (d *harness) claim(namespace string, paths ...string) engine.Claim {
 	d.t.Helper()
 	instance := uuid.New()
 	c := engine.Claim{ID: uuid.New(), Namespace: namespace, Instance: instance, Owner: "127.0.0.1:1", Abandon: time.Minute}
@@ -121,7 +121,7 @@ func (d *desk) claim(namespace string, paths ...string) engine.Claim {
 var releaseLink = regexp.MustCompile(`href="(/locks/release\?[^"]+)"`)
 
 // releasePath returns the path of the first release link of the page of locks.
-func (d *desk) releasePath() string {
+func (d *harness) releasePath() string {
 	d.t.Helper()
 	found := releaseLink.FindStringSubmatch(d.send(http.MethodGet, "/locks/", nil).Body.String())
 	if found == nil {
@@ -130,13 +130,13 @@ func (d *desk) releasePath() string {
 	return html.UnescapeString(found[1])
 }
 
-func (d *desk) token() string { return strings.TrimPrefix(d.cookie, "staff_token=") }
+func (d *harness) token() string { return strings.TrimPrefix(d.cookie, "staff_token=") }
 
 func TestLocksPage(t *testing.T) {
 	t.Parallel()
 	t.Run("shows locks, who asked for them, claims, releases and events", func(t *testing.T) {
 		t.Parallel()
-		d := newDesk(t, auth.None)
+		d := newHarness(t, auth.None)
 		want(t, d.send(http.MethodGet, "/locks/", nil), 200, "No lock is held now.", "No path is claimed now.")
 		l := d.acquire("sunbird/content", "do_1", "ann <b>")
 		if _, err := d.locks.Ask(t.Context(), l.Key, engine.AskedFor{By: "bob", Name: "Bob", Message: "please"}); err != nil {
@@ -154,20 +154,20 @@ func TestLocksPage(t *testing.T) {
 	})
 	t.Run("says when the database is away", func(t *testing.T) {
 		t.Parallel()
-		d := newDesk(t, auth.None)
+		d := newHarness(t, auth.None)
 		d.store.Fail(errors.New("away"))
 		want(t, d.send(http.MethodGet, "/locks/", nil), 500, "Something went wrong", "The service could not make this page.")
 	})
 	t.Run("is found without its last slash", func(t *testing.T) {
 		t.Parallel()
-		if got := newDesk(t, auth.None).send(http.MethodGet, "/locks", nil); got.Code != 303 ||
+		if got := newHarness(t, auth.None).send(http.MethodGet, "/locks", nil); got.Code != 303 ||
 			got.Header().Get("Location") != "/locks/" {
 			t.Errorf("got %d to %s", got.Code, got.Header().Get("Location"))
 		}
 	})
 	t.Run("loads its style", func(t *testing.T) {
 		t.Parallel()
-		d := newDesk(t, auth.None)
+		d := newHarness(t, auth.None)
 		style := regexp.MustCompile(`href="(/locks/-/page\.css[^"]+)"`).FindStringSubmatch(d.send(http.MethodGet, "/locks/",
 			nil).Body.String())
 		if style == nil {
@@ -181,7 +181,7 @@ func TestRelease(t *testing.T) {
 	t.Parallel()
 	t.Run("ends a lock and keeps who and why", func(t *testing.T) {
 		t.Parallel()
-		d := newDesk(t, auth.Basic)
+		d := newHarness(t, auth.Basic)
 		r := &http.Request{Header: d.header}
 		r.SetBasicAuth("Ada", "correct horse")
 		l := d.acquire("mutex", "draft-1", "7")
@@ -200,7 +200,7 @@ func TestRelease(t *testing.T) {
 	})
 	t.Run("ends a claim", func(t *testing.T) {
 		t.Parallel()
-		d := newDesk(t, auth.None)
+		d := newHarness(t, auth.None)
 		c := d.claim("shelves", "a")
 		path := d.releasePath()
 		want(t, d.send(http.MethodPost, path, url.Values{"reason": {"stuck"}, "token": {d.token()}}), 303)
@@ -211,7 +211,7 @@ func TestRelease(t *testing.T) {
 	})
 	t.Run("never ends the lock of a successor", func(t *testing.T) {
 		t.Parallel()
-		d := newDesk(t, auth.None)
+		d := newHarness(t, auth.None)
 		l := d.acquire("mutex", "draft-1", "7")
 		path := d.releasePath()
 		if _, err := d.locks.Release(t.Context(), l.Key, "7"); err != nil {
@@ -229,25 +229,26 @@ func TestRelease_Refuses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
-		form   func(d *desk) url.Values
+		form   func(d *harness) url.Values
 		status int
 		says   string
 	}{
 		{
-			name: "a form without the token", form: func(*desk) url.Values { return url.Values{"reason": {"x"}} }, status: 403,
-			says: "This form did not come from a page",
+			name: "a form without the token", form: func(*harness) url.Values { return url.Values{"reason": {"x"}} },
+			status: 403,
+			says:   "This form did not come from a page",
 		},
 		{
-			name: "no reason", form: func(d *desk) url.Values { return url.Values{"token": {d.token()}} }, status: 422,
+			name: "no reason", form: func(d *harness) url.Values { return url.Values{"token": {d.token()}} }, status: 422,
 			says: "needs a reason",
 		},
-		{name: "a long reason", form: func(d *desk) url.Values {
+		{name: "a long reason", form: func(d *harness) url.Values {
 			return url.Values{"token": {d.token()}, "reason": {strings.Repeat("x", 501)}}
 		}, status: 422, says: "500"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t, auth.None)
+			d := newHarness(t, auth.None)
 			l := d.acquire("mutex", "draft-1", "7")
 			path := d.releasePath()
 			want(t, d.send(http.MethodPost, path, tt.form(d)), tt.status, tt.says)
@@ -262,7 +263,7 @@ func TestRelease_Refuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want(t, newDesk(t, auth.None).send(http.MethodGet, path, nil), 400, "This address names no lock")
+			want(t, newHarness(t, auth.None).send(http.MethodGet, path, nil), 400, "This address names no lock")
 		})
 	}
 }
@@ -282,7 +283,7 @@ func TestPages_ChecksPermissions(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t, auth.Gateway)
+			d := newHarness(t, auth.Gateway)
 			d.header.Set(okapi.PermissionsHeader, tt.granted)
 			l := d.acquire("mutex", "draft-1", "7")
 			page := d.send(http.MethodGet, "/locks/", nil)

@@ -34,14 +34,14 @@ func (s *hookedStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Res
 }
 
 // startHooked returns a server whose acquires call before.
-func startHooked(t *testing.T, timeout time.Duration, before func(context.Context) error) (*server,
+func startHooked(t *testing.T, timeout time.Duration, before func(context.Context) error) (*harness,
 	locketpb.LocketClient,
 ) {
 	t.Helper()
 	settings := plaintext()
 	settings.OperationTimeout = timeout
 	store := enginetest.NewStore()
-	s := newServer(settings, &hookedStore{store, before})
+	s := newHarness(settings, &hookedStore{store, before})
 	s.store = store
 	s.start(t)
 	return s, s.client(t)
@@ -73,7 +73,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			settings := plaintext()
 			settings.OperationTimeout = 300 * time.Millisecond
-			s := startServer(t, settings)
+			s := startHarness(t, settings)
 			c := s.client(t)
 			s.store.Fail(tt.err)
 			_, err := c.Lock(t.Context(), lockFor(15, resource("k", "a")))
@@ -176,7 +176,7 @@ func TestLog_HasTheFirstRequestID(t *testing.T) {
 }
 
 // metricsText returns all metrics as Prometheus reads them.
-func (s *server) metricsText(t *testing.T) string {
+func (s *harness) metricsText(t *testing.T) string {
 	t.Helper()
 	rec := httptest.NewRecorder()
 	promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP(rec,
@@ -225,7 +225,7 @@ func TestMetrics_LatencyStartsAnewAtEachScrape(t *testing.T) {
 
 func TestMetrics_CountExpiries(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, plaintext())
+	s := startHarness(t, plaintext())
 	for _, e := range []engine.Event{
 		{Kind: engine.EventExpired, Namespace: "locket", LockKind: "lock"},
 		{Kind: engine.EventExpired, Namespace: "locket", LockKind: "presence"},

@@ -22,8 +22,8 @@ import (
 	"checkoutlock/resource-locks/internal/locket/locketpb"
 )
 
-// server is a front over a store in memory.
-type server struct {
+// harness is a front over a store in memory.
+type harness struct {
 	*locket.Listener
 	store    *enginetest.Store
 	events   *observers // of the locks
@@ -62,8 +62,8 @@ func plaintext() locket.Settings {
 	return locket.Settings{Addr: "127.0.0.1:0", Plaintext: true, OperationTimeout: 10 * time.Second}
 }
 
-func newServer(settings locket.Settings, store engine.LockStore) *server {
-	s := &server{events: &observers{}, registry: prometheus.NewRegistry(), log: &logBuffer{}}
+func newHarness(settings locket.Settings, store engine.LockStore) *harness {
+	s := &harness{events: &observers{}, registry: prometheus.NewRegistry(), log: &logBuffer{}}
 	s.Listener = locket.NewListener(locket.Options{
 		Settings: settings, Locks: engine.NewLocks(store, s.events), Observe: func(o engine.Observer) { s.events.front = o },
 		Log: config.Log{Level: "debug"}.New(io.Writer(s.log), ""), Registry: s.registry, ShutdownTimeout: 5 * time.Second,
@@ -71,17 +71,17 @@ func newServer(settings locket.Settings, store engine.LockStore) *server {
 	return s
 }
 
-// startServer serves until the test ends.
-func startServer(t *testing.T, settings locket.Settings) *server {
+// startHarness serves until the test ends.
+func startHarness(t *testing.T, settings locket.Settings) *harness {
 	t.Helper()
 	store := enginetest.NewStore()
-	s := newServer(settings, store)
+	s := newHarness(settings, store)
 	s.store = store
 	s.start(t)
 	return s
 }
 
-func (s *server) start(t *testing.T) {
+func (s *harness) start(t *testing.T) {
 	t.Helper()
 	if err := s.Listen(t.Context()); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func (s *server) start(t *testing.T) {
 }
 
 // dial returns a connection that the test closes at its end.
-func (s *server) dial(t *testing.T, transport credentials.TransportCredentials,
+func (s *harness) dial(t *testing.T, transport credentials.TransportCredentials,
 	more ...grpc.DialOption,
 ) *grpc.ClientConn {
 	t.Helper()
@@ -111,15 +111,15 @@ func (s *server) dial(t *testing.T, transport credentials.TransportCredentials,
 	return conn
 }
 
-func (s *server) client(t *testing.T) locketpb.LocketClient {
+func (s *harness) client(t *testing.T) locketpb.LocketClient {
 	t.Helper()
 	return locketpb.NewLocketClient(s.dial(t, insecure.NewCredentials()))
 }
 
 // start returns a server and a client of it.
-func start(t *testing.T) (*server, locketpb.LocketClient) {
+func start(t *testing.T) (*harness, locketpb.LocketClient) {
 	t.Helper()
-	s := startServer(t, plaintext())
+	s := startHarness(t, plaintext())
 	return s, s.client(t)
 }
 

@@ -88,7 +88,7 @@ func TestLock_Answers(t *testing.T) {
 	}
 }
 
-func (s *server) countLocks(t *testing.T) (n int) {
+func (s *harness) countLocks(t *testing.T) (n int) {
 	t.Helper()
 	counts, err := s.store.Count(t.Context())
 	if err != nil {

@@ -132,7 +132,7 @@ func clientTLS(t *testing.T, a, issuer *authority, notAfter time.Time) *tls.Conf
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	a, other := newAuthority(t), newAuthority(t)
-	s := startServer(t, tlsSettings(t, a, "locket"))
+	s := startHarness(t, tlsSettings(t, a, "locket"))
 	later, before := time.Now().Add(time.Hour), time.Now().Add(-time.Minute)
 	version := func(cfg *tls.Config, v uint16) *tls.Config { cfg.MaxVersion = v; return cfg }
 	for _, tt := range []struct {
@@ -167,7 +167,7 @@ func TestTLS_ReadsRenewedFiles(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	settings := tlsSettings(t, a, "former")
-	s := startServer(t, settings)
+	s := startHarness(t, settings)
 	cfg := clientTLS(t, a, a, time.Now().Add(time.Hour))
 	nameOfServer := func() string {
 		conn, err := (&tls.Dialer{Config: cfg}).DialContext(t.Context(), "tcp", s.URL())
@@ -265,7 +265,7 @@ func TestSettings(t *testing.T) {
 func TestConnections_AreBounded(t *testing.T) {
 	t.Parallel()
 	store := enginetest.NewStore()
-	s := newServer(plaintext(), store)
+	s := newHarness(plaintext(), store)
 	s.BoundConnections(2)
 	s.start(t)
 	fetch := func(conn *grpc.ClientConn) error {
@@ -311,10 +311,10 @@ func TestCalls_OfAConnectionAreBounded(t *testing.T) {
 
 func TestListen_NamesTheSettingOfAnAddressInUse(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, plaintext())
+	s := startHarness(t, plaintext())
 	settings := plaintext()
 	settings.Addr = s.URL()
-	err := newServer(settings, s.store).Listen(t.Context())
+	err := newHarness(settings, s.store).Listen(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "LOCKET_ADDR chooses another address") {
 		t.Errorf("got %v", err)
 	}

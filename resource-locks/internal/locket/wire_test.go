@@ -71,7 +71,7 @@ func TestWire_OddBodies(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := startServer(t, plaintext())
+			s := startHarness(t, plaintext())
 			conn := s.dial(t, insecure.NewCredentials())
 			wantStatus(t, sendRaw(t, conn, tt.method, tt.body), tt.code, "")
 			c := locketpb.NewLocketClient(conn) // on the same connection
@@ -138,7 +138,7 @@ func TestPings_AreAllowed(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				ln := bufconn.Listen(1 << 16)
-				s := newServer(plaintext(), enginetest.NewStore())
+				s := newHarness(plaintext(), enginetest.NewStore())
 				s.ListenOn(ln)
 				served := make(chan error, 1)
 				go func() { served <- s.Serve(t.Context()) }()

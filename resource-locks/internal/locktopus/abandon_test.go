@@ -30,7 +30,7 @@ func TestAbandonTimeout(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(f *front) {
+			inBubble(t, func(f *harness) {
 				holder, waiter := f.connect(tt.query), f.connect("")
 				holder.lock("w a", "w b")
 				holder.wants("1", "lock", "acquired")
@@ -58,7 +58,7 @@ func halfFrame(c *client) {
 }
 
 func TestAbandonTimeout_HasNoUpperEnd(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		first := f.connect(fmt.Sprintf("&abandon-timeout-ms=%d", int64(1)<<62))
 		first.lock("w a")
 		first.wants("1", "lock", "acquired")
@@ -78,7 +78,7 @@ func TestAbandonTimeout_HasNoUpperEnd(t *testing.T) {
 }
 
 func TestAbandonTimeout_DelaysOnlyHeldLocks(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		released, never, a := f.connect(""), f.connect(""), f.connect("")
 		released.lock("w a")
 		released.wants("1", "lock", "acquired")
@@ -92,7 +92,7 @@ func TestAbandonTimeout_DelaysOnlyHeldLocks(t *testing.T) {
 }
 
 func TestAbandonTimeout_PutsTheOwnerBehindItsOwnLock(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		c := f.connect("&abandon-timeout-ms=1000")
 		c.lock("w a")
 		c.wants("1", "lock", "acquired")
@@ -105,7 +105,7 @@ func TestAbandonTimeout_PutsTheOwnerBehindItsOwnLock(t *testing.T) {
 }
 
 func TestAbandonTimeout_RunsAfterAStop(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		holder, waiter := f.connect("&abandon-timeout-ms=5000"), f.connect("")
 		holder.lock("w a")
 		holder.wants("1", "lock", "acquired")
@@ -116,7 +116,7 @@ func TestAbandonTimeout_RunsAfterAStop(t *testing.T) {
 		holder.wantsClose(websocket.CloseGoingAway)
 		waiter.wantsClose(websocket.CloseGoingAway)
 
-		next := newFront(t, f.store.Store)
+		next := newHarness(t, f.store.Store)
 		defer next.close()
 		c := next.connect("")
 		c.lock("w a")

@@ -17,7 +17,7 @@ import (
 )
 
 func TestConnection_LocksAndReleases(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		a, b := f.connect(""), f.connect("")
 		a.lock("w books/1")
 		a.wants("1", "lock", "acquired")
@@ -37,7 +37,7 @@ func TestConnection_LocksAndReleases(t *testing.T) {
 }
 
 func TestConnection_ReleasesWhileItWaits(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		a, b := f.connect(""), f.connect("")
 		a.lock("w a")
 		a.wants("1", "lock", "acquired")
@@ -118,7 +118,7 @@ func TestConnection_AnswersMistakes(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(f *front) {
+			inBubble(t, func(f *harness) {
 				holder, offender, other := f.connect(""), f.connect("&abandon-timeout-ms=1000"), f.connect("")
 				holder.lock("w taken")
 				holder.wants("1", "lock", "acquired")
@@ -141,7 +141,7 @@ func TestConnection_AnswersMistakes(t *testing.T) {
 }
 
 func TestConnection_ReadsAllKindsOfFrames(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		c := f.connect("")
 		lock, release := []byte(`{"action":"lock","resources":[{"type":"w","path":["a"]}]}`), []byte(`{"action":"release"}`)
 		if err := c.ws.WriteMessage(websocket.BinaryMessage, lock); err != nil {
@@ -171,7 +171,7 @@ func sendInFragments(c *client, message []byte) {
 
 // A connection that ends while a message is read must leave no claim behind.
 func TestConnection_HandlesNoMessageAfterItsEnd(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		c := openDeaf(f) // it answers no close frame
 		defer c.Close()
 		read := make(chan struct{})
@@ -201,7 +201,7 @@ func TestConnection_HandlesNoMessageAfterItsEnd(t *testing.T) {
 }
 
 func TestConnection_TakesTheLargestClaim(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		c, other := f.connect(""), f.connect("")
 		resources := make([]string, engine.MaxResources)
 		for i := range resources {
@@ -221,7 +221,7 @@ func TestConnection_TakesTheLargestClaim(t *testing.T) {
 }
 
 func TestConnection_AnswersPingsAndTheClose(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		c := f.connect("")
 		if err := c.ws.WriteControl(websocket.PingMessage, []byte("are you there"), time.Now().Add(time.Second)); err != nil {
 			t.Fatal(err)
@@ -237,7 +237,7 @@ func TestConnection_AnswersPingsAndTheClose(t *testing.T) {
 }
 
 func TestConnection_EndsAfterSilence(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		silent := f.connect("&abandon-timeout-ms=0")
 		silent.ws.SetPingHandler(func(string) error { return nil })
 		idle, waiter := f.connect(""), f.connect("")
@@ -257,7 +257,7 @@ func TestConnection_EndsAfterSilence(t *testing.T) {
 }
 
 func TestConnection_EndsWhenTheClientDoesNotRead(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		defer openDeaf(f).Close()
 		synctest.Wait()
 		if n := f.server.connections(); n != 1 {
@@ -271,7 +271,7 @@ func TestConnection_EndsWhenTheClientDoesNotRead(t *testing.T) {
 }
 
 // openDeaf opens a connection whose client reads the answer to the upgrade and no more.
-func openDeaf(f *front) net.Conn {
+func openDeaf(f *harness) net.Conn {
 	f.t.Helper()
 	conn, err := f.pipes.dial(f.t.Context(), "", "")
 	if err != nil {
@@ -308,7 +308,7 @@ func TestConnection_BoundsFramesPerSecond(t *testing.T) {
 		{name: "empty parts of a message", kind: continuation, begins: true},
 	} {
 		t.Run(flood.name, func(t *testing.T) {
-			inBubble(t, func(f *front) {
+			inBubble(t, func(f *harness) {
 				flooder, other := f.connect(""), f.connect("")
 				if flood.begins {
 					flooder.sendFrame(websocket.TextMessage, "{")
@@ -325,7 +325,7 @@ func TestConnection_BoundsFramesPerSecond(t *testing.T) {
 }
 
 func TestConnection_AllowsSteadyFrames(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		c := f.connect("")
 		for i := range frameBurst {
 			c.lock("w a")
@@ -338,7 +338,7 @@ func TestConnection_AllowsSteadyFrames(t *testing.T) {
 }
 
 func TestConnection_EndsWhenItsLockIsLost(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		holder, waiter := f.connect(""), f.connect("")
 		holder.lock("w a")
 		holder.wants("1", "lock", "acquired")

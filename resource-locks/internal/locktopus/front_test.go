@@ -25,9 +25,9 @@ import (
 	"checkoutlock/web"
 )
 
-// front is a server over a store in memory, reached through pipes. It belongs to a bubble
+// harness is a server over a store in memory, reached through pipes. It belongs to a bubble
 // of testing/synctest, whose clock is that of all time-outs.
-type front struct {
+type harness struct {
 	t         *testing.T
 	server    *server
 	store     *breakingStore
@@ -42,11 +42,11 @@ type front struct {
 }
 
 // inBubble runs test with a front. The bubble fails if a goroutine stays.
-func inBubble(t *testing.T, test func(f *front)) {
+func inBubble(t *testing.T, test func(f *harness)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFront(t, enginetest.NewStore())
+		f := newHarness(t, enginetest.NewStore())
 		defer f.close()
 		test(f)
 	})
@@ -59,8 +59,8 @@ func (s *server) connections() int {
 	return s.open
 }
 
-func newFront(t *testing.T, store *enginetest.Store) *front {
-	f := &front{
+func newHarness(t *testing.T, store *enginetest.Store) *harness {
+	f := &harness{
 		t: t, store: &breakingStore{Store: store}, pipes: newPipeListener(),
 		log: &lockedBuffer{}, registry: prometheus.NewRegistry(),
 	}
@@ -84,7 +84,7 @@ func newFront(t *testing.T, store *enginetest.Store) *front {
 	return f
 }
 
-func (f *front) close() { f.end() }
+func (f *harness) close() { f.end() }
 
 // observer ignores events.
 type observer struct{}
@@ -156,9 +156,9 @@ type client struct {
 }
 
 // connect opens a connection; query is added to the namespace "library".
-func (f *front) connect(query string) *client { return f.connectTo("namespace=library" + query) }
+func (f *harness) connect(query string) *client { return f.connectTo("namespace=library" + query) }
 
-func (f *front) connectTo(query string) *client {
+func (f *harness) connectTo(query string) *client {
 	f.t.Helper()
 	c, _, err := f.dial(query)
 	if err != nil {
@@ -168,7 +168,7 @@ func (f *front) connectTo(query string) *client {
 }
 
 // dial returns the status of the answer, and a client after an upgrade.
-func (f *front) dial(query string) (*client, int, error) {
+func (f *harness) dial(query string) (*client, int, error) {
 	dialer := websocket.Dialer{NetDialContext: f.pipes.dial}
 	ws, answer, err := dialer.DialContext(context.Background(), "ws://pipe/v1?"+query, http.Header{
 		"Origin": {"https://elsewhere.example.org"},
@@ -334,7 +334,7 @@ func (c *client) drop() {
 }
 
 // get sends a request without an upgrade and returns status and body.
-func (f *front) get(pathAndQuery string, header ...string) (status int, body string) {
+func (f *harness) get(pathAndQuery string, header ...string) (status int, body string) {
 	f.t.Helper()
 	transport := &http.Transport{DialContext: f.pipes.dial, DisableKeepAlives: true}
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://pipe"+pathAndQuery, http.NoBody)
@@ -357,7 +357,7 @@ func (f *front) get(pathAndQuery string, header ...string) (status int, body str
 }
 
 // stats returns the first five statistics of a namespace.
-func (f *front) stats(namespace string) [5]int64 {
+func (f *harness) stats(namespace string) [5]int64 {
 	f.t.Helper()
 	status, body := f.get("/stats_v1?namespace=" + url.QueryEscape(namespace))
 	var s statistics

@@ -63,18 +63,18 @@ func (l *breakingLog) Handle(ctx context.Context, r slog.Record) error {
 
 func TestConnection_PanicEndsItAlone(t *testing.T) {
 	for name, tt := range map[string]struct {
-		provoke func(f *front, c *client)
+		provoke func(f *harness, c *client)
 		text    string // of the panic
 	}{
 		"while a lock is taken": {
-			provoke: func(f *front, c *client) {
+			provoke: func(f *harness, c *client) {
 				f.store.broken.Store(true)
 				c.lock("w new")
 				c.wantsError("Internal server error", websocket.CloseInternalServerErr)
 			}, text: "a bug in the store",
 		},
 		"while a lock is released": {
-			provoke: func(f *front, c *client) {
+			provoke: func(f *harness, c *client) {
 				c.lock("w new")
 				c.wants("2", "lock", "acquired")
 				f.store.broken.Store(true)
@@ -83,7 +83,7 @@ func TestConnection_PanicEndsItAlone(t *testing.T) {
 			}, text: "a bug in the store",
 		},
 		"while its end is noted": {
-			provoke: func(f *front, c *client) {
+			provoke: func(f *harness, c *client) {
 				c.lock("w new")
 				c.wants("2", "lock", "acquired")
 				f.store.broken.Store(true)
@@ -93,7 +93,7 @@ func TestConnection_PanicEndsItAlone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(f *front) {
+			inBubble(t, func(f *harness) {
 				holder, c := f.connect(""), f.connect("&abandon-timeout-ms=0")
 				holder.lock("w a")
 				holder.wants("1", "lock", "acquired")
@@ -120,7 +120,7 @@ func TestConnection_PanicEndsItAlone(t *testing.T) {
 }
 
 // countPanics returns how many panics of connections are counted.
-func (f *front) countPanics() int {
+func (f *harness) countPanics() int {
 	f.t.Helper()
 	families, err := f.registry.Gather()
 	if err != nil || len(families) != 1 {

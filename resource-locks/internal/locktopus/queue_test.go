@@ -101,7 +101,7 @@ func TestQueue(t *testing.T) {
 	}
 	for name, script := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(f *front) { f.play(script) })
+			inBubble(t, func(f *harness) { f.play(script) })
 		})
 	}
 }
@@ -130,7 +130,7 @@ func TestQueue_ComparesPathsExactly(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(f *front) {
+			inBubble(t, func(f *harness) {
 				states := map[bool]string{false: "acquired", true: "enqueued"}
 				for _, paths := range [][2]string{{tt.held, tt.asked}, {tt.asked, tt.held}} {
 					first, second := f.connectTo("namespace="+url.QueryEscape(paths[0])), f.connectTo("namespace="+
@@ -146,7 +146,7 @@ func TestQueue_ComparesPathsExactly(t *testing.T) {
 }
 
 // play checks the answers to each step, and that no other lock is granted.
-func (f *front) play(script []step) {
+func (f *harness) play(script []step) {
 	f.t.Helper()
 	clients, ids := map[string]*client{}, map[string]string{}
 	locks := 0

@@ -17,7 +17,7 @@ import (
 const upgradeKey = "dGhlIHNhbXBsZSBub25jZQ=="
 
 func TestServer_AnswersBadRequestsAsText(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		tests := map[string]struct {
 			path   string
 			header []string
@@ -87,7 +87,7 @@ var upgrade = []string{
 }
 
 func TestServer_SeparatesNamespaces(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		for _, name := range []string{
 			"library", "Library", " library", "a/b", "a", "Žluťoučký kůň", "図書館", "library ", "%2F",
 		} {
@@ -105,7 +105,7 @@ func TestServer_SeparatesNamespaces(t *testing.T) {
 }
 
 func TestServer_CountsGroupsAndResources(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		a, b, c := f.connect(""), f.connect(""), f.connect("")
 		a.lock("w a", "w b")
 		a.wants("1", "lock", "acquired")
@@ -129,7 +129,7 @@ func TestServer_CountsGroupsAndResources(t *testing.T) {
 }
 
 func TestServer_BoundsConnections(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		f.server.limit = 2
 		first, _ := f.connect(""), f.connect("")
 		if _, status, err := f.dial("namespace=library"); err == nil || status != http.StatusServiceUnavailable {
@@ -141,7 +141,7 @@ func TestServer_BoundsConnections(t *testing.T) {
 }
 
 func TestServer_StopEndsAllConnections(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		idle, holder, waiter := f.connect(""), f.connect(""), f.connect("")
 		holder.lock("w a")
 		holder.wants("1", "lock", "acquired")
@@ -165,7 +165,7 @@ func TestServer_StopEndsAllConnections(t *testing.T) {
 }
 
 func TestServer_StopDoesNotWaitForADeafClient(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		defer openDeaf(f).Close()
 		start := time.Now()
 		f.server.stopAll()
@@ -176,7 +176,7 @@ func TestServer_StopDoesNotWaitForADeafClient(t *testing.T) {
 }
 
 func TestServer_StopDoesNotWaitForAClientThatOnlyPings(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		conn := openDeaf(f)
 		go func() { _, _ = io.Copy(io.Discard, conn) }()
 		done := make(chan struct{})
@@ -200,7 +200,7 @@ func TestServer_StopDoesNotWaitForAClientThatOnlyPings(t *testing.T) {
 }
 
 func TestServer_AnswersAFailingStore(t *testing.T) {
-	inBubble(t, func(f *front) {
+	inBubble(t, func(f *harness) {
 		holder, other := f.connect(""), f.connect("")
 		holder.lock("w a")
 		holder.wants("1", "lock", "acquired")

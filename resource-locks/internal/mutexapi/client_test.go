@@ -13,13 +13,13 @@ import (
 )
 
 // newClient returns a client of the server for a user.
-func (s *server) newClient(user string) *mutex.Client {
+func (s *harness) newClient(user string) *mutex.Client {
 	return &mutex.Client{URL: s.URL(), User: user, HTTP: s.client}
 }
 
 func TestClient(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	ctx := t.Context()
 	ann, seven := s.newClient("ann"), s.newClient("7")
 	ann.URL += "/"
@@ -68,7 +68,7 @@ func TestClient(t *testing.T) {
 
 func TestClient_Outage(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	s.store.Fail(fault.New(fault.Unavailable, "gone"))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -101,7 +101,7 @@ func TestClient_Outage(t *testing.T) {
 
 func TestClient_Mistakes(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	for _, tt := range []struct{ name, address, user, uid string }{
 		{name: "no user", address: s.URL(), user: "", uid: "u"},
 		{name: "no uid", address: s.URL(), user: "ann", uid: ""},
@@ -120,7 +120,7 @@ func TestClient_Mistakes(t *testing.T) {
 // A redirect by a gateway turns POST into GET, which shows the lock of any user.
 func TestClient_RedirectGrantsNothing(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	if _, err := s.newClient("ann").Acquire(t.Context(), "d"); err != nil {
 		t.Fatal(err)
 	}

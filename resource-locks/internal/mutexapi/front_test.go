@@ -19,7 +19,7 @@ import (
 
 func TestOutage(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	for _, tt := range []struct {
 		err    error
 		status int
@@ -88,7 +88,7 @@ func TestDelete_GoesOnWithoutItsClient(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	s.want(t, "POST", "/api/lock/u/", "1", 200, "")
 	rec := httptest.NewRecorder()
 	promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP(rec,

@@ -24,16 +24,16 @@ type quiet struct{}
 
 func (quiet) Observe(engine.Event) {}
 
-// server is a front over a store in memory.
-type server struct {
+// harness is a front over a store in memory.
+type harness struct {
 	*web.Server
 	store    *enginetest.Store
 	registry *prometheus.Registry
 	client   *http.Client
 }
 
-// startServer serves until the test ends.
-func startServer(t *testing.T) *server {
+// startHarness serves until the test ends.
+func startHarness(t *testing.T) *harness {
 	t.Helper()
 	store := enginetest.NewStore()
 	return startOver(t, store, store, func(h http.Handler) http.Handler { return h })
@@ -42,10 +42,10 @@ func startServer(t *testing.T) *server {
 // startOver is startServer with locks in front of the store, and a wrapped handler.
 func startOver(t *testing.T, store *enginetest.Store, locks engine.LockStore,
 	wrap func(http.Handler) http.Handler,
-) *server {
+) *harness {
 	t.Helper()
 	transport := &http.Transport{}
-	s := &server{store: store, registry: prometheus.NewRegistry(), client: &http.Client{Transport: transport}}
+	s := &harness{store: store, registry: prometheus.NewRegistry(), client: &http.Client{Transport: transport}}
 	front, err := mutexapi.New(mutexapi.Options{
 		Settings: mutexapi.Settings{Addr: "127.0.0.1:0", TTL: time.Minute, UserHeader: "X-User-Id"},
 		Locks:    engine.NewLocks(locks, quiet{}), Guard: auth.NewGuard(auth.Settings{Auth: auth.Gateway}, nil, nil),
@@ -72,7 +72,7 @@ func startOver(t *testing.T, store *enginetest.Store, locks engine.LockStore,
 }
 
 // send returns status and body of a request by user; an empty user sends no header.
-func (s *server) send(t *testing.T, method, path, user string) (int, string) {
+func (s *harness) send(t *testing.T, method, path, user string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.URL()+path, http.NoBody)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *server) send(t *testing.T, method, path, user string) (int, string) {
 	return resp.StatusCode, strings.TrimSpace(string(body))
 }
 
-func (s *server) want(t *testing.T, method, path, user string, status int, part string) {
+func (s *harness) want(t *testing.T, method, path, user string, status int, part string) {
 	t.Helper()
 	got, body := s.send(t, method, path, user)
 	if got != status || !strings.Contains(body, part) {

@@ -9,7 +9,7 @@ import (
 
 func TestPost_Answers(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	s.want(t, "POST", "/api/lock/u/", "1", 200, `"uid":"u","user_id":1,`)
 	s.store.Advance(59 * time.Second)
 	s.want(t, "POST", "/api/lock/u/", "1", 200, `"user_id":1,`)
@@ -25,7 +25,7 @@ func TestPost_Answers(t *testing.T) {
 
 func TestDelete_IsAlways204(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	for _, step := range []struct{ method, user, holder string }{
 		{method: "DELETE", user: "1", holder: ""},
 		{method: "POST", user: "1", holder: `"user_id":1,`},
@@ -49,7 +49,7 @@ func TestDelete_IsAlways204(t *testing.T) {
 
 func TestGet_ShowsTheLock(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	s.want(t, "POST", "/api/lock/u", "ann", 200, "")
 	s.store.Advance(10 * time.Second)
 	s.want(t, "POST", "/api/lock/u/", "ann", 200, "") // the same lock, with its last slash
@@ -74,7 +74,7 @@ func TestGet_ShowsTheLock(t *testing.T) {
 
 func TestUserID_IsANumberIfJSONKeepsIt(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	for i, tt := range []struct{ user, want string }{
 		{"1", "1"},
 		{"0", "0"},
@@ -97,7 +97,7 @@ func TestUserID_IsANumberIfJSONKeepsIt(t *testing.T) {
 
 func TestPost_HasOneWinner(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	const users = 32
 	begin, answers := make(chan struct{}), make(chan int, users)
 	for i := range users {

@@ -10,7 +10,7 @@ import (
 
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	long := strings.Repeat("%C3%A4", 255)
 	for _, tt := range []struct {
 		name, method, path, user string
@@ -55,7 +55,7 @@ func TestBadRequests(t *testing.T) {
 
 func TestUID_IsComparedDecoded(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	for _, tt := range []struct{ path, uid string }{
 		{"/api/lock/a%2Fb/", "a/b"},
 		{"/api/lock/a%2fb", "a/b"},
@@ -75,7 +75,7 @@ func TestUID_IsComparedDecoded(t *testing.T) {
 // Go's client sends no broken escapes.
 func TestBrokenEscapes(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL(), "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestBrokenEscapes(t *testing.T) {
 
 func TestUserHeader_WithTwoValues(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+"/api/lock/u/",
 		strings.NewReader("no JSON"))
 	if err != nil {
@@ -111,7 +111,7 @@ func TestUserHeader_WithTwoValues(t *testing.T) {
 
 func TestBodies_AreNotRead(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startHarness(t)
 	for method, want := range map[string]int{http.MethodPost: http.StatusOK, http.MethodDelete: http.StatusNoContent} {
 		for _, contentType := range []string{"", "application/json", "text/plain", "no type"} {
 			r, err := http.NewRequestWithContext(t.Context(), method, s.URL()+"/api/lock/u/",

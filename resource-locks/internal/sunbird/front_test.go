@@ -37,8 +37,8 @@ var signingKey = sync.OnceValue(func() *rsa.PrivateKey {
 	return key
 })
 
-// front is a server over a store in memory.
-type front struct {
+// harness is a server over a store in memory.
+type harness struct {
 	t        *testing.T
 	server   *server
 	store    *enginetest.Store
@@ -50,8 +50,8 @@ type observer struct{}
 
 func (observer) Observe(engine.Event) {}
 
-// newFront returns a front that checks tokens; change may change its settings.
-func newFront(t *testing.T, change func(*Settings)) *front {
+// newHarness returns a front that checks tokens; change may change its settings.
+func newHarness(t *testing.T, change func(*Settings)) *harness {
 	t.Helper()
 	cfg := Settings{
 		Addr: "127.0.0.1:0", Auth: AuthToken, LockTTL: time.Hour, ResumeWithin: 24 * time.Hour,
@@ -61,7 +61,7 @@ func newFront(t *testing.T, change func(*Settings)) *front {
 	if change != nil {
 		change(&cfg)
 	}
-	f := &front{t: t, store: enginetest.NewStore(), registry: prometheus.NewRegistry(), log: &bytes.Buffer{}}
+	f := &harness{t: t, store: enginetest.NewStore(), registry: prometheus.NewRegistry(), log: &bytes.Buffer{}}
 	log := slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), f.log), nil))
 	var err error
 	guard := auth.NewGuard(auth.Settings{Auth: auth.Gateway}, nil, log)
@@ -97,7 +97,7 @@ type answer struct {
 }
 
 // call sends a request; header alternates names and values.
-func (f *front) call(method, path, body string, header ...string) answer {
+func (f *harness) call(method, path, body string, header ...string) answer {
 	f.t.Helper()
 	r := httptest.NewRequestWithContext(f.t.Context(), method, path, strings.NewReader(body))
 	for i := 0; i < len(header); i += 2 {
@@ -116,13 +116,13 @@ func (f *front) call(method, path, body string, header ...string) answer {
 
 // user is a user with a device.
 type user struct {
-	f        *front
+	f        *harness
 	id, name string
 	device   string
 	extra    jwt.MapClaims
 }
 
-func (f *front) user(id, name, device string) *user {
+func (f *harness) user(id, name, device string) *user {
 	return &user{f: f, id: id, name: name, device: device}
 }
 
@@ -196,7 +196,7 @@ func (u *user) ask(resource, message string) answer {
 		body("resourceId", resource, "resourceType", "content", "message", message), u.headers()...)
 }
 
-func (f *front) list(text string) answer {
+func (f *harness) list(text string) answer {
 	f.t.Helper()
 	return f.call("POST", "/v1/lock/list", text, deviceHeader, "d")
 }

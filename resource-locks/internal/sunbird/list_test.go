@@ -33,9 +33,9 @@ func (s *pagedStore) List(ctx context.Context, f engine.Filter) ([]engine.Lock, 
 }
 
 // newLongList returns a front whose list has n locks of 1 KB each.
-func newLongList(t *testing.T, n int) (*front, *pagedStore) {
+func newLongList(t *testing.T, n int) (*harness, *pagedStore) {
 	t.Helper()
-	f := newFront(t, nil)
+	f := newHarness(t, nil)
 	store := &pagedStore{Store: f.store}
 	f.server.locks = engine.NewLocks(store, observer{})
 	for i := range n {

@@ -20,7 +20,7 @@ func TestCreate(t *testing.T) {
 	t.Parallel()
 	t.Run("a free resource", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t, nil)
+		f := newHarness(t, nil)
 		before := time.Now()
 		a := f.user("u1", "Ann", "d1").create("do_1").wants(t, "api.lock.create")
 		expires, err := time.Parse("2006-01-02T15:04:05.000Z", a.Result.ExpiresAt)
@@ -37,7 +37,7 @@ func TestCreate(t *testing.T) {
 	})
 	t.Run("again by the same user and device", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t, func(c *Settings) { c.LockTTL = 90 * time.Second })
+		f := newHarness(t, func(c *Settings) { c.LockTTL = 90 * time.Second })
 		u := f.user("u1", "Ann", "d1")
 		first := u.create("do_1").wants(t, "api.lock.create")
 		f.store.Advance(time.Minute)
@@ -49,20 +49,20 @@ func TestCreate(t *testing.T) {
 	})
 	t.Run("by the same user from another device", func(t *testing.T) {
 		t.Parallel()
-		u := newFront(t, nil).user("u1", "Ann", "d1")
+		u := newHarness(t, nil).user("u1", "Ann", "d1")
 		u.create("do_1").wants(t, "api.lock.create")
 		u.on("d2").create("do_1").refused(t, 400, "RESOURCE_SELF_LOCKED",
 			"The resource is already locked by you in a different window/device")
 	})
 	t.Run("by another user", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t, nil)
+		f := newHarness(t, nil)
 		f.user("u1", "Ann", "d1").create("do_1").wants(t, "api.lock.create")
 		f.user("u2", "Bo", "d1").create("do_1").refused(t, 423, "RESOURCE_LOCKED", "The resource is already locked by Ann")
 	})
 	t.Run("a holder without a readable name", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t, nil)
+		f := newHarness(t, nil)
 		u := f.user("u1", "", "d1")
 		f.call("POST", "/v1/lock/create", body("resourceId", "do_1", "resourceType", "content", "resourceInfo", "no JSON",
 			"createdBy", "u1", "creatorInfo", "no JSON"), u.headers()...).wants(t, "api.lock.create")
@@ -71,7 +71,7 @@ func TestCreate(t *testing.T) {
 	})
 	t.Run("after the end of the lock", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t, nil)
+		f := newHarness(t, nil)
 		first := f.user("u1", "Ann", "d1").create("do_1").wants(t, "api.lock.create")
 		f.store.Advance(time.Hour)
 		second := f.user("u2", "Bo", "d1").create("do_1").wants(t, "api.lock.create")
@@ -81,7 +81,7 @@ func TestCreate(t *testing.T) {
 	})
 	t.Run("many resources by one user, each type apart", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t, func(c *Settings) { c.ResourceTypes = []string{"content", "Org"} })
+		f := newHarness(t, func(c *Settings) { c.ResourceTypes = []string{"content", "Org"} })
 		u := f.user("u1", "Ann", "d1")
 		u.create("do_1").wants(t, "api.lock.create")
 		u.create("do_2").wants(t, "api.lock.create")
@@ -97,7 +97,7 @@ func TestRefresh(t *testing.T) {
 	const failed = "ERR_LOCK_REFRESHING_FAILED"
 	t.Run("by the owner from any device", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t, nil)
+		f := newHarness(t, nil)
 		u := f.user("u1", "Ann", "d1")
 		first := u.create("do_1")
 		f.store.Advance(50 * time.Minute)
@@ -114,7 +114,7 @@ func TestRefresh(t *testing.T) {
 	})
 	t.Run("with another key", func(t *testing.T) {
 		t.Parallel()
-		u := newFront(t, nil).user("u1", "Ann", "d1")
+		u := newHarness(t, nil).user("u1", "Ann", "d1")
 		u.create("do_1")
 		for _, key := range []string{none, "no key", strings.Repeat("k", 5000)} {
 			u.refresh("do_1", key).refused(t, 422, failed, "Invalid lock id")
@@ -123,7 +123,7 @@ func TestRefresh(t *testing.T) {
 	})
 	t.Run("by another user with the right key", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t, nil)
+		f := newHarness(t, nil)
 		key := f.user("u1", "Ann", "d1").create("do_1").Result.LockKey
 		other := f.user("u2", "Bo", "d1")
 		other.refresh("do_1", key).refused(t, 403, failed, "You are not authorized to refresh this resource")
@@ -136,7 +136,7 @@ func TestRefresh(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFront(t, nil)
+			f := newHarness(t, nil)
 			u := f.user("u1", "Ann", "d1")
 			key := u.create("do_1").Result.LockKey
 			end(u)
@@ -158,7 +158,7 @@ func TestRefresh(t *testing.T) {
 	}
 	t.Run("after the end of the lock, forced free before the answer", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t, nil)
+		f := newHarness(t, nil)
 		f.server.locks = engine.NewLocks(forcingStore{f.store}, observer{})
 		u := f.user("u1", "Ann", "d1")
 		key := u.create("do_1").Result.LockKey
@@ -170,7 +170,7 @@ func TestRefresh(t *testing.T) {
 	})
 	t.Run("once another user has locked it", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t, nil)
+		f := newHarness(t, nil)
 		u := f.user("u1", "Ann", "d1")
 		key := u.create("do_1").Result.LockKey
 		f.store.Advance(time.Hour)
@@ -179,7 +179,7 @@ func TestRefresh(t *testing.T) {
 	})
 	t.Run("later than the setting allows", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t, nil)
+		f := newHarness(t, nil)
 		u := f.user("u1", "Ann", "d1")
 		key := u.create("do_1").Result.LockKey
 		f.store.Advance(25 * time.Hour)
@@ -189,7 +189,7 @@ func TestRefresh(t *testing.T) {
 
 func TestRetire_GoesOnWithoutItsClient(t *testing.T) {
 	t.Parallel()
-	f := newFront(t, nil)
+	f := newHarness(t, nil)
 	u := f.user("u1", "Ann", "d1")
 	u.create("do_1")
 	ctx, leave := context.WithCancel(t.Context())
@@ -219,7 +219,7 @@ func (s forcingStore) Refresh(ctx context.Context, r engine.Refresh) (engine.Res
 func TestRetire(t *testing.T) {
 	t.Parallel()
 	const failed = "ERR_LOCK_RETIRING_FAILED"
-	f := newFront(t, nil)
+	f := newHarness(t, nil)
 	u, other := f.user("u1", "Ann", "d1"), f.user("u2", "Bo", "d1")
 	u.retire("do_1").refused(t, 400, failed, "Resource is not locked")
 	u.create("do_1")
@@ -236,7 +236,7 @@ func TestRetire(t *testing.T) {
 
 func TestList(t *testing.T) {
 	t.Parallel()
-	f := newFront(t, nil)
+	f := newHarness(t, nil)
 	f.user("u1", "Ann", "d1").create("do_1")
 	f.store.Advance(30 * time.Minute)
 	f.user("u2", "Bo", "d2").create("do_2")
@@ -294,7 +294,7 @@ func TestList(t *testing.T) {
 func TestForce(t *testing.T) {
 	t.Parallel()
 	const failed = "ERR_LOCK_FORCING_FAILED"
-	f := newFront(t, func(c *Settings) { c.Admins, c.AdminRole = []string{"admin"}, "LOCK_ADMIN" })
+	f := newHarness(t, func(c *Settings) { c.Admins, c.AdminRole = []string{"admin"}, "LOCK_ADMIN" })
 	holder, admin, other := f.user("u1", "Ann", "d1"), f.user("admin", "Ada", ""), f.user("u2", "Bo", "d1")
 	admin.force("do_1", "left").refused(t, 400, failed, "Resource is not locked")
 	key := holder.create("do_1").Result.LockKey
@@ -321,7 +321,7 @@ func TestForce(t *testing.T) {
 // Unicode folds the long s (U+017F) to s, but does not lower it to s.
 func TestCreate_OneLockForAllSpellingsOfAType(t *testing.T) {
 	t.Parallel()
-	f := newFront(t, func(c *Settings) { c.ResourceTypes = []string{"Course"} })
+	f := newHarness(t, func(c *Settings) { c.ResourceTypes = []string{"Course"} })
 	for _, kind := range []string{"course", "Course", "cour\u017fe"} {
 		u := f.user("of "+kind, kind, "d")
 		a := f.call("POST", "/v1/lock/create", body("resourceId", "do_1", "resourceType", kind, "resourceInfo", "{}",
@@ -334,7 +334,7 @@ func TestCreate_OneLockForAllSpellingsOfAType(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	t.Parallel()
-	f := newFront(t, nil)
+	f := newHarness(t, nil)
 	holder, asker := f.user("u1", "Ann", "d1"), f.user("u2", "Bo", "")
 	asker.ask("do_1", "please").refused(t, 400, "ERR_LOCK_REQUESTING_FAILED", "Resource is not locked")
 	first := holder.create("do_1")
@@ -384,7 +384,7 @@ func TestRaces(t *testing.T) {
 		running.Wait()
 		return got
 	}
-	f := newFront(t, nil)
+	f := newHarness(t, nil)
 	users := make([]*user, callers)
 	for i := range users {
 		users[i] = f.user(string(rune('a'+i%26))+string(rune('a'+i/26)), "Ann", "d")

@@ -67,9 +67,9 @@ func (h *webhook) next(t *testing.T) notice {
 }
 
 // notifying returns a front that sends notices, and what stops the sending.
-func notifying(t *testing.T, h *webhook) (f *front, stop func()) {
+func notifying(t *testing.T, h *webhook) (f *harness, stop func()) {
 	t.Helper()
-	f = newFront(t, func(c *Settings) { c.NoticeURL = h.URL + path })
+	f = newHarness(t, func(c *Settings) { c.NoticeURL = h.URL + path })
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
 	go func() {
@@ -85,7 +85,7 @@ func notifying(t *testing.T, h *webhook) (f *front, stop func()) {
 }
 
 // outcomes returns the counters of notices that are not 0.
-func (f *front) outcomes(t *testing.T) map[string]int {
+func (f *harness) outcomes(t *testing.T) map[string]int {
 	t.Helper()
 	families, err := f.registry.Gather()
 	if err != nil {
@@ -103,7 +103,7 @@ func (f *front) outcomes(t *testing.T) map[string]int {
 }
 
 // awaitOutcomes waits until the counters have these values.
-func (f *front) awaitOutcomes(t *testing.T, want map[string]int) {
+func (f *harness) awaitOutcomes(t *testing.T, want map[string]int) {
 	t.Helper()
 	end := time.Now().Add(patience)
 	for tick := time.NewTicker(5 * time.Millisecond); !maps.Equal(f.outcomes(t), want); <-tick.C {

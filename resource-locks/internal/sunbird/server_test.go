@@ -16,7 +16,7 @@ import (
 
 func TestServer_JudgesInOrder(t *testing.T) {
 	t.Parallel()
-	f := newFront(t, nil)
+	f := newHarness(t, nil)
 	u := f.user("u1", "Ann", "d1")
 	noDevice := u.on("")
 	all := map[string]any{
@@ -177,7 +177,7 @@ func encodeRequest(request map[string]any) string {
 
 func TestServer_ChecksTokens(t *testing.T) {
 	t.Parallel()
-	f := newFront(t, nil)
+	f := newHarness(t, nil)
 	later := time.Now().Add(time.Hour).Unix()
 	valid := func() jwt.MapClaims { return jwt.MapClaims{"sub": "f:x:u1", "iss": issuer, "exp": later} }
 	with := func(name string, value any) jwt.MapClaims {
@@ -264,7 +264,7 @@ func TestServer_AcceptsTokensOfASunbird(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := newFront(t, func(c *Settings) { c.AdminRole = tt.role })
+			f := newHarness(t, func(c *Settings) { c.AdminRole = tt.role })
 			u := f.user("u1", "Ann", "d1")
 			u.extra = tt.extra
 			u.create("do_1").wants(t, "api.lock.create")
@@ -279,7 +279,7 @@ func TestServer_AcceptsTokensOfASunbird(t *testing.T) {
 
 func TestServer_BelievesTheGatewaysHeader(t *testing.T) {
 	t.Parallel()
-	f := newFront(t, func(c *Settings) { c.Auth, c.Keys = AuthHeader, "" })
+	f := newHarness(t, func(c *Settings) { c.Auth, c.Keys = AuthHeader, "" })
 	create := body("resourceId", "do_1", "resourceType", "content", "resourceInfo", "{}", "createdBy", "u1", "creatorInfo",
 		`{"name":"Ann"}`)
 	key := f.call("POST", "/v1/lock/create", create, userHeader, "u1", deviceHeader, "d").wants(t,
@@ -298,7 +298,7 @@ func TestServer_BelievesTheGatewaysHeader(t *testing.T) {
 
 func TestServer_RoutesAndHeaders(t *testing.T) {
 	t.Parallel()
-	f := newFront(t, nil)
+	f := newHarness(t, nil)
 	u := f.user("u1", "Ann", "d1")
 	retire := body("resourceId", "do_1", "resourceType", "content")
 	key := u.create("do_1").Result.LockKey
@@ -342,7 +342,7 @@ func TestServer_RoutesAndHeaders(t *testing.T) {
 func TestServer_AnswersAFailingStore(t *testing.T) {
 	t.Parallel()
 	for _, code := range []fault.Code{fault.Unavailable, fault.Timeout, fault.Internal} {
-		f := newFront(t, func(c *Settings) { c.Admins = []string{"u1"} })
+		f := newHarness(t, func(c *Settings) { c.Admins = []string{"u1"} })
 		u := f.user("u1", "Ann", "d1")
 		f.store.Fail(fault.New(code, "secret detail"))
 		u.create("do_1").refused(t, 500, "ERR_LOCK_CREATION_FAILED", "Creating lock failed")
@@ -370,7 +370,7 @@ func TestServer_AsksTheContentService(t *testing.T) {
 		_, _ = fmt.Fprint(w, reply)
 	}))
 	defer content.Close()
-	f := newFront(t, func(c *Settings) { c.ResourceCheckURL = content.URL })
+	f := newHarness(t, func(c *Settings) { c.ResourceCheckURL = content.URL })
 	u := f.user("u1", "Ann", "d1")
 	tests := map[string]struct {
 		status int

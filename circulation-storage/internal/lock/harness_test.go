@@ -42,8 +42,8 @@ func (c *counts) Released() {
 	c.released++
 }
 
-// desk is a service with a fake store and one patron, whose lock another process holds.
-type desk struct {
+// harness is a service with a fake store and one patron, whose lock another process holds.
+type harness struct {
 	*lock.Service
 	store  *fakeStore
 	counts *counts
@@ -51,12 +51,12 @@ type desk struct {
 	patron uuid.UUID
 }
 
-// atDesk runs a test on a fake clock. Afterwards no caller may wait, and no line may be
+// withHarness runs a test on a fake clock. Afterwards no caller may wait, and no line may be
 // left after the kept places.
-func atDesk(t *testing.T, test func(t *testing.T, d *desk)) {
+func withHarness(t *testing.T, test func(t *testing.T, d *harness)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{
+		d := &harness{
 			store:  newFakeStore(),
 			counts: &counts{outcomes: map[lock.Outcome]int{}},
 			ctx:    okapi.WithTenant(t.Context(), mustTenant(t, "diku")),
@@ -81,7 +81,7 @@ func atDesk(t *testing.T, test func(t *testing.T, d *desk)) {
 }
 
 // openOther returns the desk of another process on the same store.
-func (d *desk) openOther(t *testing.T) *desk {
+func (d *harness) openOther(t *testing.T) *harness {
 	other := *d
 	other.counts = &counts{outcomes: map[lock.Outcome]int{}}
 	other.Service = lock.NewService(d.store, other.counts, slog.New(slog.NewTextHandler(t.Output(), nil)))
@@ -107,7 +107,7 @@ type answer struct {
 
 // startAcquire acquires in a goroutine of its own. It returns once the caller waits or has
 // its answer.
-func (d *desk) startAcquire(ctx context.Context, req lock.Request) <-chan answer {
+func (d *harness) startAcquire(ctx context.Context, req lock.Request) <-chan answer {
 	if req.UserID == uuid.Nil {
 		req.UserID = d.patron
 	}
@@ -123,7 +123,7 @@ func (d *desk) startAcquire(ctx context.Context, req lock.Request) <-chan answer
 }
 
 // newHeldPatron returns a new patron whose lock another process holds.
-func (d *desk) newHeldPatron() uuid.UUID {
+func (d *harness) newHeldPatron() uuid.UUID {
 	user := uuid.New()
 	d.store.hold(d.ctx, lock.Request{UserID: user})
 	return user

@@ -18,9 +18,9 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// world is a library with one patron, one book and one storage in memory. Tests change the fields
+// backend is a library with one patron, one book and one storage in memory. Tests change the fields
 // that they are about.
-type world struct {
+type backend struct {
 	*librarytest.Records
 	onLoan  bool
 	proxies []library.ProxyRelation
@@ -54,8 +54,8 @@ type world struct {
 	onStep   func(checkout.Step)
 }
 
-func newWorld() *world {
-	return &world{
+func newBackend() *backend {
+	return &backend{
 		Records: librarytest.New(),
 		stored:  map[string]json.RawMessage{},
 		set: settings.Settings{
@@ -65,7 +65,7 @@ func newWorld() *world {
 	}
 }
 
-func (w *world) service() *checkout.Service {
+func (w *backend) service() *checkout.Service {
 	return &checkout.Service{
 		Admission: w, Library: w, Locker: w, Committer: w, Settings: w, Observer: w,
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return librarytest.Today },
@@ -83,14 +83,14 @@ func newLimitReached(places ...int) error {
 }
 
 // checkOut lends the book to Ann.
-func (w *world) checkOut(t *testing.T) (checkout.Lent, error) {
+func (w *backend) checkOut(t *testing.T) (checkout.Lent, error) {
 	t.Helper()
 	return w.service().CheckOut(t.Context(), checkout.Request{
 		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
 	})
 }
 
-func (w *world) Enter(_ context.Context, userBarcode string) (func(), error) {
+func (w *backend) Enter(_ context.Context, userBarcode string) (func(), error) {
 	if w.overloaded != nil {
 		return nil, w.overloaded
 	}
@@ -99,7 +99,7 @@ func (w *world) Enter(_ context.Context, userBarcode string) (func(), error) {
 }
 
 // Snapshot adds what check-outs alone judge. The next answer of open is its count.
-func (w *world) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
+func (w *backend) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
 	seen, err := w.Records.Snapshot(ctx, subjects)
 	seen.OnLoan = &w.onLoan
 	if seen.User.ID != "" {
@@ -115,7 +115,7 @@ func (w *world) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects)
 }
 
 // nextOpen returns the next answer of open, the last one for ever.
-func (w *world) nextOpen() int {
+func (w *backend) nextOpen() int {
 	if len(w.open) == 0 {
 		return 0
 	}
@@ -126,14 +126,14 @@ func (w *world) nextOpen() int {
 	return n
 }
 
-func (w *world) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
+func (w *backend) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
 	if w.NoPolicy {
 		return policy.LoanPolicy{}, librarytest.ErrNone
 	}
 	return policy.ParseLoanPolicy([]byte(w.Policy))
 }
 
-func (w *world) Acquire(ctx context.Context, req checkout.LockRequest) (string, error) {
+func (w *backend) Acquire(ctx context.Context, req checkout.LockRequest) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.requests = append(w.requests, req)
@@ -155,7 +155,7 @@ func (w *world) Acquire(ctx context.Context, req checkout.LockRequest) (string, 
 	return "lock-" + req.AcquisitionID, nil
 }
 
-func (w *world) Release(ctx context.Context, id string) error {
+func (w *backend) Release(ctx context.Context, id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -165,14 +165,14 @@ func (w *world) Release(ctx context.Context, id string) error {
 	return w.lockGone
 }
 
-func (w *world) ReleaseDurably(ctx context.Context, id string) error {
+func (w *backend) ReleaseDurably(ctx context.Context, id string) error {
 	w.mu.Lock()
 	w.durable = append(w.durable, id)
 	w.mu.Unlock()
 	return w.Release(ctx, id)
 }
 
-func (w *world) ReleaseAcquisition(ctx context.Context, userID, acquisitionID string) error {
+func (w *backend) ReleaseAcquisition(ctx context.Context, userID, acquisitionID string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -182,7 +182,7 @@ func (w *world) ReleaseAcquisition(ctx context.Context, userID, acquisitionID st
 	return w.lockGone
 }
 
-func (w *world) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error) {
+func (w *backend) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.commits = append(w.commits, c)
@@ -204,7 +204,7 @@ func (w *world) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.Check
 	}, nil
 }
 
-func (w *world) CommittedLoan(_ context.Context, id string) (json.RawMessage, error) {
+func (w *backend) CommittedLoan(_ context.Context, id string) (json.RawMessage, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.loanErr != nil {
@@ -219,16 +219,16 @@ func (w *world) CommittedLoan(_ context.Context, id string) (json.RawMessage, er
 	return nil, librarytest.ErrNone
 }
 
-func (w *world) Current(context.Context) settings.Settings { return w.set }
+func (w *backend) Current(context.Context) settings.Settings { return w.set }
 
-func (w *world) Refresh(context.Context) settings.Settings {
+func (w *backend) Refresh(context.Context) settings.Settings {
 	if w.fresh != nil {
 		return *w.fresh
 	}
 	return w.set
 }
 
-func (w *world) Reached(_ context.Context, step checkout.Step, _ time.Duration) {
+func (w *backend) Reached(_ context.Context, step checkout.Step, _ time.Duration) {
 	w.mu.Lock()
 	w.steps = append(w.steps, step)
 	w.mu.Unlock()
@@ -237,10 +237,10 @@ func (w *world) Reached(_ context.Context, step checkout.Step, _ time.Duration) 
 	}
 }
 
-func (w *world) Waited(time.Duration, bool) {}
+func (w *backend) Waited(time.Duration, bool) {}
 
-func (w *world) Waiting(_ context.Context, delta int) { w.waiting = append(w.waiting, delta) }
+func (w *backend) Waiting(_ context.Context, delta int) { w.waiting = append(w.waiting, delta) }
 
-func (w *world) Ended(_ context.Context, e checkout.Ending) { w.endings = append(w.endings, e) }
+func (w *backend) Ended(_ context.Context, e checkout.Ending) { w.endings = append(w.endings, e) }
 
-func (w *world) Repeated(reason string) { w.again = append(w.again, reason) }
+func (w *backend) Repeated(reason string) { w.again = append(w.again, reason) }

@@ -135,21 +135,21 @@ func (s *storage) timesRead() int {
 	return s.reads
 }
 
-// bench is a store with its storage, log and counters.
-type bench struct {
+// harness is a store with its storage, log and counters.
+type harness struct {
 	*settings.Store
 	storage   *storage
 	log       *bytes.Buffer
 	fallbacks map[string]int
 }
 
-func newBench(value string) *bench {
-	return (&storage{value: value, version: 1}).bench(environment)
+func newHarness(value string) *harness {
+	return (&storage{value: value, version: 1}).harness(environment)
 }
 
-// bench is a store of its own on s, as another instance has.
-func (s *storage) bench(e settings.Environment) *bench {
-	b := &bench{storage: s, log: &bytes.Buffer{}, fallbacks: map[string]int{}}
+// harness is a store of its own on s, as another instance has.
+func (s *storage) harness(e settings.Environment) *harness {
+	b := &harness{storage: s, log: &bytes.Buffer{}, fallbacks: map[string]int{}}
 	b.Store = settings.NewStore(b.storage, e, slog.New(slog.NewTextHandler(b.log, nil)),
 		func(reason string) { b.fallbacks[reason]++ })
 	return b

@@ -33,8 +33,8 @@ func outdated() schemas.CheckoutLock {
 	return schemas.CheckoutLock{ID: outdatedID, UserID: benID, TTLMs: 3000, AgeMs: 75_000, Outdated: true}
 }
 
-// desk is an Admin of locks. The tests do not use the methods that it lacks.
-type desk struct {
+// backend is an Admin of locks. The tests do not use the methods that it lacks.
+type backend struct {
 	staff.Admin
 
 	mu      sync.Mutex
@@ -55,25 +55,25 @@ type desk struct {
 }
 
 // change runs f under the lock, to change or read the desk while pages stream from it.
-func (d *desk) change(f func()) {
+func (d *backend) change(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f()
 }
 
-func (d *desk) Settings(context.Context) (settings.View, error) {
+func (d *backend) Settings(context.Context) (settings.View, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.view, nil
 }
 
-func (d *desk) Figures(context.Context, int) (schemas.Figures, error) {
+func (d *backend) Figures(context.Context, int) (schemas.Figures, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.figures, d.err
 }
 
-func (d *desk) Locks(_ context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error) {
+func (d *backend) Locks(_ context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked = f
@@ -84,7 +84,7 @@ func (d *desk) Locks(_ context.Context, f admin.LockFilter) (schemas.CheckoutLoc
 	return schemas.CheckoutLocks{CheckoutLocks: d.locks, TotalRecords: max(d.total, len(d.locks))}, nil
 }
 
-func (d *desk) Lock(_ context.Context, id string) (schemas.CheckoutLock, error) {
+func (d *backend) Lock(_ context.Context, id string) (schemas.CheckoutLock, error) {
 	for _, l := range d.locks {
 		if l.ID == id {
 			return l, nil
@@ -93,7 +93,7 @@ func (d *desk) Lock(_ context.Context, id string) (schemas.CheckoutLock, error) 
 	return schemas.CheckoutLock{}, fault.New(fault.NotFound, "Not found")
 }
 
-func (d *desk) Release(ctx context.Context, id, reason string) (schemas.CheckoutLock, error) {
+func (d *backend) Release(ctx context.Context, id, reason string) (schemas.CheckoutLock, error) {
 	if d.refusal != nil {
 		return schemas.CheckoutLock{}, d.refusal
 	}
@@ -101,7 +101,7 @@ func (d *desk) Release(ctx context.Context, id, reason string) (schemas.Checkout
 	return d.Lock(ctx, id)
 }
 
-func (d *desk) Patrons(_ context.Context, ids []string) (map[string]records.User, error) {
+func (d *backend) Patrons(_ context.Context, ids []string) (map[string]records.User, error) {
 	d.lookups++
 	all := map[string]records.User{
 		annID: {ID: annID, Barcode: "ann<1>", Personal: records.Personal{FirstName: "Ann", LastName: "Ahrens"}},
@@ -115,7 +115,7 @@ func (d *desk) Patrons(_ context.Context, ids []string) (map[string]records.User
 	return found, nil
 }
 
-func (d *desk) PatronID(_ context.Context, barcode string) (string, error) {
+func (d *backend) PatronID(_ context.Context, barcode string) (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.searches++
