@@ -1,28 +1,30 @@
 package records
 
+import "sync"
+
 // StaffSlip is the template of a slip that a desk prints (mod-circulation-storage).
-func StaffSlip() Type {
+var StaffSlip = sync.OnceValue(func() Type {
 	return Type{
 		Name: "staff slip", Path: "/staff-slips-storage/staff-slips", Collection: "staffSlips", Table: "staff_slips", Schema: "staff-slip",
 		Permission: "circulation-storage.staff-slips",
 		Indexes:    newIndexes(fields{Text: {"name", "description"}, Boolean: {"active", "isRawHtml"}}),
 		Unique:     uniqueFields("staff_slips", "name"),
 	}
-}
+})
 
 // CancellationReason is why a request is cancelled (mod-circulation-storage).
-func CancellationReason() Type {
+var CancellationReason = sync.OnceValue(func() Type {
 	return Type{
 		Name: "cancellation reason", Path: "/cancellation-reason-storage/cancellation-reasons", Collection: "cancellationReasons",
 		Table: "cancellation_reason", Schema: "cancellation-reason", Permission: "circulation-storage.cancellation-reasons",
 		Indexes: newIndexes(fields{Text: {"name", "description", "publicDescription", "source"}, Boolean: {"requiresAdditionalInformation"}}),
 		Unique:  uniqueFields("cancellation_reason", "name"),
 	}
-}
+})
 
 // RequestPreference is how a user wants to get requested items (mod-circulation-storage). As in
 // FOLIO, the user need not exist.
-func RequestPreference() Type {
+var RequestPreference = sync.OnceValue(func() Type {
 	return Type{
 		Name: "request preference", Path: "/request-preference-storage/request-preference", Collection: "requestPreferences",
 		Table: "user_request_preference", Schema: "request-preference", Permission: "circulation-storage.request-preferences",
@@ -31,14 +33,14 @@ func RequestPreference() Type {
 		}, "userId"),
 		Unique: uniqueFields("user_request_preference", "userId"),
 	}
-}
+})
 
 // AddressType is a kind of address, such as home or work (mod-users).
-func AddressType() Type {
+var AddressType = sync.OnceValue(func() Type {
 	return Type{
 		Name: "address type", Path: "/addresstypes", Collection: "addressTypes", Table: "addresstype", Schema: "addresstype",
 		Permission: "addresstypes",
 		Indexes:    newIndexes(fields{Text: {"addressType", "desc"}}),
 		Unique:     uniqueFields("addresstype", "addressType"),
 	}
-}
+})

@@ -1,5 +1,10 @@
 package records
 
+import (
+	"context"
+	"sync"
+)
+
 // Names that the rules of items need too.
 const (
 	holdingsTable   = "holdings_record"
@@ -7,7 +12,7 @@ const (
 )
 
 // Instance is a title (mod-inventory-storage).
-func Instance() Type {
+var Instance = sync.OnceValue(func() Type {
 	return Type{
 		Name: "instance", Path: "/instance-storage/instances", Collection: "instances", Table: "instance", Schema: "instance",
 		Permission: "inventory-storage.instances", Versioned: true,
@@ -21,10 +26,10 @@ func Instance() Type {
 		}),
 		Unique: uniqueFields("instance", "hrid"),
 	}
-}
+})
 
 // Holdings is what a library has of a title at one place (mod-inventory-storage).
-func Holdings() Type {
+var Holdings = sync.OnceValue(func() Type {
 	return Type{
 		Name: "holdings record", Path: "/holdings-storage/holdings", Collection: "holdingsRecords", Table: holdingsTable, Schema: "holdings-record",
 		Permission: "inventory-storage.holdings", Versioned: true, Prepare: prepareHoldings,
@@ -43,13 +48,13 @@ func Holdings() Type {
 			newReference(holdingsTable, "temporaryLocationId", "location"),
 		},
 	}
-}
+})
 
 // Item is one piece that can be lent (mod-inventory-storage).
-func Item() Type {
-	return Type{
+var Item = sync.OnceValue(func() Type {
+	t := Type{
 		Name: "item", Path: "/item-storage/items", Collection: "items", Table: "item", Schema: "item",
-		Permission: "inventory-storage.items", Versioned: true, Prepare: prepareItem,
+		Permission: "inventory-storage.items", Versioned: true,
 		Indexes: newIndexes(fields{
 			Text: {
 				"hrid", "barcode", "accessionNumber", "status.name", "itemLevelCallNumber", "effectiveCallNumberComponents.callNumber",
@@ -71,4 +76,6 @@ func Item() Type {
 			newReference("item", "temporaryLocationId", "location"),
 		},
 	}
-}
+	t.Prepare = func(ctx context.Context, r Reader, w Write) error { return prepareItem(ctx, t, r, w) }
+	return t
+})

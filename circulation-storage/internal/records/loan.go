@@ -3,13 +3,14 @@ package records
 import (
 	"context"
 	"strings"
+	"sync"
 
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
 )
 
 // Loan is an open or closed loan (mod-circulation-storage).
-func Loan() Type {
+var Loan = sync.OnceValue(func() Type {
 	return Type{
 		Name: "loan", Path: "/loan-storage/loans", Collection: "loans", Table: "loan", Schema: "loan",
 		Permission: "circulation-storage.loans", Upsert: true, Prepare: prepareLoan,
@@ -32,11 +33,11 @@ func Loan() Type {
 			Message: "Cannot have more than one open loan for the same item",
 		}},
 	}
-}
+})
 
 // PatronActionSession is a check-out or check-in since the patron's last notice
 // (mod-circulation-storage).
-func PatronActionSession() Type {
+var PatronActionSession = sync.OnceValue(func() Type {
 	return Type{
 		Name: "patron action session", Path: "/patron-action-session-storage/patron-action-sessions", Collection: "patronActionSessions",
 		Table: "patron_action_session", Schema: "patron-action-session",
@@ -44,7 +45,7 @@ func PatronActionSession() Type {
 		Indexes: newIndexes(fields{Text: {"actionType"}, UUID: {"sessionId"}},
 			"patronId", "loanId"),
 	}
-}
+})
 
 // Session is what a patron did at a desk since the patron's last notice.
 type Session struct {

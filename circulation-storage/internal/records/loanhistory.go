@@ -1,8 +1,10 @@
 package records
 
+import "sync"
+
 // LoanHistory is what each write made of a loan (mod-circulation-storage). The database writes it, so
 // it can only be listed and deleted by query, and Types leaves it out.
-func LoanHistory() Type {
+var LoanHistory = sync.OnceValue(func() Type {
 	all := newIndexes(fields{
 		Text: {"operation", "loan.action", "loan.actionComment", "loan.itemStatus", "loan.status.name"}, UUID: {"loan.userId", "loan.itemId"},
 		Time: {"createdDate", "loan.metadata.updatedDate"},
@@ -12,4 +14,4 @@ func LoanHistory() Type {
 		Name: "history of a loan", Path: "/loan-storage/loan-history", Collection: "loansHistory", Table: "loan_history", Schema: "loan",
 		Permission: "circulation-storage.loans-history", Indexes: all,
 	}
-}
+})

@@ -3,12 +3,13 @@ package records
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"checkoutlock/schemas/fault"
 )
 
 // LoanPolicy holds loan periods and the item limit (mod-circulation-storage).
-func LoanPolicy() Type {
+var LoanPolicy = sync.OnceValue(func() Type {
 	return Type{
 		Name: "loan policy", Path: "/loan-policy-storage/loan-policies", Collection: "loanPolicies", Table: "loan_policy", Schema: "loan-policy",
 		Permission: "circulation-storage.loan-policies", Prepare: prepareLoanPolicy,
@@ -22,7 +23,7 @@ func LoanPolicy() Type {
 			newReference("loan_policy", "renewalsPolicy.alternateFixedDueDateScheduleId", "fixed_due_date_schedule"),
 		},
 	}
-}
+})
 
 // prepareLoanPolicy refuses a policy whose parts contradict each other, by the rules of
 // mod-circulation-storage and in its words.

@@ -1,17 +1,19 @@
 package records
 
+import "sync"
+
 // Usergroup is a patron group (mod-users).
-func Usergroup() Type {
+var Usergroup = sync.OnceValue(func() Type {
 	return Type{
 		Name: "group", Path: "/groups", Collection: "usergroups", Table: "usergroup", Schema: "usergroup",
 		Permission: "usergroups",
 		Indexes:    newIndexes(fields{Text: {"group", "desc", "source"}, Number: {"expirationOffsetInDays"}}),
 		Unique:     uniqueFields("usergroup", "group"),
 	}
-}
+})
 
 // User is a patron or a member of staff (mod-users).
-func User() Type {
+var User = sync.OnceValue(func() Type {
 	return Type{
 		Name: "user", Path: "/users", Collection: "users", Table: "users", Schema: "user",
 		Permission: "users",
@@ -31,10 +33,10 @@ func User() Type {
 			newLinks("users", "personal.addresses", "addresstype"),
 		},
 	}
-}
+})
 
 // ProxyFor lets one patron borrow for another (mod-users).
-func ProxyFor() Type {
+var ProxyFor = sync.OnceValue(func() Type {
 	return Type{
 		Name: "proxy relationship", Path: "/proxiesfor", Collection: "proxiesFor", Table: "proxyfor", Schema: "proxyfor",
 		Permission: "proxiesfor",
@@ -46,10 +48,10 @@ func ProxyFor() Type {
 			Message: "Proxy relationship already exists",
 		}},
 	}
-}
+})
 
 // ManualBlock is a block that staff put on a patron (mod-feesfines).
-func ManualBlock() Type {
+var ManualBlock = sync.OnceValue(func() Type {
 	return Type{
 		Name: "manual block", Path: "/manualblocks", Collection: "manualblocks", Table: "manualblocks", Schema: "manualblock",
 		Permission: "manualblocks",
@@ -58,4 +60,4 @@ func ManualBlock() Type {
 			Time: {"expirationDate"},
 		}, "userId"),
 	}
-}
+})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"sync"
 
 	"checkoutlock/schemas/fault"
 )
@@ -20,7 +21,7 @@ const (
 )
 
 // PatronBlockCondition says what a limit blocks, and with which message (mod-patron-blocks).
-func PatronBlockCondition() Type {
+var PatronBlockCondition = sync.OnceValue(func() Type {
 	return Type{
 		Name: "patron block condition", Path: "/patron-block-conditions", Collection: "patronBlockConditions",
 		Table: "patron_block_conditions", Schema: "patron-block-condition", Permission: "patron-blocks.patron-block-conditions",
@@ -29,11 +30,11 @@ func PatronBlockCondition() Type {
 			Text: {"name", "message", "valueType"}, Boolean: {"blockBorrowing", "blockRenewals", "blockRequests"},
 		}),
 	}
-}
+})
 
 // PatronBlockLimit is a limit of a patron group for one condition (mod-patron-blocks). The
 // group need not exist.
-func PatronBlockLimit() Type {
+var PatronBlockLimit = sync.OnceValue(func() Type {
 	return Type{
 		Name: "patron block limit", Path: "/patron-block-limits", Collection: "patronBlockLimits",
 		Table: "patron_block_limits", Schema: "patron-block-limit", Permission: "patron-blocks.patron-block-limits",
@@ -41,7 +42,7 @@ func PatronBlockLimit() Type {
 		Indexes:    newIndexes(fields{Number: {"value"}}, "patronGroupId", "conditionId"),
 		References: []Reference{newReference("patron_block_limits", "conditionId", "patron_block_conditions")},
 	}
-}
+})
 
 // preparePatronBlockCondition refuses a block without a message, and a message without a
 // block, with mod-patron-blocks' texts.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"checkoutlock/schemas"
@@ -13,7 +14,7 @@ import (
 )
 
 // RequestPolicy lists the allowed kinds of requests (mod-circulation-storage).
-func RequestPolicy() Type {
+var RequestPolicy = sync.OnceValue(func() Type {
 	return Type{
 		Name: "request policy", Path: "/request-policy-storage/request-policies", Collection: "requestPolicies",
 		Table: "request_policy", Schema: "request-policy", Permission: "circulation-storage.request-policies",
@@ -21,7 +22,7 @@ func RequestPolicy() Type {
 		Indexes: newIndexes(fields{Text: {"name", "description", "requestTypes"}}),
 		Unique:  uniqueFields("request_policy", "name"),
 	}
-}
+})
 
 // prepareRequestPolicy refuses a service point that does not exist or is no pickup location, with
 // mod-circulation-storage's code and text. It reads them in the order of their ids, because it locks
@@ -50,18 +51,18 @@ func prepareRequestPolicy(ctx context.Context, r Reader, w Write) error {
 }
 
 // PatronNoticePolicy says which notices patrons get (mod-circulation-storage).
-func PatronNoticePolicy() Type {
+var PatronNoticePolicy = sync.OnceValue(func() Type {
 	return Type{
 		Name: "patron notice policy", Path: "/patron-notice-policy-storage/patron-notice-policies", Collection: "patronNoticePolicies",
 		Table: "patron_notice_policy", Schema: "patron-notice-policy", Permission: "circulation-storage.patron-notice-policies",
 		Indexes: newIndexes(fields{Text: {"name", "description"}, Boolean: {"active"}}),
 		Unique:  uniqueFields("patron_notice_policy", "name"),
 	}
-}
+})
 
 // CirculationSetting is a named setting of the tenant (mod-circulation-storage). For
 // example, generalTlr switches title-level requests.
-func CirculationSetting() Type {
+var CirculationSetting = sync.OnceValue(func() Type {
 	return Type{
 		Name: "circulation setting", Path: "/circulation-settings-storage/circulation-settings", Collection: "circulationSettings",
 		Table: "circulation_settings", Schema: "circulation-setting", Permission: "circulation-storage.circulation-settings",
@@ -69,10 +70,10 @@ func CirculationSetting() Type {
 		Indexes: newIndexes(fields{Text: {"name"}}),
 		Unique:  uniqueFields("circulation_settings", "name"),
 	}
-}
+})
 
 // FixedDueDateSchedule maps ranges of loan dates to due dates (mod-circulation-storage).
-func FixedDueDateSchedule() Type {
+var FixedDueDateSchedule = sync.OnceValue(func() Type {
 	return Type{
 		Name: "fixed due date schedule", Path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", Collection: "fixedDueDateSchedules",
 		Table: "fixed_due_date_schedule", Schema: "fixed-due-date-schedule", Permission: "circulation-storage.fixed-due-date-schedules",
@@ -80,7 +81,7 @@ func FixedDueDateSchedule() Type {
 		Indexes: newIndexes(fields{Text: {"name", "description"}}),
 		Unique:  uniqueFields("fixed_due_date_schedule", "name"),
 	}
-}
+})
 
 // span is one entry of a schedule.
 type span struct {

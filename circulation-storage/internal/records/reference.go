@@ -2,6 +2,7 @@ package records
 
 import (
 	"fmt"
+	"sync"
 
 	"checkoutlock/schemas/fault"
 )
@@ -31,14 +32,14 @@ func newLinks(table, field, to string) Reference {
 
 // CirculationRules are the referrer of the policies that the rules text names. They are one record
 // with a path of its own, so they are not in Types.
-func CirculationRules() Type {
+var CirculationRules = sync.OnceValue(func() Type {
 	const table = "circulation_rules"
 	return Type{Name: "circulation rules", Table: table, References: []Reference{
 		{Constraint: table + "_loan_policies_fkey", Field: "rulesAsText", To: "loan_policy", Links: table + "_loan_policies"},
 		{Constraint: table + "_request_policies_fkey", Field: "rulesAsText", To: "request_policy", Links: table + "_request_policies"},
 		{Constraint: table + "_notice_policies_fkey", Field: "rulesAsText", To: "patron_notice_policy", Links: table + "_notice_policies"},
 	}}
-}
+})
 
 // FindReference returns the reference that a foreign key enforces, and the type that has it.
 func FindReference(constraint string) (Type, Reference, bool) {

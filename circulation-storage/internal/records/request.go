@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -16,7 +17,7 @@ import (
 // open request has a position in the queue of its item or, with title-level requests,
 // of its title. Callers keep the positions 1, 2, … without gaps. The storage only
 // prevents two open requests of one item at the same position.
-func Request() Type {
+var Request = sync.OnceValue(func() Type {
 	return Type{
 		Name: "request", Path: "/request-storage/requests", Collection: "requests", Table: "request", Schema: "request",
 		Permission: "circulation-storage.requests", Upsert: true, Prepare: prepareRequest,
@@ -52,7 +53,7 @@ func Request() Type {
 			newLinks("request", "deliveryAddressTypeId", "addresstype"),
 		},
 	}
-}
+})
 
 // prepareRequest applies the rules of mod-circulation-storage, with its messages. A
 // request for an item names the item and its holdings record. A request for a title

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -12,7 +13,7 @@ import (
 
 // SettingsEntry is one setting of a tenant, or of one of its users
 // (mod-settings, which answers 403 to a duplicate).
-func SettingsEntry() Type {
+var SettingsEntry = sync.OnceValue(func() Type {
 	return Type{
 		Name: "settings entry", Path: "/settings/entries", Collection: "items", Table: "settings_entry", Schema: "settings-entry",
 		Permission: "mod-settings.entries", Prepare: prepareSettingsEntry,
@@ -25,7 +26,7 @@ func SettingsEntry() Type {
 			{Constraint: "settings_entry_pkey", Fields: []string{"id"}, Code: fault.Forbidden},
 		},
 	}
-}
+})
 
 // IsLockSettings reports whether a settings entry holds the tenant's settings of the
 // check-out lock.

@@ -11,7 +11,7 @@ import (
 )
 
 // Type describes one kind of record. A new kind needs an entry in the table of types,
-// a JSON Schema and a migration.
+// a JSON Schema and a migration. Each is built once, so its maps and lists must not be changed.
 type Type struct {
 	// Name is the singular name, for messages: "item".
 	Name string

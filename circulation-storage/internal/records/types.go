@@ -1,5 +1,7 @@
 package records
 
+import "sync"
+
 // Types returns the table of types, each after the types it refers to. So records can
 // be created in this order.
 func Types() []Type {
@@ -12,27 +14,27 @@ func Types() []Type {
 }
 
 // MaterialType is what an item is made of: book, DVD, … (mod-inventory-storage).
-func MaterialType() Type {
+var MaterialType = sync.OnceValue(func() Type {
 	return Type{
 		Name: "material type", Path: "/material-types", Collection: "mtypes", Table: "material_type", Schema: "material-type",
 		Permission: "inventory-storage.material-types",
 		Indexes:    newIndexes(fields{Text: {"name", "source"}}),
 		Unique:     uniqueFields("material_type", "name"),
 	}
-}
+})
 
 // LoanType is how an item may be lent (mod-inventory-storage).
-func LoanType() Type {
+var LoanType = sync.OnceValue(func() Type {
 	return Type{
 		Name: "loan type", Path: "/loan-types", Collection: "loantypes", Table: "loan_type", Schema: "loan-type",
 		Permission: "inventory-storage.loan-types",
 		Indexes:    newIndexes(fields{Text: {"name", "source"}}),
 		Unique:     uniqueFields("loan_type", "name"),
 	}
-}
+})
 
 // ServicePoint is a desk or a self-check machine (mod-inventory-storage).
-func ServicePoint() Type {
+var ServicePoint = sync.OnceValue(func() Type {
 	return Type{
 		Name: "service point", Path: "/service-points", Collection: "servicepoints", Table: "service_point", Schema: "service-point",
 		Permission: "inventory-storage.service-points",
@@ -42,20 +44,20 @@ func ServicePoint() Type {
 		}),
 		Unique: uniqueFields("service_point", "name", "code"),
 	}
-}
+})
 
 // Institution is the largest unit of locations (mod-inventory-storage).
-func Institution() Type {
+var Institution = sync.OnceValue(func() Type {
 	return Type{
 		Name: "institution", Path: "/location-units/institutions", Collection: "locinsts", Table: "locinstitution", Schema: "locinstitution",
 		Permission: "inventory-storage.location-units.institutions",
 		Indexes:    newIndexes(fields{Text: {"name", "code"}, Boolean: {"isShadow"}}),
 		Unique:     uniqueFields("locinstitution", "name"),
 	}
-}
+})
 
 // Campus is a part of an institution (mod-inventory-storage).
-func Campus() Type {
+var Campus = sync.OnceValue(func() Type {
 	return Type{
 		Name: "campus", Path: "/location-units/campuses", Collection: "loccamps", Table: "loccampus", Schema: "loccampus",
 		Permission: "inventory-storage.location-units.campuses",
@@ -63,10 +65,10 @@ func Campus() Type {
 		Unique:     uniqueFields("loccampus", "name"),
 		References: []Reference{newReference("loccampus", "institutionId", "locinstitution")},
 	}
-}
+})
 
 // Library is a part of a campus (mod-inventory-storage).
-func Library() Type {
+var Library = sync.OnceValue(func() Type {
 	return Type{
 		Name: "library", Path: "/location-units/libraries", Collection: "loclibs", Table: "loclibrary", Schema: "loclibrary",
 		Permission: "inventory-storage.location-units.libraries",
@@ -74,11 +76,11 @@ func Library() Type {
 		Unique:     uniqueFields("loclibrary", "name"),
 		References: []Reference{newReference("loclibrary", "campusId", "loccampus")},
 	}
-}
+})
 
 // Location is a shelf (mod-inventory-storage). It may name missing service points, as one of FOLIO's
 // sample does.
-func Location() Type {
+var Location = sync.OnceValue(func() Type {
 	return Type{
 		Name: "location", Path: "/locations", Collection: "locations", Table: "location", Schema: "location",
 		Permission: "inventory-storage.locations",
@@ -96,4 +98,4 @@ func Location() Type {
 			newLinks("location", "servicePointIds", "service_point"),
 		},
 	}
-}
+})
