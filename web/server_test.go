@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -121,6 +122,7 @@ func TestServer_ReportsAnAddressInUse(t *testing.T) {
 	if err := first.Listen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	defer runtime.KeepAlive(first) // the garbage collector closes a listener that nothing uses
 	second := web.NewServer(config.HTTP{Port: port(t, first.URL())}, log)
 	if second.Listen(t.Context()) == nil {
 		t.Error("the port was opened twice")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,7 @@ func TestService_ClosesAllAfterATakenAddress(t *testing.T) {
 	if err := taken.Listen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	defer runtime.KeepAlive(taken) // the garbage collector closes a listener that nothing uses
 	s := newService()
 	s.Add(web.Front{Name: "endpoints", Routes: answerOf("/one")}, nil)
 	s.Add(web.Front{Listener: newServer(t, strings.TrimPrefix(taken.URL(), "http://"), "")}, nil)
