@@ -41,7 +41,7 @@ test: compiler ## run all tests with the race detector on a real PostgreSQL
 screenshots: ## picture the staff pages in docs/screenshots
 	TZ=UTC SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -run TestStaffScreenshots ./integration-tests
 
-# BASE names a revision to compare with, such as a tag. It takes about eight minutes.
+# BASE names a revision to compare with, such as a tag. It takes about 17 minutes.
 bench: ## measure the services beside yardsticks and write docs/benchmarks.md
 	go run ./integration-tests/bench -report docs/benchmarks.md $(if $(BASE),-base $(BASE))
 
