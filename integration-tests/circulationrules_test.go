@@ -21,7 +21,7 @@ func TestCirculationRules_RefusalsNameThePlace(t *testing.T) {
 		line       float64
 	}{
 		"a policy is missing": {
-			text: strings.Replace(good, " i 0bab56e5-1ab6-4ac2-afdf-8b2df0434378\nm ", "\nm ", 1),
+			text: strings.Replace(good, " i "+stack.LostItemPolicyID+"\nm ", "\nm ", 1),
 			want: "Must have a fallback policy of type i", line: 2,
 		},
 		"an unknown loan policy": {
@@ -34,6 +34,14 @@ func TestCirculationRules_RefusalsNameThePlace(t *testing.T) {
 		"an unknown notice policy": {
 			text: strings.Replace(good, " n "+stack.NoticePolicyID, " n "+uuid.NewString(), 1),
 			want: "The policy n does not exist", line: 2,
+		},
+		"an unknown overdue fine policy": {
+			text: strings.Replace(good, " o "+stack.OverdueFinePolicyID, " o "+uuid.NewString(), 1),
+			want: "The policy o does not exist", line: 2,
+		},
+		"an unknown lost item policy": {
+			text: strings.Replace(good, " i "+stack.LostItemPolicyID, " i "+stack.OverdueFinePolicyID, 1),
+			want: "The policy i does not exist", line: 2,
 		},
 		"a line without policies": {
 			text: good + "g " + p.GroupID + "\n    m " + p.MaterialTypeID + "\n", want: "Policy missing", line: 5,

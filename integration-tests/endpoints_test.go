@@ -129,6 +129,14 @@ func (p *pair) collections(t *testing.T) []collection {
 				"name": "new " + id(), "active": true, "loanNotices": []any{},
 			}, texts: []string{"name"},
 		},
+		{
+			path: "/overdue-fines-policies", key: "overdueFinePolicies", index: "name",
+			body: record{"name": "new " + id(), "overdueFine": record{"quantity": 1, "intervalId": "day"}}, texts: []string{"name"},
+		},
+		{
+			path: "/lost-item-fees-policies", key: "lostItemFeePolicies", index: "name",
+			body: record{"name": "new " + id(), "lostItemReturned": "Charge"}, texts: []string{"name", "lostItemReturned"},
+		},
 		{path: "/staff-slips-storage/staff-slips", key: "staffSlips", index: "name", body: record{
 			"name": "new " + id(), "active": true, "template": "<p></p>",
 		}, texts: []string{"name", "template"}},

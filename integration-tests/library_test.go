@@ -77,15 +77,10 @@ func (p *pair) addLoanPolicy(t *testing.T, name string, loansPolicy record, more
 	}, more...))
 }
 
-// unstoredPolicyID is the policy that rules name for overdue fines and lost items.
-// These kinds of policy are not stored.
-const unstoredPolicyID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
-
-// formatPolicies returns the five policies of a line of rules. The loan, the request and the
-// notice policy must exist.
+// formatPolicies returns the five policies of a line of rules. They must exist.
 func formatPolicies(loanPolicyID string) string {
-	return "l " + loanPolicyID + " r " + stack.RequestPolicyID + " n " + stack.NoticePolicyID + " o " + unstoredPolicyID +
-		" i " + unstoredPolicyID
+	return "l " + loanPolicyID + " r " + stack.RequestPolicyID + " n " + stack.NoticePolicyID + " o " +
+		stack.OverdueFinePolicyID + " i " + stack.LostItemPolicyID
 }
 
 // formatRules returns rules of alternating criteria and loan policies. The library's own

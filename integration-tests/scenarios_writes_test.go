@@ -67,7 +67,16 @@ func TestScenarios_AfterTheCheckOut(t *testing.T) {
 	p.runScenarios(t, ids, []scenario{
 		{
 			name: "the loan names its rule's fine policy", folio: "check-out with a reminder fee policy",
-			prepare: week, wantLoan: record{"overdueFinePolicyId": unstoredPolicyID, "lostItemPolicyId": unstoredPolicyID},
+			prepare: week, wantLoan: record{
+				"overdueFinePolicyId": stack.OverdueFinePolicyID, "lostItemPolicyId": stack.LostItemPolicyID,
+			},
+			check: func(t *testing.T, s *stage, loan record) {
+				t.Helper()
+				read := s.readLoan(t, loan)
+				if got := fmt.Sprint(read["overdueFinePolicy"], read["lostItemPolicy"]); got != "map[name:No fines] map[name:No fees]" {
+					t.Errorf("the loan names %s", got)
+				}
+			},
 		},
 		{
 			name: "an undelivered event is kept", folio: "event publishing fails and is ignored",

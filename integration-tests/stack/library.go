@@ -24,6 +24,12 @@ const RequestPolicyID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 // NoticePolicyID is the patron notice policy of each Library.
 const NoticePolicyID = "a1b2c3d4-1ab6-4ac2-afdf-8b2df0434378"
 
+// The policies of fines and fees of each Library.
+const (
+	OverdueFinePolicyID = "a1b2c3d4-1ab6-4ac2-afdf-8b2df0434379"
+	LostItemPolicyID    = "a1b2c3d4-1ab6-4ac2-afdf-8b2df043437a"
+)
+
 // record is a FOLIO record.
 type record = map[string]any
 
@@ -57,6 +63,8 @@ func NewLibrary(ctx context.Context, storage Client, limit int) (*Library, error
 		{"/holdings-storage/holdings", record{"id": l.HoldingsID, "instanceId": instance, "permanentLocationId": l.LocationID, "sourceId": uuid.NewString()}},
 		{"/request-policy-storage/request-policies", record{"id": RequestPolicyID, "name": "All", "requestTypes": []string{"Hold", "Page", "Recall"}}},
 		{"/patron-notice-policy-storage/patron-notice-policies", record{"id": NoticePolicyID, "name": "None"}},
+		{"/overdue-fines-policies", record{"id": OverdueFinePolicyID, "name": "No fines"}},
+		{"/lost-item-fees-policies", record{"id": LostItemPolicyID, "name": "No fees"}},
 		{"/loan-policy-storage/loan-policies", record{
 			"id": l.PolicyID, "name": "Limited", "loanable": true, "renewable": true,
 			"loansPolicy":    record{"profileId": "Rolling", "itemLimit": limit, "period": record{"duration": 4, "intervalId": "Weeks"}},
@@ -72,10 +80,9 @@ func NewLibrary(ctx context.Context, storage Client, limit int) (*Library, error
 	return l, err
 }
 
-// formatRules returns rules that lend books by the policy with the limit. Overdue fine and
-// lost item policies are not stored.
+// formatRules returns rules that lend books by the policy with the limit.
 func (l *Library) formatRules() string {
-	line := fmt.Sprintf("l %s r %s n %s o %s i %s", l.PolicyID, RequestPolicyID, NoticePolicyID, uuid.NewString(), uuid.NewString())
+	line := fmt.Sprintf("l %s r %s n %s o %s i %s", l.PolicyID, RequestPolicyID, NoticePolicyID, OverdueFinePolicyID, LostItemPolicyID)
 	return "priority: t, s, c, b, a, m, g\nfallback-policy: " + line + "\nm " + l.MaterialTypeID + ": " + line + "\n"
 }
 

@@ -182,6 +182,22 @@ func TestRecordRoutes_RefuseABadRecord(t *testing.T) {
 			path: "/request-policy-storage/request-policies", body: `{"name":"n","requestTypes":["Wish"]}`, status: 422,
 			want: "requestTypes[0] must be one of: ",
 		},
+		"a fine below zero": {
+			path: "/overdue-fines-policies", body: `{"name":"n","overdueFine":{"quantity":-1,"intervalId":"day"}}`, status: 422,
+			want: "overdueFine.quantity must be at least 0",
+		},
+		"an overdue fine policy's name that is taken": {
+			path: "/overdue-fines-policies", body: `{"name":"a day each"}`, status: 422,
+			want: `"message":"The Overdue fine policy name entered already exists. Please enter a different name."`,
+		},
+		"a lost item fee below zero": {
+			path: "/lost-item-fees-policies", body: `{"name":"n","lostItemProcessingFee":-0.5}`, status: 422,
+			want: "lostItemProcessingFee must be at least 0",
+		},
+		"a lost item fee policy of no period": {
+			path: "/lost-item-fees-policies", body: `{"name":"n","itemAgedLostOverdue":{"duration":0}}`, status: 422,
+			want: "itemAgedLostOverdue.duration must be at least 1",
+		},
 		"a session of neither kind": {
 			path: "/patron-action-session-storage/patron-action-sessions",
 			body: `{"patronId":"` + userID + `","loanId":"` + loanID + `","actionType":"Renewal"}`, status: 422,

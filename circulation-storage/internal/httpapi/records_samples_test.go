@@ -31,6 +31,8 @@ const (
 	reasonID        = "00000000-0000-4000-8000-00000000001a"
 	preferenceID    = "00000000-0000-4000-8000-00000000001b"
 	addressTypeID   = "00000000-0000-4000-8000-00000000001c"
+	overdueID       = "00000000-0000-4000-8000-00000000001d"
+	lostItemID      = "00000000-0000-4000-8000-00000000001e"
 )
 
 // samples are one record of each type, by its path: known fields and unknown
@@ -101,6 +103,10 @@ func samples() map[string]string {
 			`","name":"Courtesy","active":true,"loanNotices":[
 			{"name":"due","templateId":"` + deskID +
 			`","format":"Email","realTime":false,"sendOptions":{"sendHow":"Before","sendWhen":"Due date"}}]}`,
+		"/overdue-fines-policies": `{"id":"` + overdueID + `","name":"A day each","overdueFine":{"quantity":0.50,"intervalId":"day"},
+			"countClosed":false,"maxOverdueFine":10.00,"reminderFeesPolicy":{"reminderSchedule":[{"interval":1,"timeUnitId":"week"}]}}`,
+		"/lost-item-fees-policies": `{"id":"` + lostItemID + `","name":"By price","lostItemProcessingFee":2.5,
+			"itemAgedLostOverdue":{"duration":1,"intervalId":"Years"},"chargeAmountItem":{"chargeType":"actualCost"}}`,
 		"/request-storage/requests": `{"id":"` + requestID + `","itemId":"` + itemID + `","instanceId":"` + titleID +
 			`","holdingsRecordId":"` + holdingsID + `",
 			"requesterId":"` + userID + `","requestType":"Hold","requestLevel":"Item",

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -25,18 +26,25 @@ UPDATE {schema}.circulation_rules
        coalesce(metadata, jsonb_build_object('createdDate', at, 'createdByUserId', nullif($2::text, ''))) ||
        jsonb_build_object('updatedDate', at, 'updatedByUserId', nullif($2::text, '')))
   FROM to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"') AS at`
-	// missingPolicySQL returns the foreign key and the id of a policy that the rules name and that
-	// has no record. The trigger of the UPDATE has linked the others, which are locked since.
-	missingPolicySQL = `
-SELECT links || '_fkey', id::text
-  FROM ((SELECT 'circulation_rules_loan_policies' AS links, unnest({schema}.rule_policies(rules, 'l')) AS id FROM {schema}.circulation_rules
-         EXCEPT SELECT 'circulation_rules_loan_policies', target_id FROM {schema}.circulation_rules_loan_policies)
-         UNION ALL (SELECT 'circulation_rules_request_policies' AS links, unnest({schema}.rule_policies(rules, 'r')) AS id FROM {schema}.circulation_rules
-         EXCEPT SELECT 'circulation_rules_request_policies', target_id FROM {schema}.circulation_rules_request_policies)
-         UNION ALL (SELECT 'circulation_rules_notice_policies' AS links, unnest({schema}.rule_policies(rules, 'n')) AS id FROM {schema}.circulation_rules
-         EXCEPT SELECT 'circulation_rules_notice_policies', target_id FROM {schema}.circulation_rules_notice_policies)) AS missing
- ORDER BY 1, 2 LIMIT 1`
 )
+
+// missingPolicySQL returns the foreign key and the id of a policy that the rules name and that has no
+// record. The trigger of the UPDATE has linked the others, which are locked since.
+var missingPolicySQL = `
+SELECT links || '_fkey', id::text
+  FROM (` + strings.Join([]string{
+	selectUnlinked("loan", "l"), selectUnlinked("request", "r"), selectUnlinked("notice", "n"),
+	selectUnlinked("overdue_fine", "o"), selectUnlinked("lost_item", "i"),
+}, " UNION ALL ") + `) AS missing
+ ORDER BY 1, 2 LIMIT 1`
+
+// selectUnlinked selects the policies of a kind that the rules name behind its letter, less the linked
+// ones.
+func selectUnlinked(kind, letter string) string {
+	return strings.NewReplacer("LINKS", "circulation_rules_"+kind+"_policies", "LETTER", letter).Replace(`
+(SELECT 'LINKS' AS links, unnest({schema}.rule_policies(rules, 'LETTER')) AS id FROM {schema}.circulation_rules
+ EXCEPT SELECT 'LINKS', target_id FROM {schema}.LINKS)`)
+}
 
 // Rules implements records.RulesStore. Until the first SetRules the text is empty, and there is no
 // metadata.

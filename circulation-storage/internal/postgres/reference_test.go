@@ -130,6 +130,16 @@ func (l library) references(t *testing.T) map[string]named {
 			id:  l.create(t, records.PatronNoticePolicy(), object{"name": uuid.NewString()}).ID(), by: nameInRules("n"),
 			referrer: "circulation rules", field: "rulesAsText", mayMiss: false,
 		},
+		"an overdue fine policy of the rules": {
+			typ: records.OverdueFinePolicy(),
+			id:  l.create(t, records.OverdueFinePolicy(), object{"name": uuid.NewString()}).ID(), by: nameInRules("o"),
+			referrer: "circulation rules", field: "rulesAsText", mayMiss: false,
+		},
+		"a lost item fee policy of the rules": {
+			typ: records.LostItemFeePolicy(),
+			id:  l.create(t, records.LostItemFeePolicy(), object{"name": uuid.NewString()}).ID(), by: nameInRules("i"),
+			referrer: "circulation rules", field: "rulesAsText", mayMiss: false,
+		},
 		"a reason of a cancelled request": {
 			typ: records.CancellationReason(), id: l.create(t, records.CancellationReason(), name()).ID(),
 			by: l.writeNamed(t, records.Request(), request, field("cancellationReasonId")), referrer: "request",
@@ -250,7 +260,7 @@ func TestReferences_EndWithTheRecordOrItsField(t *testing.T) {
 	for _, text := range []string{
 		rulesWith("l", policy.ID()), "# l " + policy.ID(), "m l " + strings.ToUpper(policy.ID()), "/ l " + policy.ID() +
 			"\nm x-l " + policy.ID(),
-		"l " + policy.ID() + "-x", "o " + policy.ID(), rulesWith("n", "none"),
+		"l " + policy.ID() + "-x", "x " + policy.ID(), rulesWith("n", "none"),
 	} {
 		if err := rules.SetRules(l.in(t), text, true); err != nil {
 			t.Fatal(err)

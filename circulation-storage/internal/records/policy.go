@@ -60,6 +60,30 @@ var PatronNoticePolicy = sync.OnceValue(func() Type {
 	}
 })
 
+// OverdueFinePolicy is the policy of fines for late returns (mod-feesfines).
+var OverdueFinePolicy = sync.OnceValue(func() Type {
+	return newFeePolicy("overdue fine policy", "/overdue-fines-policies", "overdueFinePolicies", "Overdue fine")
+})
+
+// LostItemFeePolicy is the policy of fees for lost items (mod-feesfines).
+var LostItemFeePolicy = sync.OnceValue(func() Type {
+	return newFeePolicy("lost item fee policy", "/lost-item-fees-policies", "lostItemFeePolicies", "Lost item fee")
+})
+
+// newFeePolicy returns a type of mod-feesfines, whose refusals call it shown.
+func newFeePolicy(name, path, collection, shown string) Type {
+	table := strings.ReplaceAll(name, " ", "_")
+	return Type{
+		Name: name, Path: path, Collection: collection, Table: table, Schema: strings.ReplaceAll(name, " ", "-"),
+		Permission: path[1:],
+		Indexes:    newIndexes(fields{Text: {"name", "description"}}),
+		Unique: []Unique{{
+			Constraint: table + "_name_key", Fields: []string{"name"},
+			Message: "The " + shown + " policy name entered already exists. Please enter a different name.",
+		}},
+	}
+}
+
 // CirculationSetting is a named setting of the tenant (mod-circulation-storage). For
 // example, generalTlr switches title-level requests.
 var CirculationSetting = sync.OnceValue(func() Type {

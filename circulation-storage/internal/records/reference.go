@@ -38,6 +38,8 @@ var CirculationRules = sync.OnceValue(func() Type {
 		{Constraint: table + "_loan_policies_fkey", Field: "rulesAsText", To: "loan_policy", Links: table + "_loan_policies"},
 		{Constraint: table + "_request_policies_fkey", Field: "rulesAsText", To: "request_policy", Links: table + "_request_policies"},
 		{Constraint: table + "_notice_policies_fkey", Field: "rulesAsText", To: "patron_notice_policy", Links: table + "_notice_policies"},
+		{Constraint: table + "_overdue_fine_policies_fkey", Field: "rulesAsText", To: "overdue_fine_policy", Links: table + "_overdue_fine_policies"},
+		{Constraint: table + "_lost_item_policies_fkey", Field: "rulesAsText", To: "lost_item_fee_policy", Links: table + "_lost_item_policies"},
 	}}
 })
 

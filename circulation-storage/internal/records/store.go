@@ -81,6 +81,6 @@ type Reader interface {
 type RulesStore interface {
 	Rules(ctx context.Context) (schemas.CirculationRules, error)
 	// SetRules replaces the text. It does not compile the text. If policiesExist is set, it
-	// refuses a text that names a missing loan, request or notice policy. Fault: Invalid.
+	// refuses a text that names a missing policy. Fault: Invalid.
 	SetRules(ctx context.Context, text string, policiesExist bool) error
 }

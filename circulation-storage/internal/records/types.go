@@ -8,6 +8,7 @@ func Types() []Type {
 	return []Type{
 		Usergroup(), AddressType(), User(), MaterialType(), LoanType(), ServicePoint(), Institution(), Campus(), Library(), Location(),
 		Instance(), Holdings(), Item(), FixedDueDateSchedule(), LoanPolicy(), RequestPolicy(), PatronNoticePolicy(),
+		OverdueFinePolicy(), LostItemFeePolicy(),
 		CirculationSetting(), SettingsEntry(), StaffSlip(), CancellationReason(), RequestPreference(),
 		ProxyFor(), ManualBlock(), PatronBlockCondition(), PatronBlockLimit(), Loan(), Request(), PatronActionSession(),
 	}

@@ -79,6 +79,8 @@ func referenceFiles() []file {
 		{"loan-policies.json", records.LoanPolicy()},
 		{"request-policies.json", records.RequestPolicy()},
 		{"patron-notice-policies.json", records.PatronNoticePolicy()},
+		{"overdue-fine-policies.json", records.OverdueFinePolicy()},
+		{"lost-item-fee-policies.json", records.LostItemFeePolicy()},
 		{"circulation-settings.json", records.CirculationSetting()},
 		{"staff-slips.json", records.StaffSlip()},
 		{"cancellation-reasons.json", records.CancellationReason()},

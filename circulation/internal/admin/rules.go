@@ -13,7 +13,7 @@ import (
 type Policies interface {
 	// LoanPolicyRecords returns those of the ids that are of loan policies that can be read.
 	LoanPolicyRecords(ctx context.Context, ids []string) ([]policy.LoanPolicy, error)
-	// ExistingPolicies returns those of the ids that are of loan, request or notice policies.
+	// ExistingPolicies returns those of the ids that are of policies of the kind.
 	ExistingPolicies(ctx context.Context, kind policy.Kind, ids []string) ([]string, error)
 }
 
@@ -50,13 +50,12 @@ func (s *Service) Rules(ctx context.Context) (RulesReview, error) {
 }
 
 // CheckRules returns a *policy.SyntaxError for rules that must not be stored. A line has no policies,
-// or names a loan, request or notice policy that does not exist. Storage keeps no records of the
-// other kinds. Rules that were written straight to storage may fail.
+// or names a policy that does not exist. Rules that were written straight to storage may fail.
 func CheckRules(ctx context.Context, policies Policies, rules *policy.Rules) error {
 	if err := rules.CheckPolicies(); err != nil {
 		return err
 	}
-	for _, kind := range []policy.Kind{policy.KindLoan, policy.KindRequest, policy.KindNotice} {
+	for _, kind := range policy.Kinds() {
 		named := rules.PolicyIDs(kind)
 		existing, err := policies.ExistingPolicies(ctx, kind, listIDs(named))
 		if err != nil {

@@ -36,6 +36,10 @@ func TestService_ReviewsTheRules(t *testing.T) {
 			text:   "priority: last-line\nfallback-policy: l free r r1 n missing o o1 i i1\n",
 			broken: "line 2, column 31: The policy n does not exist",
 		},
+		"a missing lost item policy": {
+			text:   "priority: last-line\nfallback-policy: l free r r1 n n1 o o1 i missing\n",
+			broken: "line 2, column 41: The policy i does not exist",
+		},
 		"rules with a fault": {text: "priority: last-line\nfallback-policy: l free" + rest + "g\n", fault: 3},
 	} {
 		b := &backend{}

@@ -166,6 +166,14 @@ func (b *backend) LoanPolicy(context.Context, string) (policy.LoanPolicy, error)
 	return policy.LoanPolicy{}, errNone
 }
 
+func (b *backend) OverdueFinePolicy(context.Context, string) (library.Named, error) {
+	return library.Named{}, errNone
+}
+
+func (b *backend) LostItemPolicy(context.Context, string) (library.Named, error) {
+	return library.Named{}, errNone
+}
+
 func (b *backend) StoredRules(context.Context) (schemas.CirculationRules, error) {
 	return schemas.CirculationRules{ID: "1", RulesAsText: b.rules}, b.err
 }
@@ -178,6 +186,7 @@ func (b *backend) PutRules(_ context.Context, text string) error {
 func (b *backend) ExistingPolicies(_ context.Context, kind policy.Kind, ids []string) ([]string, error) {
 	existing := map[policy.Kind]string{
 		policy.KindLoan: policyID, policy.KindRequest: requestPolicyID, policy.KindNotice: noticePolicyID,
+		policy.KindOverdueFine: "o1", policy.KindLostItem: "i1",
 	}[kind]
 	if slices.Contains(ids, existing) {
 		return []string{existing}, b.err

@@ -302,6 +302,10 @@ func TestRules_AreStoredOnlyIfUsable(t *testing.T) {
 			text: strings.Replace(goodRules, noticePolicyID, policyID, 1), status: 422,
 			want: `{"message":"The policy n does not exist","line":2,"column":89}`,
 		},
+		"no overdue fine policy": {
+			text: strings.Replace(goodRules, "o o1", "o o2", 1), status: 422,
+			want: `{"message":"The policy o does not exist","line":2,"column":128}`,
+		},
 		"a missing policy": {
 			text: strings.Replace(goodRules, " i i1", "", 1), status: 422,
 			want: `{"message":"Must contain one of each policy type, missing type i","line":2,"column":7}`,

@@ -19,8 +19,8 @@ import (
 // storedLoan has fields that this version does not know, which the view keeps.
 const storedLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z",
 	"action":"checkedout",
-	"status":{"name":"Open"},"itemStatus":"Checked out","loanPolicyId":"policy1","checkoutServicePointId":"desk1",
-	"checkinServicePointId":"desk3",
+	"status":{"name":"Open"},"itemStatus":"Checked out","loanPolicyId":"policy1","overdueFinePolicyId":"fines1",
+	"lostItemPolicyId":"fees1","checkoutServicePointId":"desk1","checkinServicePointId":"desk3",
 	"patronGroupIdAtCheckout":"group1","renewalCount":0,"bigNumber":12345678901234567890,
 	"metadata":{"createdDate":"2026-03-18"}}`
 
@@ -44,7 +44,8 @@ var (
 
 const fullLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z",
 	"action":"checkedout",
-	"status":{"name":"Open"},"loanPolicyId":"policy1","checkoutServicePointId":"desk1","checkinServicePointId":"desk3",
+	"status":{"name":"Open"},"loanPolicyId":"policy1","overdueFinePolicyId":"fines1","lostItemPolicyId":"fees1",
+	"checkoutServicePointId":"desk1","checkinServicePointId":"desk3",
 	"renewalCount":0,
 	"bigNumber":12345678901234567890,"metadata":{"createdDate":"2026-03-18"},
 	"item":{"id":"item1","holdingsRecordId":"holdings1","instanceId":"instance1","instanceHrid":"in01",
@@ -56,13 +57,15 @@ const fullLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"20
 		"materialType":{"name":"Book"}},
 	"borrower":{"firstName":"Jessica","lastName":"Pond","barcode":"569","patronGroup":"group2"},
 	"patronGroupAtCheckout":{"id":"group1","name":"staff"},"loanPolicy":{"name":"Three weeks"},
+	"overdueFinePolicy":{"name":"A day each"},"lostItemPolicy":{"name":"By price"},
 	"checkoutServicePoint":{"id":"desk1","name":"Desk 1","code":"d1","pickupLocation":true},
 	"checkinServicePoint":{"id":"desk3","name":"Desk 3","code":"d3","pickupLocation":true},
 	"feesAndFines":{"amountRemainingToPay":0}}`
 
 const bareLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z",
 	"action":"checkedout",
-	"status":{"name":"Open"},"loanPolicyId":"policy1","checkoutServicePointId":"desk1","checkinServicePointId":"desk3",
+	"status":{"name":"Open"},"loanPolicyId":"policy1","overdueFinePolicyId":"fines1","lostItemPolicyId":"fees1",
+	"checkoutServicePointId":"desk1","checkinServicePointId":"desk3",
 	"renewalCount":0,
 	"bigNumber":12345678901234567890,"metadata":{"createdDate":"2026-03-18"},"feesAndFines":{"amountRemainingToPay":0}}`
 
@@ -113,7 +116,8 @@ func TestRender(t *testing.T) {
 			ID: "desk1", Name: "Desk 1", Code: "d1", PickupLocation: true,
 		},
 		ReturnedAt: library.ServicePoint{ID: "desk3", Name: "Desk 3", Code: "d3", PickupLocation: true},
-		Policy:     parsedPolicy(t),
+		Policy:     parsedPolicy(t), OverdueFine: library.Named{ID: "fines1", Name: "A day each"},
+		LostItem: library.Named{ID: "fees1", Name: "By price"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -226,6 +230,14 @@ func (l *fakeRecords) LoanPolicy(_ context.Context, id string) (policy.LoanPolic
 	return single(l, "policy", id, parsedPolicy(l.t))
 }
 
+func (l *fakeRecords) OverdueFinePolicy(_ context.Context, id string) (library.Named, error) {
+	return single(l, "fines", id, library.Named{ID: id, Name: "A day each"})
+}
+
+func (l *fakeRecords) LostItemPolicy(_ context.Context, id string) (library.Named, error) {
+	return single(l, "fees", id, library.Named{ID: id, Name: "By price"})
+}
+
 func TestRenderPage_ReadsEachKindOfRecordOnce(t *testing.T) {
 	t.Parallel()
 	l := &fakeRecords{t: t}
@@ -246,7 +258,7 @@ func TestRenderPage_ReadsEachKindOfRecordOnce(t *testing.T) {
 	want := map[string][]string{
 		"users": {"[user1 user9]"}, "items": {"[item1 item9]"}, "holdings": {"[holdings1]"}, "instances": {"[instance1]"},
 		"location": {"[loc1]"}, "material type": {"[book]"}, "service point": {"[desk1]", "[desk2]", "[desk3]"},
-		"group": {"[group1]"}, "policy": {"[policy1]"},
+		"group": {"[group1]"}, "policy": {"[policy1]"}, "fines": {"[fines1]"}, "fees": {"[fees1]"},
 	}
 	if !reflect.DeepEqual(l.asked, want) {
 		t.Errorf("asked %v\nwant  %v", l.asked, want)

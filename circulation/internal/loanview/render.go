@@ -21,6 +21,8 @@ type Known struct {
 	User         library.User
 	Group        library.Group // of the patron when the item was lent
 	Policy       policy.LoanPolicy
+	OverdueFine  library.Named
+	LostItem     library.Named
 	ServicePoint library.ServicePoint // where it was lent
 	ReturnedAt   library.ServicePoint // where it was checked in
 }
@@ -118,6 +120,12 @@ func Render(loan json.RawMessage, k Known) (json.RawMessage, error) {
 	if k.Policy.ID != "" {
 		parts["loanPolicy"] = name{k.Policy.Name}
 	}
+	if k.OverdueFine.ID != "" {
+		parts["overdueFinePolicy"] = name{k.OverdueFine.Name}
+	}
+	if k.LostItem.ID != "" {
+		parts["lostItemPolicy"] = name{k.LostItem.Name}
+	}
 	if place := DescribePlace(k.ServicePoint); place != nil {
 		parts["checkoutServicePoint"] = place
 	}
@@ -187,6 +195,8 @@ type links struct {
 	UserID         string `json:"userId"`
 	ItemID         string `json:"itemId"`
 	LoanPolicyID   string `json:"loanPolicyId"`
+	OverdueFineID  string `json:"overdueFinePolicyId"`
+	LostItemID     string `json:"lostItemPolicyId"`
 	ServicePointID string `json:"checkoutServicePointId"`
 	ReturnedAtID   string `json:"checkinServicePointId"`
 	GroupID        string `json:"patronGroupIdAtCheckout"`
@@ -206,6 +216,8 @@ func RenderPage(ctx context.Context, records related.Records, loans []json.RawMe
 		Users: related.IDs(all, func(l links) string { return l.UserID }), Items: related.IDs(all, func(l links) string { return l.ItemID }),
 		ServicePoints: related.IDs(all, func(l links) string { return l.ServicePointID }, func(l links) string { return l.ReturnedAtID }),
 		Groups:        related.IDs(all, func(l links) string { return l.GroupID }), Policies: related.IDs(all, func(l links) string { return l.LoanPolicyID }),
+		OverdueFinePolicies: related.IDs(all, func(l links) string { return l.OverdueFineID }),
+		LostItemPolicies:    related.IDs(all, func(l links) string { return l.LostItemID }),
 	})
 	if err != nil {
 		return nil, err
@@ -235,6 +247,7 @@ func pickKnown(found *related.Found, l links) Known {
 	return Known{
 		Copy: found.Copy(l.ItemID), Destination: found.ServicePoints[found.Items[l.ItemID].InTransitDestinationServicePointID],
 		User: found.Users[l.UserID], Group: found.Groups[l.GroupID], Policy: found.Policies[l.LoanPolicyID],
+		OverdueFine: found.OverdueFinePolicies[l.OverdueFineID], LostItem: found.LostItemPolicies[l.LostItemID],
 		ServicePoint: found.ServicePoints[l.ServicePointID], ReturnedAt: found.ServicePoints[l.ReturnedAtID],
 	}
 }

@@ -29,6 +29,9 @@ const (
 // kindLetters holds every kind, in the order in which a rule is checked for them.
 const kindLetters = "lrnoi"
 
+// Kinds returns every kind.
+func Kinds() []Kind { return []Kind(kindLetters) }
+
 // String returns the kind's letter.
 func (k Kind) String() string { return string(rune(k)) }
 

@@ -29,6 +29,8 @@ type Records interface {
 	ServicePoint(ctx context.Context, id string) (library.ServicePoint, error)
 	Group(ctx context.Context, id string) (library.Group, error)
 	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
+	OverdueFinePolicy(ctx context.Context, id string) (library.Named, error)
+	LostItemPolicy(ctx context.Context, id string) (library.Named, error)
 }
 
 // atOnce bounds the fetches of reference records of one kind.
@@ -37,6 +39,7 @@ const atOnce = 8
 // Wanted are the ids of the records to read, from IDs. What belongs to an item is read with it.
 type Wanted struct {
 	Users, Items, ServicePoints, Groups, Policies []string
+	OverdueFinePolicies, LostItemPolicies         []string
 	// GroupsOfUsers, LibraryUnits and OpenLoans ask for more: the groups of the users, the libraries of
 	// the items' locations, and the open loans of the items.
 	GroupsOfUsers, LibraryUnits, OpenLoans bool
@@ -51,6 +54,8 @@ type Found struct {
 	Groups        map[string]library.Group
 	Policies      map[string]policy.LoanPolicy
 	LibraryUnits  map[string]library.Named
+
+	OverdueFinePolicies, LostItemPolicies map[string]library.Named
 
 	holdings  map[string]library.Holdings
 	instances map[string]library.Instance
@@ -115,6 +120,8 @@ func (f *Found) fetchReferences(ctx context.Context, r Records, want Wanted, ite
 	startFetch(ctx, g, &f.ServicePoints, r.ServicePoint, dropRepeats(points))
 	startFetch(ctx, g, &f.Groups, r.Group, dropRepeats(groups))
 	startFetch(ctx, g, &f.Policies, r.LoanPolicy, want.Policies)
+	startFetch(ctx, g, &f.OverdueFinePolicies, r.OverdueFinePolicy, want.OverdueFinePolicies)
+	startFetch(ctx, g, &f.LostItemPolicies, r.LostItemPolicy, want.LostItemPolicies)
 	return g.Wait()
 }
 

@@ -25,6 +25,8 @@ var (
 	loanPolicies    = collection{path: "/loan-policy-storage/loan-policies", key: "loanPolicies"}
 	requestPolicies = collection{path: "/request-policy-storage/request-policies", key: "requestPolicies"}
 	noticePolicies  = collection{path: "/patron-notice-policy-storage/patron-notice-policies", key: "patronNoticePolicies"}
+	overduePolicies = collection{path: "/overdue-fines-policies", key: "overdueFinePolicies"}
+	lostPolicies    = collection{path: "/lost-item-fees-policies", key: "lostItemFeePolicies"}
 	schedules       = collection{path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", key: "fixedDueDateSchedules"}
 	loans           = collection{path: "/loan-storage/loans", key: "loans"}
 	proxies         = collection{path: "/proxiesfor", key: "proxiesFor"}
@@ -90,6 +92,16 @@ func (c *Client) LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, 
 	return keepRecord(ctx, c, loanPolicies, id, policy.ParseLoanPolicy)
 }
 
+// OverdueFinePolicy implements related.Records.
+func (c *Client) OverdueFinePolicy(ctx context.Context, id string) (library.Named, error) {
+	return keepRecord(ctx, c, overduePolicies, id, parseRecord[library.Named])
+}
+
+// LostItemPolicy implements related.Records.
+func (c *Client) LostItemPolicy(ctx context.Context, id string) (library.Named, error) {
+	return keepRecord(ctx, c, lostPolicies, id, parseRecord[library.Named])
+}
+
 // RenewalPolicy implements renewal.Renewer. It reads the policy on each call, without the cache.
 func (c *Client) RenewalPolicy(ctx context.Context, id string) (policy.LoanPolicy, error) {
 	return fetchRecord(ctx, c, loanPolicies, id, policy.ParseLoanPolicy)
@@ -137,8 +149,11 @@ func (c *Client) LoanPolicyRecords(ctx context.Context, ids []string) ([]policy.
 	return readable, err
 }
 
-// policies are the collections of the kinds that storage has records of.
-var policies = map[policy.Kind]collection{policy.KindLoan: loanPolicies, policy.KindRequest: requestPolicies, policy.KindNotice: noticePolicies}
+// policies are the collections of the kinds.
+var policies = map[policy.Kind]collection{
+	policy.KindLoan: loanPolicies, policy.KindRequest: requestPolicies, policy.KindNotice: noticePolicies,
+	policy.KindOverdueFine: overduePolicies, policy.KindLostItem: lostPolicies,
+}
 
 // ExistingPolicies implements admin.Policies.
 func (c *Client) ExistingPolicies(ctx context.Context, kind policy.Kind, ids []string) ([]string, error) {
