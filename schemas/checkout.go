@@ -53,6 +53,16 @@ type CheckOutResult struct {
 	LockReleased bool `json:"lockReleased,omitempty"`
 }
 
+// SettledCheckOut is the answer of POST /loan-storage/check-outs/{loanId}/settlement (ours): the loan
+// that was made, or that it never will be.
+type SettledCheckOut struct {
+	GivenUp bool `json:"givenUp,omitempty"` // there is no loan, and none will be made
+	// Loan and Item are as they are stored now. Of a loan that was deleted since, Loan is the one that
+	// was lent, and Item is absent.
+	Loan json.RawMessage `json:"loan,omitempty"`
+	Item json.RawMessage `json:"item,omitempty"`
+}
+
 // CheckIn is the body of POST /loan-storage/check-ins (ours), the twin of
 // CheckOut. It needs no lock: a check-in only lowers a patron's count.
 type CheckIn struct {

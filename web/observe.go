@@ -185,7 +185,7 @@ func isExpected(code fault.Code) bool {
 	case fault.NotFound, fault.Invalid, fault.Conflict, fault.InUse,
 		fault.LockHeld, fault.LockQueueFull, fault.LockLost, fault.LockNotAcquired,
 		fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LimitReached, fault.LoanChanged,
-		fault.KeyLeaseLost, fault.RequestRunning:
+		fault.KeyLeaseLost, fault.GivenUp, fault.RequestRunning:
 		return true
 	default:
 		return false

@@ -49,7 +49,7 @@ func TestRequestLine_HasALevelByCode(t *testing.T) {
 		"DEBUG": {
 			"", fault.NotFound, fault.Invalid, fault.Conflict, fault.InUse, fault.LockHeld, fault.LockQueueFull, fault.LockLost,
 			fault.LockNotAcquired, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LoanChanged,
-			fault.KeyLeaseLost,
+			fault.KeyLeaseLost, fault.GivenUp,
 			fault.RequestRunning, fault.LimitReached,
 		},
 		"INFO": {

@@ -27,8 +27,10 @@ func TestRoutes_DescribeThemselves(t *testing.T) {
 	for _, r := range front.Routes {
 		name := r.Method + " " + r.Path
 		writes := r.Method == http.MethodPost || r.Method == http.MethodPut
-		if r.Path == "/scheduled-request-expiration" {
-			writes = false // FOLIO's timer sends no body
+		switch r.Path {
+		case "/scheduled-request-expiration", // FOLIO's timer sends no body
+			"/loan-storage/check-outs/:id/settlement": // the path says it all
+			writes = false
 		}
 		if writes != (r.Body != nil) {
 			t.Errorf("%s: the body is %v", name, r.Body)

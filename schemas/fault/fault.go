@@ -59,6 +59,8 @@ const (
 	// KeyLeaseLost is a commit or an answer of a check-out whose Idempotency-Key
 	// another caller has leased meanwhile.
 	KeyLeaseLost Code = "CLAIM_LOST"
+	// GivenUp is a commit of a check-out that was settled as not lent.
+	GivenUp Code = "CHECK_OUT_GIVEN_UP"
 	// RequestRunning is a check-out that another request with the same
 	// Idempotency-Key is still working on.
 	RequestRunning Code = "REQUEST_RUNNING"
@@ -89,7 +91,7 @@ func Codes() []Code {
 	return []Code{
 		Internal, Malformed, MethodNotAllowed, Invalid, NotFound, Conflict, Unauthorized, Forbidden, TooLarge, Timeout,
 		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, RequestChanged, LimitReached, LoanChanged,
-		KeyLeaseLost, RequestRunning, KeyReused,
+		KeyLeaseLost, GivenUp, RequestRunning, KeyReused,
 		LockNotAcquired, OutcomeUnknown, InUse, Overloaded, UnknownTenant, TenantNotReady, Unavailable,
 	}
 }

@@ -28,7 +28,7 @@ func Status(code Code) int {
 		return http.StatusNotFound
 	case MethodNotAllowed:
 		return http.StatusMethodNotAllowed
-	case Conflict, InUse, LockLost, SettingsChanged, ItemChanged, RequestChanged, LimitReached, LoanChanged, KeyLeaseLost, RequestRunning:
+	case Conflict, InUse, LockLost, SettingsChanged, ItemChanged, RequestChanged, LimitReached, LoanChanged, KeyLeaseLost, GivenUp, RequestRunning:
 		return http.StatusConflict
 	case TooLarge:
 		return http.StatusRequestEntityTooLarge

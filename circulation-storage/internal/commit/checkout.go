@@ -112,6 +112,8 @@ func readLimits(doc records.Record) []schemas.LoanLimit {
 // Seen is what the transaction of a check-out read. It locked each row before it read
 // the next, in this order.
 type Seen struct {
+	// GivenUp means that the check-out was settled as not lent.
+	GivenUp bool
 	// LeasedLoan is the loan of the key lease KeyLeaseID; Nil means that there is no such
 	// key lease, or that its key is finished.
 	LeasedLoan uuid.UUID
@@ -138,7 +140,7 @@ var notLendable = []string{checkedOut, declaredLost, claimedReturned, "Intellect
 const checkedOut = "Checked out"
 
 // Decide judges a check-out. It answers a repeat with the stored loan, also without the
-// lock. Faults: KeyLeaseLost, LockLost, SettingsChanged, ItemChanged, RequestChanged,
+// lock. Faults: GivenUp, KeyLeaseLost, LockLost, SettingsChanged, ItemChanged, RequestChanged,
 // LimitReached, Invalid.
 func (c CheckOut) Decide(ctx context.Context, seen Seen) (Change, error) {
 	if seen.Loan != nil {
@@ -172,12 +174,14 @@ func (c CheckOut) newLoanTaken() error {
 	return newInvalid("loan.id is already that of a loan to another patron or of another item", "loan.id", c.LoanID.String())
 }
 
-// checkFence refuses a commit whose key lease or lock was released or taken over. An outdated
+// checkFence refuses a commit that was given up, or whose key lease or lock was released or taken over. An outdated
 // lock or key lease that still exists is valid, because no other caller could commit
 // meanwhile.
 func (c CheckOut) checkFence(seen Seen) error {
 	locked := seen.LockUser != uuid.Nil && seen.LockUser == c.UserID
 	switch {
+	case seen.GivenUp:
+		return fault.New(fault.GivenUp, "The check-out of the loan %s was given up: nothing was lent, and nothing will be", c.LoanID)
 	case c.KeyLeaseID != uuid.Nil && seen.LeasedLoan != c.LoanID:
 		return fault.New(fault.KeyLeaseLost, "The claim %s is no longer that of the loan: another caller finishes the check-out", c.KeyLeaseID)
 	case c.LockID != uuid.Nil && !locked:

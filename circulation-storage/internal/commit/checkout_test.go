@@ -306,6 +306,13 @@ func TestCheckOut_Decide(t *testing.T) {
 			change:  func(s *commit.Seen) { s.EnvironmentOn, s.Loan = true, storedLoan(t, patronID, itemID) }, code: "",
 			says: "",
 		},
+		"given up": {
+			replace: nil, change: func(s *commit.Seen) { s.GivenUp = true }, code: fault.GivenUp, says: "nothing was lent",
+		},
+		"given up, its key lease and its lock gone": {
+			replace: lease, change: func(s *commit.Seen) { s.GivenUp, s.LockUser = true, uuid.Nil }, code: fault.GivenUp,
+			says: "",
+		},
 		"key lease held": {
 			replace: lease, change: func(s *commit.Seen) { s.LeasedLoan = loanID }, code: "", says: "",
 		},

@@ -44,6 +44,7 @@ const (
 	Repeated        Outcome = "repeated"         // was committed before
 	LockLost        Outcome = "lock_lost"        // refused by the fence of the lock
 	KeyLeaseLost    Outcome = "claim_lost"       // refused by the fence of an Idempotency-Key
+	GivenUp         Outcome = "given_up"         // refused because it was settled as not lent
 	SettingsChanged Outcome = "settings_changed" // the caller acted on old settings
 	ItemChanged     Outcome = "item_changed"
 	LoanChanged     Outcome = "loan_changed"
@@ -56,7 +57,7 @@ const (
 // Outcomes returns every outcome, in the order of declaration.
 func Outcomes() []Outcome {
 	return []Outcome{
-		Committed, Repeated, LockLost, KeyLeaseLost, SettingsChanged, ItemChanged, LoanChanged, RequestChanged, LimitReached, Refused, Failed,
+		Committed, Repeated, LockLost, KeyLeaseLost, GivenUp, SettingsChanged, ItemChanged, LoanChanged, RequestChanged, LimitReached, Refused, Failed,
 	}
 }
 
@@ -100,7 +101,7 @@ func EndOf(kind Kind, change Change, err error) Outcome {
 
 // refusals has the outcomes of faults that are the caller's.
 var refusals = map[fault.Code]Outcome{
-	fault.LockLost: LockLost, fault.KeyLeaseLost: KeyLeaseLost, fault.SettingsChanged: SettingsChanged, fault.ItemChanged: ItemChanged,
+	fault.LockLost: LockLost, fault.KeyLeaseLost: KeyLeaseLost, fault.GivenUp: GivenUp, fault.SettingsChanged: SettingsChanged, fault.ItemChanged: ItemChanged,
 	fault.LoanChanged: LoanChanged, fault.RequestChanged: RequestChanged, fault.LimitReached: LimitReached,
 	fault.Invalid: Refused, fault.Malformed: Refused, fault.NotFound: Refused,
 }

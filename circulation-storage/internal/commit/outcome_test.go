@@ -16,6 +16,7 @@ func TestEndOf_NamesTheCauseOfARefusal(t *testing.T) {
 		commit.Committed:       nil,
 		commit.LockLost:        fault.New(fault.LockLost, ""),
 		commit.KeyLeaseLost:    fault.New(fault.KeyLeaseLost, ""),
+		commit.GivenUp:         fault.New(fault.GivenUp, ""),
 		commit.SettingsChanged: fault.New(fault.SettingsChanged, ""),
 		commit.ItemChanged:     fault.New(fault.ItemChanged, ""),
 		commit.LoanChanged:     fault.New(fault.LoanChanged, ""),

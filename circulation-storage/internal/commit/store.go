@@ -40,6 +40,12 @@ type Store interface {
 	// DurableLoan returns a stored loan that no crash and no failover to a synchronous
 	// standby can lose. Faults: NotFound; Timeout while that is unknown.
 	DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
+
+	// SettleCheckOut returns what a check-out of this loan lent, also if the loan was deleted since.
+	// Without a loan it gives the id up: for a day, CheckOut refuses it as GivenUp. It waits for a
+	// commit that is under way. No crash and no failover to a synchronous standby undoes the answer.
+	// Fault: Timeout while that is unknown.
+	SettleCheckOut(ctx context.Context, loanID uuid.UUID) (schemas.SettledCheckOut, error)
 }
 
 // ParseCheckOutSubjects reads the body of POST /loan-storage/check-out-facts. Faults: Malformed and

@@ -125,6 +125,40 @@ func TestCommitRoutes_CheckOutAndCheckIn(t *testing.T) {
 		http.StatusCreated)
 }
 
+func TestCommitRoutes_SettleACheckOut(t *testing.T) {
+	t.Parallel()
+	a := newCommitAPI(t)
+	lent, given, item := uuid.New(), uuid.New(), a.addItem()
+	fence := fmt.Sprintf(`"settingsVersion":%q`, a.settingsVersion())
+	settle := func(id string) *httptest.ResponseRecorder {
+		return a.do(http.MethodPost, "/loan-storage/check-outs/"+id+"/settlement", "")
+	}
+	for _, what := range []string{"no loan", "no loan, again"} {
+		w := settle(given.String())
+		wantStatus(t, what, w, http.StatusOK)
+		if got := strings.TrimSpace(w.Body.String()); got != `{"givenUp":true}` {
+			t.Errorf("%s: got %s, want it given up", what, got)
+		}
+	}
+	late := a.do(http.MethodPost, "/loan-storage/check-outs", checkOutBody(given, uuid.New(), item, fence))
+	if late.Code != http.StatusConflict || late.Header().Get(fault.Header) != string(fault.GivenUp) {
+		t.Errorf("a commit after that: got %d %v %s, want 409 %s", late.Code, late.Header(), late.Body, fault.GivenUp)
+	}
+	a.wantNothingWritten()
+	w := a.do(http.MethodPost, "/loan-storage/check-outs", checkOutBody(lent, uuid.New(), item, fence))
+	wantStatus(t, "check-out", w, http.StatusCreated)
+	got := decode[schemas.SettledCheckOut](t, settle(lent.String()))
+	if got.GivenUp || !strings.Contains(string(got.Loan), lent.String()) ||
+		!strings.Contains(string(got.Item), item.String()) {
+		t.Errorf("a loan: got %s %s, want it and its item", got.Loan, got.Item)
+	}
+	for _, id := range []string{"1", "%00", "'", uuid.NewString() + "0", strings.Repeat("a", 1000)} {
+		if w := settle(id); w.Code < 400 || w.Code >= 500 {
+			t.Errorf("the id %.40q: got %d %s, want the caller's mistake named", id, w.Code, w.Body)
+		}
+	}
+}
+
 func TestCommitRoutes_NameTheCauseOfARefusal(t *testing.T) {
 	t.Parallel()
 	a := newCommitAPI(t)
@@ -235,8 +269,10 @@ func TestRulesRoutes_HaveMetadata(t *testing.T) {
 func TestCommitRoutes_NameTheirPermissions(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"POST /loan-storage/check-outs":        "circulation-storage.check-outs.item.post",
-		"GET /loan-storage/check-outs/:id":     "circulation-storage.check-outs.item.get",
+		"POST /loan-storage/check-outs":                "circulation-storage.check-outs.item.post",
+		"GET /loan-storage/check-outs/:id":             "circulation-storage.check-outs.item.get",
+		"POST /loan-storage/check-outs/:id/settlement": "circulation-storage.check-out-settlements.item.post",
+
 		"POST /loan-storage/check-ins":         "circulation-storage.check-ins.item.post",
 		"POST /loan-storage/renewals":          "circulation-storage.renewals.item.post",
 		"POST /loan-storage/loans/:id/changes": "circulation-storage.loan-changes.item.post",

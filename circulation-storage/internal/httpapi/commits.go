@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/schemas"
 	"checkoutlock/web"
 )
 
@@ -28,6 +29,10 @@ func CommitRoutes(store commit.Store) []web.Route {
 		{
 			Method: http.MethodGet, Path: "/loan-storage/check-outs/:id", Permission: "circulation-storage.check-outs.item.get",
 			Endpoint: web.JSON(http.StatusOK, fromPathID(durableLoan(store))).Of("loan"),
+		},
+		{
+			Method: http.MethodPost, Path: "/loan-storage/check-outs/:id/settlement", Permission: "circulation-storage.check-out-settlements.item.post",
+			Endpoint: web.JSON(http.StatusOK, fromPathID(settleCheckOut(store))),
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/check-ins", Permission: "circulation-storage.check-ins.item.post",
@@ -64,6 +69,15 @@ func CommitRoutes(store commit.Store) []web.Route {
 func durableLoan(store commit.Store) func(context.Context, string) (json.RawMessage, error) {
 	return func(ctx context.Context, id string) (json.RawMessage, error) {
 		return store.DurableLoan(ctx, uuid.MustParse(id))
+	}
+}
+
+// settleCheckOut handles POST /loan-storage/check-outs/{loanId}/settlement: 200 with the loan, or
+// with the assurance that there never will be one; 504 while a synchronous standby does not confirm
+// that.
+func settleCheckOut(store commit.Store) func(context.Context, string) (schemas.SettledCheckOut, error) {
+	return func(ctx context.Context, id string) (schemas.SettledCheckOut, error) {
+		return store.SettleCheckOut(ctx, uuid.MustParse(id))
 	}
 }
 

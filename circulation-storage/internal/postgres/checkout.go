@@ -16,7 +16,7 @@ import (
 // that wait for rows (see lockRows), so it sees what their holders did, and reads the
 // clock after the wait. It locks the loan, so that a repeat is answered only when the
 // loan is durable.
-const checkOutLoanSQL = `SELECT clock_timestamp(), (` + shareLoanSQL + `),
+const checkOutLoanSQL = `SELECT clock_timestamp(), (` + shareLoanSQL + `), (` + isGivenUpSQL + `),
        EXISTS (SELECT FROM {schema}.loan WHERE item_id = $2::uuid AND is_open)`
 
 // The statements that write return what is stored then.
@@ -34,13 +34,13 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 		read: func(b *batch) func() (commit.Seen, error) {
 			var seen commit.Seen
 			rows := b.lockRows(rowLocks{
-				keyLeaseID: c.KeyLeaseID, lockID: c.LockID, settingsVersion: c.SettingsVersion != "",
+				checkOutID: c.LoanID, keyLeaseID: c.KeyLeaseID, lockID: c.LockID, settingsVersion: c.SettingsVersion != "",
 				itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel,
 			})
 			if len(c.Limits) > 0 {
 				b.query(countOpenLoansSQL, []any{c.UserID, b.encode(c.Limits)}, &seen.OpenLoans)
 			}
-			b.query(checkOutLoanSQL, []any{c.LoanID, c.ItemID}, &seen.Now, &rows.loan, &seen.OnLoan)
+			b.query(checkOutLoanSQL, []any{c.LoanID, c.ItemID}, &seen.Now, &rows.loan, &seen.GivenUp, &seen.OnLoan)
 			return func() (_ commit.Seen, err error) {
 				seen.LeasedLoan, seen.LockUser = rows.leasedLoan, rows.lockUser
 				seen.SettingsVersion, seen.EnvironmentOn = rows.settingsVersion, rows.environmentOn

@@ -28,6 +28,9 @@ const ExpiredSessionsSQL = expiredSessionsSQL
 // SweepRepeatsSQL sweeps one of the tables.
 func SweepRepeatsSQL(table string) string { return nameTable(sweepRepeatsSQL, table) }
 
+// LockCheckOutSQL is what separates commits and settlements of one loan.
+const LockCheckOutSQL = lockCheckOutSQL
+
 // The sweeps of what is old.
 const (
 	SweepLoanHistorySQL = sweepLoanHistorySQL

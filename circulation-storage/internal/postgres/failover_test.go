@@ -106,11 +106,12 @@ func TestDB_OnAServerThatCannotWrite(t *testing.T) {
 			_, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New(), TTL: time.Hour})
 			return err
 		},
-		"a release":            func() error { _, err := l.locks.Release(l.ctx(), c.lock); return err },
-		"a commit":             func() error { _, _, err := l.send(c); return err },
-		"settling a check-out": func() error { _, err := l.commits.DurableLoan(l.ctx(), c.loan); return err },
-		"a change of settings": func() error { _, err := l.settings.Change(l.ctx(), on); return err },
-		"a durable release":    func() error { _, err := l.locks.ReleaseDurably(l.ctx(), c.lock); return err },
+		"a release":             func() error { _, err := l.locks.Release(l.ctx(), c.lock); return err },
+		"a commit":              func() error { _, _, err := l.send(c); return err },
+		"settling a check-out":  func() error { _, err := l.commits.DurableLoan(l.ctx(), c.loan); return err },
+		"giving a check-out up": func() error { _, err := l.commits.SettleCheckOut(l.ctx(), c.loan); return err },
+		"a change of settings":  func() error { _, err := l.settings.Change(l.ctx(), on); return err },
+		"a durable release":     func() error { _, err := l.locks.ReleaseDurably(l.ctx(), c.lock); return err },
 		"a key lease": func() error {
 			_,
 				err := postgres.NewKeyLeaseStore(l.db).Lease(l.ctx(), ask("k"))

@@ -30,6 +30,10 @@ const forgotten = `r.claimed_date NOT BETWEEN statement_timestamp() - interval '
 const leaseEnded = `(r.claimed_date + r.lease_ms * interval '1 ms' < clock_timestamp()
     OR r.claimed_date > clock_timestamp() + interval '5 s')`
 
+// leasedGivenUp is when the loan of a key r can no longer be committed, so that the key needs another
+// one.
+const leasedGivenUp = `EXISTS (SELECT FROM {schema}.given_up_check_out g WHERE g.id = r.loan_id)`
+
 // One statement decides, so no two callers can both read and then both write. It
 // waits for a commit that uses the lease, at most 250 ms.
 //
@@ -42,7 +46,8 @@ WITH settings AS MATERIALIZED (
 INSERT INTO {schema}.check_out_request AS r (key, body_hash, claim_id, lease_ms, holder)
 SELECT $1::text, $2::bytea, $3::uuid, $4::integer, nullif($5::text, '') FROM settings
 ON CONFLICT ON CONSTRAINT check_out_request_pkey DO UPDATE
-   SET loan_id = CASE WHEN r.body_hash <> excluded.body_hash OR ` + forgotten + ` THEN excluded.loan_id ELSE r.loan_id END,
+   SET loan_id = CASE WHEN r.body_hash <> excluded.body_hash OR ` + forgotten + ` OR ` + leasedGivenUp + `
+                      THEN excluded.loan_id ELSE r.loan_id END,
        body_hash = excluded.body_hash, claim_id = excluded.claim_id, claimed_date = clock_timestamp(),
        lease_ms = excluded.lease_ms, holder = excluded.holder, answer = NULL
  WHERE ` + forgotten + `

@@ -328,12 +328,15 @@ func TestSweep_FindsOldRowsByAnIndex(t *testing.T) {
 		`gen_random_uuid(), 1000 FROM generate_series(1, 5000) g`)
 	l.exec(`INSERT INTO {schema}.request_change (id, request_id) SELECT gen_random_uuid(), gen_random_uuid() FROM ` +
 		`generate_series(1, 5000)`)
+	l.exec(`INSERT INTO {schema}.given_up_check_out SELECT gen_random_uuid() FROM generate_series(1, 5000)`)
+	l.exec(`ANALYZE {schema}.given_up_check_out`)
 	l.exec(`ANALYZE {schema}.request_change, {schema}.loan_change, {schema}.check_in, {schema}.check_out_request`)
 	for index, statement := range map[string]string{
-		"loan_change_created_date_idx":       postgres.SweepRepeatsSQL("loan_change"),
-		"request_change_created_date_idx":    postgres.SweepRepeatsSQL("request_change"),
-		"check_in_created_date_idx":          postgres.SweepRepeatsSQL("check_in"),
-		"check_out_request_claimed_date_idx": postgres.SweepKeysSQL,
+		"loan_change_created_date_idx":        postgres.SweepRepeatsSQL("loan_change"),
+		"request_change_created_date_idx":     postgres.SweepRepeatsSQL("request_change"),
+		"check_in_created_date_idx":           postgres.SweepRepeatsSQL("check_in"),
+		"given_up_check_out_created_date_idx": postgres.SweepRepeatsSQL("given_up_check_out"),
+		"check_out_request_claimed_date_idx":  postgres.SweepKeysSQL,
 	} {
 		rows, err := l.db.Pool().Query(l.ctx(), "EXPLAIN "+l.sql(statement), 500)
 		if err != nil {

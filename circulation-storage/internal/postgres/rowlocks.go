@@ -14,6 +14,10 @@ import (
 // each other in a circle. Each statement sees what was committed when it began, so
 // after a wait for a row the next ones see what the holder did.
 const (
+	// A check-out that is committed and one that is settled wait for each other by the id of the loan,
+	// which has no row yet. The text keeps the key apart from those of other advisory locks.
+	lockCheckOutSQL = `SELECT pg_advisory_xact_lock(hashtextextended('{schema}.given_up_check_out ' || $1::uuid::text, 0))`
+
 	// A shared row lock suffices, because a takeover of the key lease waits for it.
 	lockKeyLeaseSQL = `SELECT loan_id FROM {schema}.check_out_request WHERE claim_id = $1::uuid AND answer IS NULL FOR SHARE`
 	lockFenceSQL    = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
@@ -75,6 +79,7 @@ const skipLocked = ` FOR UPDATE SKIP LOCKED`
 
 // rowLocks says which rows a commit locks. Zero fields lock nothing.
 type rowLocks struct {
+	checkOutID      uuid.UUID // the loan's id, fences a check-out that may be given up
 	keyLeaseID      uuid.UUID // fences a check-out with an Idempotency-Key
 	lockID          uuid.UUID // fences a check-out with a lock
 	settingsVersion bool      // fences a check-out that names a version of the settings
@@ -105,7 +110,7 @@ type lockedRows struct {
 }
 
 // lockRows adds the statements that lock rows, in the order of all transactions:
-// fences (key lease, lock, version of the settings, setting for titles), instance, item, loan, queue.
+// fences (loan's id, key lease, lock, version of the settings, setting for titles), instance, item, loan, queue.
 //
 //   - The fences come first. Acquires, releases and takeovers of key leases lock one fence and
 //     no other row, so a commit that waits for one is in no circle.
@@ -114,6 +119,9 @@ type lockedRows struct {
 //   - The instance comes before the item, since one queue serves many items.
 func (b *batch) lockRows(l rowLocks) *lockedRows {
 	rows := &lockedRows{}
+	if l.checkOutID != uuid.Nil {
+		b.query(lockCheckOutSQL, []any{l.checkOutID})
+	}
 	if l.keyLeaseID != uuid.Nil {
 		b.query(lockKeyLeaseSQL, []any{l.keyLeaseID}, &rows.leasedLoan)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // repeatTables keep for a day what repeats of commits are recognised by.
-var repeatTables = [...]string{"check_in", "loan_change", "request_change"}
+var repeatTables = [...]string{"check_in", "loan_change", "request_change", "given_up_check_out"}
 
 // past is when a row c is a day old. A clock that was set back makes it last longer, but not for
 // ever. No index can be searched by clock_timestamp().
@@ -23,8 +23,8 @@ WITH old AS (SELECT c.id FROM {table} c WHERE ` + past + ` LIMIT $1::bigint` + s
 DELETE FROM {table} c USING old WHERE c.id = old.id AND ` + past + `
 RETURNING ` + notDurable
 
-// SweepRepeats forgets check-ins, changes of loans and changes of requests that are a day old: at
-// most limit of each. It returns how many.
+// SweepRepeats forgets check-ins, changes of loans and requests, and check-outs given up, that are a
+// day old: at most limit of each. It returns how many.
 func (s *CommitStore) SweepRepeats(ctx context.Context, limit int) (swept int, err error) {
 	for _, table := range repeatTables {
 		n, err := s.db.exec(ctx, s.db.conns.Ordinary, "sweeping a "+table, nameTable(sweepRepeatsSQL, table), limit)

@@ -116,6 +116,7 @@ var publicMessages = map[fault.Code]string{
 	fault.RequestChanged:  "The queue of requests was changed meanwhile",
 	fault.LimitReached:    "The patron has as many loans as the limit allows",
 	fault.KeyLeaseLost:    "Another request with the same Idempotency-Key has taken the check-out over",
+	fault.GivenUp:         "The check-out was given up",
 	fault.RequestRunning:  "Another request with the same Idempotency-Key is still running",
 	fault.KeyReused:       "This Idempotency-Key was used for a request with another body",
 	fault.UnknownTenant:   "Unknown tenant",
