@@ -1,8 +1,10 @@
 package database
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"net"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 
@@ -83,9 +86,8 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, p *pl
 	pc.MinConns = min(pc.MinConns, pc.MaxConns)
 	pc.MinIdleConns = min(pc.MinIdleConns, pc.MaxConns)
 	pc.PingTimeout = cmp.Or(pc.PingTimeout, pingTimeout)
-	// Without this, pgx sends and reads ids as text.
 	pc.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
-		pgxuuid.Register(conn.TypeMap())
+		registerTypes(conn.TypeMap())
 		return nil
 	}
 	cc := pc.ConnConfig
@@ -105,6 +107,23 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, p *pl
 		return !lost && (closeFatal == nil || closeFatal(c, e))
 	}
 	return pc
+}
+
+// registerTypes lets a connection send and read ids as 16 bytes, and read JSON as unmarshalJSON does.
+func registerTypes(types *pgtype.Map) {
+	pgxuuid.Register(types)
+	types.RegisterType(&pgtype.Type{Name: "json", OID: pgtype.JSONOID, Codec: &pgtype.JSONCodec{Marshal: json.Marshal, Unmarshal: unmarshalJSON}})
+	types.RegisterType(&pgtype.Type{Name: "jsonb", OID: pgtype.JSONBOID, Codec: &pgtype.JSONBCodec{Marshal: json.Marshal, Unmarshal: unmarshalJSON}})
+}
+
+// unmarshalJSON is json.Unmarshal, except that it copies into a json.RawMessage without a look at
+// the text: what PostgreSQL sends is valid.
+func unmarshalJSON(text []byte, v any) error {
+	if raw, ok := v.(*json.RawMessage); ok {
+		*raw = bytes.Clone(text)
+		return nil
+	}
+	return json.Unmarshal(text, v)
 }
 
 // noteError drops all connections in an outage, and looks into a lack of space or memory. It

@@ -3,7 +3,9 @@ package database_test
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +90,29 @@ func TestNameSchemaOn(t *testing.T) {
 	a, b := database.NameSchemaOn(conn, "a", `{schema}.c`), database.NameSchemaOn(conn, "b", `{schema}.c`)
 	if a != `"a".c` || b != `"b".c` {
 		t.Errorf("got %s and %s, want a schema each", a, b)
+	}
+}
+
+func TestDB_ReadsJSONAsItIs(t *testing.T) {
+	t.Parallel()
+	db := openWith(t, "application_name", "json", 0)
+	var record, list, null, none json.RawMessage
+	var numbers []int
+	err := db.Urgent.QueryRow(t.Context(),
+		`SELECT '{"b": 1, "a": "<>"}'::jsonb, '[1,  2]'::json, 'null'::jsonb, NULL::jsonb, '[1, 2]'::jsonb`,
+	).Scan(&record, &list, &null, &none, &numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{string(record), string(list), string(null), fmt.Sprint(none == nil, numbers)}
+	want := []string{`{"a": "<>", "b": 1}`, `[1,  2]`, `null`, `true [1 2]`}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	kept := string(record)
+	err = db.Urgent.QueryRow(t.Context(), `SELECT '{"another": "text"}'::jsonb`).Scan(&list)
+	if err != nil || string(record) != kept {
+		t.Errorf("after another statement (%v) it is %s, want %s", err, record, kept)
 	}
 }
 

@@ -44,6 +44,7 @@ func New(o Options, routes []Route) http.Handler {
 	e := echo.New()
 	e.IPExtractor = echo.ExtractIPDirect()
 	e.HTTPErrorHandler = o.writeError
+	e.JSONSerializer = jsonSerializer{}
 	chain := func(c echo.Context) error { return c.Handler()(c) } // the route, or Echo's 404 and 405
 	for _, m := range slices.Backward([]echo.MiddlewareFunc{
 		o.observe(newHTTPMetrics(o.Registry), listTimeouts(routes)),

@@ -142,12 +142,13 @@ func (c *Client) transfer(req *http.Request, r request) (status int, header http
 		return 0, nil, nil, err
 	}
 	defer resp.Body.Close()
-	body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err != nil {
+	var text bytes.Buffer
+	text.Grow(int(min(max(resp.ContentLength, 0), maxAnswer)) + bytes.MinRead) // ReadFrom keeps MinRead free
+	if _, err := text.ReadFrom(io.LimitReader(resp.Body, maxAnswer+1)); err != nil {
 		return 0, nil, nil, fmt.Errorf("reading the answer: %w", err)
 	}
-	if len(body) > maxAnswer {
+	if text.Len() > maxAnswer {
 		return 0, nil, nil, errTooLong
 	}
-	return resp.StatusCode, resp.Header, body, nil
+	return resp.StatusCode, resp.Header, text.Bytes(), nil
 }
