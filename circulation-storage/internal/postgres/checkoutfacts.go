@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -14,42 +15,60 @@ import (
 	"checkoutlock/schemas"
 )
 
-// checkOutFactsSQL reads all facts from one snapshot. Each part is a look-up by a unique
-// index, or by the index of the user, item or instance, so its time does not grow with
-// the library. $1 is the user's barcode, $2 the proxy's, $3 the item's, $4 the item's id,
-// $5 says whether requests for titles count, and $7 is the user's id.
-//
-// It has no row locks: the commit judges again what can change until then.
-const checkOutFactsSQL = `
-WITH patron AS (SELECT * FROM (
-                  SELECT id, jsonb, patron_group FROM {schema}.users WHERE id = $7::uuid
-                  UNION ALL
-                  SELECT id, jsonb, patron_group FROM {schema}.users WHERE $7::uuid IS NULL AND lower(jsonb->>'barcode') = lower($1::text)
-                ) AS named LIMIT 1),
-     proxy  AS (SELECT id, jsonb FROM {schema}.users WHERE lower(jsonb->>'barcode') = lower($2::text) LIMIT 1),
-     item   AS (SELECT * FROM (
-                  SELECT id, jsonb, holdings_record_id FROM {schema}.item WHERE id = $4::uuid
-                  UNION ALL
-                  SELECT id, jsonb, holdings_record_id FROM {schema}.item WHERE $4::uuid IS NULL AND lower(jsonb->>'barcode') = lower($3::text)
-                ) AS named LIMIT 1),
-     shelf  AS (SELECT h.jsonb, h.instance_id FROM {schema}.holdings_record h JOIN item ON h.id = item.holdings_record_id),
-     queue  AS (SELECT r.jsonb, r.position, r.id FROM {schema}.request r
-                 WHERE ` + isWaiting + ` AND r.item_id = (SELECT id FROM item) AND NOT ($5::boolean AND EXISTS (SELECT FROM shelf WHERE instance_id IS NOT NULL))
-                UNION ALL
-                SELECT r.jsonb, r.position, r.id FROM {schema}.request r
-                 WHERE r.is_open AND $5::boolean AND r.instance_id = (SELECT instance_id FROM shelf))
-SELECT (SELECT jsonb FROM patron),
+// The statements read all facts from one snapshot. Each part is a look-up by a unique index, or by the
+// index of the user, item or instance, so its time does not grow with the library. $1 is the user's
+// barcode, $2 the item's, and $3 the length of the queue. They have no row locks: the commit judges
+// again what can change until then.
+const (
+	patronByBarcode = `SELECT id, jsonb, patron_group FROM {schema}.users WHERE lower(jsonb->>'barcode') = lower($1::text)`
+	itemByBarcode   = `SELECT id, jsonb, holdings_record_id FROM {schema}.item WHERE lower(jsonb->>'barcode') = lower($2::text)`
+	shelfOfItem     = `SELECT h.jsonb, h.instance_id FROM {schema}.holdings_record h JOIN item ON h.id = item.holdings_record_id`
+	queueOfItem     = `SELECT r.jsonb, r.position, r.id FROM {schema}.request r WHERE ` + isWaiting + ` AND r.item_id = (SELECT id FROM item)`
+
+	proxyFacts = `
        (SELECT jsonb FROM proxy),
-       (SELECT json_agg(p.jsonb) FROM {schema}.proxyfor p WHERE p.user_id = (SELECT id FROM patron) AND p.proxy_user_id = (SELECT id FROM proxy)),
+       (SELECT json_agg(p.jsonb) FROM {schema}.proxyfor p WHERE p.user_id = (SELECT id FROM patron) AND p.proxy_user_id = (SELECT id FROM proxy))`
+	otherFacts = `
+       (SELECT jsonb FROM patron),
        (SELECT json_agg(b.jsonb) FROM {schema}.manualblocks b WHERE b.user_id = (SELECT id FROM patron)),
        (SELECT b.jsonb FROM {schema}.automated_patron_blocks b WHERE b.user_id = (SELECT id FROM patron)),
        (SELECT jsonb FROM item),
        (SELECT jsonb FROM shelf),
        (SELECT n.jsonb FROM {schema}.instance n WHERE n.id = (SELECT instance_id FROM shelf)),
        EXISTS (SELECT FROM {schema}.loan l WHERE l.is_open AND l.item_id = (SELECT id FROM item)),
-       (SELECT json_agg(o.jsonb ORDER BY o.position, o.id) FROM (SELECT * FROM queue ORDER BY position, id LIMIT $6::bigint) AS o),
+       (SELECT json_agg(o.jsonb ORDER BY o.position, o.id) FROM (SELECT * FROM queue ORDER BY position, id LIMIT $3::bigint) AS o),
        ` + openLoansSQL + `,
        ` + groupLimitsSQL
+)
+
+// barcodeFactsSQL is for most check-outs: it has no proxy, no ids, and no requests for titles.
+const barcodeFactsSQL = `
+WITH patron AS (` + patronByBarcode + ` LIMIT 1),
+     item   AS (` + itemByBarcode + ` LIMIT 1),
+     shelf  AS (` + shelfOfItem + `),
+     queue  AS (` + queueOfItem + `)
+SELECT NULL::jsonb, NULL::json,` + otherFacts
+
+// checkOutFactsSQL is for all others. $4 is the proxy's barcode, $5 the item's id, $6 says whether
+// requests for titles count, and $7 is the user's id.
+const checkOutFactsSQL = `
+WITH patron AS (SELECT * FROM (
+                  SELECT id, jsonb, patron_group FROM {schema}.users WHERE id = $7::uuid
+                  UNION ALL
+                  ` + patronByBarcode + ` AND $7::uuid IS NULL
+                ) AS named LIMIT 1),
+     proxy  AS (SELECT id, jsonb FROM {schema}.users WHERE lower(jsonb->>'barcode') = lower($4::text) LIMIT 1),
+     item   AS (SELECT * FROM (
+                  SELECT id, jsonb, holdings_record_id FROM {schema}.item WHERE id = $5::uuid
+                  UNION ALL
+                  ` + itemByBarcode + ` AND $5::uuid IS NULL
+                ) AS named LIMIT 1),
+     shelf  AS (` + shelfOfItem + `),
+     queue  AS (` + queueOfItem + ` AND NOT ($6::boolean AND EXISTS (SELECT FROM shelf WHERE instance_id IS NOT NULL))
+                UNION ALL
+                SELECT r.jsonb, r.position, r.id FROM {schema}.request r
+                 WHERE r.is_open AND $6::boolean AND r.instance_id = (SELECT instance_id FROM shelf))
+SELECT ` + proxyFacts + `,` + otherFacts
 
 // checkInFactsSQL reads in the same snapshot what only a check-in needs. $8 is its service point. The
 // requester is that of the first request that the item can fill, for print only.
@@ -73,15 +92,23 @@ const checkInFactsSQL = checkOutFactsSQL + `,
                     OR q.jsonb->>'requestType' = 'Recall' AND q.jsonb->>'status' = 'Open - Not yet filled'
                  ORDER BY q.position, q.id LIMIT 1))`
 
-// severalFactsSQL is checkOutFactsSQL for each of several check-outs. So PostgreSQL plans it once for
-// all of them. Where PgBouncer lets it keep no plan, that takes several times as long as to run it.
-var severalFactsSQL = `
-SELECT f.* FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::boolean[], $7::uuid[])
-         WITH ORDINALITY AS q (user_barcode, proxy_barcode, item_barcode, item_id, titles, user_id, n)
+// severalFactsSQL and severalBarcodeFactsSQL are the statements for each of several check-outs. So
+// PostgreSQL plans them once for all of them. Where PgBouncer lets it keep no plan, that takes several
+// times as long as to run it.
+var (
+	severalFactsSQL = repeatFacts(checkOutFactsSQL, "$1::text[], $2::text[], $4::text[], $5::uuid[], $6::boolean[], $7::uuid[]",
+		"user_barcode, item_barcode, proxy_barcode, item_id, titles, user_id")
+	severalBarcodeFactsSQL = repeatFacts(barcodeFactsSQL, "$1::text[], $2::text[]", "user_barcode, item_barcode")
+)
+
+func repeatFacts(statement, lists, names string) string {
+	return `
+SELECT f.* FROM unnest(` + lists + `) WITH ORDINALITY AS q (` + names + `, n)
  CROSS JOIN LATERAL (` + strings.NewReplacer(
-	"$1::text", "q.user_barcode", "$2::text", "q.proxy_barcode", "$3::text", "q.item_barcode",
-	"$4::uuid", "q.item_id", "$5::boolean", "q.titles", "$7::uuid", "q.user_id",
-).Replace(checkOutFactsSQL) + `) AS f ORDER BY q.n`
+		"$1::text", "q.user_barcode", "$2::text", "q.item_barcode", "$4::text", "q.proxy_barcode",
+		"$5::uuid", "q.item_id", "$6::boolean", "q.titles", "$7::uuid", "q.user_id",
+	).Replace(statement) + `) AS f ORDER BY q.n`
+}
 
 // factsRow is what a statement reads.
 type factsRow struct {
@@ -92,7 +119,7 @@ type factsRow struct {
 
 func (f *factsRow) fields() []any {
 	return []any{
-		&f.User, &f.ProxyUser, &f.relations, &f.blocks, &f.AutomatedBlocks, &f.Item, &f.Holdings, &f.Instance, &f.OnLoan,
+		&f.ProxyUser, &f.relations, &f.User, &f.blocks, &f.AutomatedBlocks, &f.Item, &f.Holdings, &f.Instance, &f.OnLoan,
 		&f.requests, &f.counted.loans, &f.counted.limits,
 	}
 }
@@ -109,11 +136,21 @@ func (f *factsRow) complete() (schemas.CheckOutFacts, error) {
 	return f.CheckOutFacts, nil
 }
 
-func factsArgs(s schemas.CheckOutSubjects) []any {
-	return []any{
-		nullIfEmpty(s.UserBarcode), nullIfEmpty(s.ProxyUserBarcode), nullIfEmpty(s.ItemBarcode),
-		nullIfEmpty(s.ItemID), s.TitleLevel, schemas.MaxQueue, nullIfEmpty(s.UserID),
+// factsStatement returns the statement for the subjects, and its parameters. Those of check-outs come
+// before the service point of check-ins.
+func factsStatement(s schemas.CheckOutSubjects) (string, []any) {
+	args := []any{
+		nullIfEmpty(s.UserBarcode), nullIfEmpty(s.ItemBarcode), schemas.MaxQueue,
+		nullIfEmpty(s.ProxyUserBarcode), nullIfEmpty(s.ItemID), s.TitleLevel, nullIfEmpty(s.UserID),
 	}
+	if namesBarcodesOnly(s) {
+		return barcodeFactsSQL, args[:3]
+	}
+	return checkOutFactsSQL, args
+}
+
+func namesBarcodesOnly(s schemas.CheckOutSubjects) bool {
+	return s == schemas.CheckOutSubjects{UserBarcode: s.UserBarcode, ItemBarcode: s.ItemBarcode}
 }
 
 // ReadCheckOutFacts implements commit.Store.
@@ -122,10 +159,12 @@ func (s *CommitStore) ReadCheckOutFacts(ctx context.Context, subjects schemas.Ch
 	var facts factsRow
 	var err error
 	if subjects.ServicePointID != "" {
-		args := append(factsArgs(subjects), subjects.ServicePointID)
+		_, args := factsStatement(subjects)
+		args = append(args, subjects.ServicePointID)
 		err = s.db.readRow(ctx, s.db.conns.Ordinary, op, checkInFactsSQL, args, append(facts.fields(), &facts.Slip)...)
 	} else if facts, err = runInGroup(ctx, s.facts, subjects); errors.Is(err, database.ErrRunAlone) {
-		err = s.db.readRow(ctx, s.db.conns.Ordinary, op, checkOutFactsSQL, factsArgs(subjects), facts.fields()...)
+		statement, args := factsStatement(subjects)
+		err = s.db.readRow(ctx, s.db.conns.Ordinary, op, statement, args, facts.fields()...)
 	}
 	if err != nil {
 		return schemas.CheckOutFacts{}, toFault(op, err)
@@ -138,7 +177,8 @@ func (s *CommitStore) ReadCheckOutFacts(ctx context.Context, subjects schemas.Ch
 func sendFacts(ctx context.Context, conn *pgxpool.Conn, group []*member[schemas.CheckOutSubjects, factsRow]) error {
 	var err error
 	if len(group) == 1 {
-		err = scanRow(ctx, conn, checkOutFactsSQL, factsArgs(group[0].Asked), group[0].Answer.fields()...)
+		statement, args := factsStatement(group[0].Asked)
+		err = scanRow(ctx, conn, statement, args, group[0].Answer.fields()...)
 	} else {
 		err = readSeveralFacts(ctx, conn, group)
 	}
@@ -160,8 +200,11 @@ func readSeveralFacts(ctx context.Context, conn *pgxpool.Conn, group []*member[s
 		items, itemIDs = append(items, nullIfEmpty(m.Asked.ItemBarcode)), append(itemIDs, nullIfEmpty(m.Asked.ItemID))
 		titles, userIDs = append(titles, m.Asked.TitleLevel), append(userIDs, nullIfEmpty(m.Asked.UserID))
 	}
-	args := []any{users, proxies, items, itemIDs, titles, schemas.MaxQueue, userIDs}
-	return queryGroup(ctx, conn, severalFactsSQL, args, func(rows pgx.Rows) error {
+	statement, args := severalFactsSQL, []any{users, items, schemas.MaxQueue, proxies, itemIDs, titles, userIDs}
+	if !slices.ContainsFunc(group, func(m *member[schemas.CheckOutSubjects, factsRow]) bool { return !namesBarcodesOnly(m.Asked) }) {
+		statement, args = severalBarcodeFactsSQL, args[:3]
+	}
+	return queryGroup(ctx, conn, statement, args, func(rows pgx.Rows) error {
 		for _, m := range group {
 			if !rows.Next() {
 				break

@@ -24,7 +24,7 @@ func (l harness) addUser(barcode string) uuid.UUID {
 	return id
 }
 
-// readFacts expects the same facts in a group as alone.
+// readFacts expects the same facts in groups as alone.
 func (l harness) readFacts(s schemas.CheckOutSubjects) schemas.CheckOutFacts {
 	l.t.Helper()
 	facts, err := l.commits.ReadCheckOutFacts(l.ctx(), s)
@@ -34,14 +34,17 @@ func (l harness) readFacts(s schemas.CheckOutSubjects) schemas.CheckOutFacts {
 	if s.ServicePointID != "" {
 		return facts
 	}
-	others := schemas.CheckOutSubjects{UserBarcode: "p-2", ItemBarcode: "B-2"}
-	group, err := l.commits.ReadFactsInGroup(l.ctx(), []schemas.CheckOutSubjects{others, s, {}, s})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	for _, i := range []int{1, 3} {
-		if got, want := l.encode(group[i]), l.encode(facts); got != want {
-			l.t.Errorf("member %d of a group got %s, want %s as alone", i+1, got, want)
+	byBarcode := schemas.CheckOutSubjects{UserBarcode: "p-2", ItemBarcode: "B-2"}
+	byID := schemas.CheckOutSubjects{UserID: uuid.NewString()}
+	for name, others := range map[string]schemas.CheckOutSubjects{"barcodes": byBarcode, "an id": byID} {
+		group, err := l.commits.ReadFactsInGroup(l.ctx(), []schemas.CheckOutSubjects{others, s, {}, s})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		for _, i := range []int{1, 3} {
+			if got, want := l.encode(group[i]), l.encode(facts); got != want {
+				l.t.Errorf("member %d of a group with %s got %s, want %s as alone", i+1, name, got, want)
+			}
 		}
 	}
 	return facts
@@ -240,11 +243,17 @@ func TestCommitStore_ReadCheckOutFacts_PlanIsCheap(t *testing.T) {
 	}{
 		"of one": {
 			statement: postgres.CheckInFactsSQL,
-			args:      []any{"p", "q", "i", nil, true, schemas.MaxQueue, nil, uuid.New()},
+			args:      []any{"p", "i", schemas.MaxQueue, "q", nil, true, nil, uuid.New()},
+		},
+		"of one by barcodes": {
+			statement: postgres.BarcodeFactsSQL, args: []any{"p", "i", schemas.MaxQueue},
 		},
 		"of several": {
 			statement: postgres.SeveralFactsSQL,
-			args:      []any{[]string{"p", "p"}, []string{"q", "q"}, none, ids, []bool{true, false}, schemas.MaxQueue, ids},
+			args:      []any{[]string{"p", "p"}, none, schemas.MaxQueue, []string{"q", "q"}, ids, []bool{true, false}, ids},
+		},
+		"of several by barcodes": {
+			statement: postgres.SeveralBarcodeFactsSQL, args: []any{[]string{"p", "p"}, none, schemas.MaxQueue},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

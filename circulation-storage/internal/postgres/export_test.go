@@ -170,9 +170,13 @@ func sendGroup[Q, A any](ctx context.Context, g *groups[Q, A], asked []Q) ([]*me
 	return group, g.Send(ctx, conn, group)
 }
 
-// SeveralFactsSQL is the statement of a group that reads facts, for EXPLAIN.
-var SeveralFactsSQL = severalFactsSQL
+// The statements that read the facts of check-outs, for EXPLAIN. CheckInFactsSQL contains that of one.
+var (
+	SeveralFactsSQL        = severalFactsSQL
+	SeveralBarcodeFactsSQL = severalBarcodeFactsSQL
+)
 
-// CheckInFactsSQL is the longer statement of CommitStore.ReadCheckOutFacts, for EXPLAIN. It contains
-// that of check-outs.
-const CheckInFactsSQL = checkInFactsSQL
+const (
+	CheckInFactsSQL = checkInFactsSQL
+	BarcodeFactsSQL = barcodeFactsSQL
+)
