@@ -131,7 +131,8 @@ func (p *pair) collections(t *testing.T) []collection {
 		},
 		{
 			path: "/overdue-fines-policies", key: "overdueFinePolicies", index: "name",
-			body: record{"name": "new " + id(), "overdueFine": record{"quantity": 1, "intervalId": "day"}}, texts: []string{"name"},
+			body:  record{"name": "new " + id(), "overdueFine": record{"quantity": 1, "intervalId": "day"}},
+			texts: []string{"name"},
 		},
 		{
 			path: "/lost-item-fees-policies", key: "lostItemFeePolicies", index: "name",
@@ -179,6 +180,37 @@ func (p *pair) collections(t *testing.T) []collection {
 			body: record{
 				"patronId": id(), "loanId": id(), "actionType": "Check-in",
 			}, texts: []string{},
+		},
+		{
+			path: "/check-in-storage/check-ins", key: "checkIns", index: "itemStatusPriorToCheckIn",
+			body: record{
+				"occurredDateTime": "2026-03-01T10:00:00Z", "itemId": id(), "servicePointId": id(), "performedByUserId": id(),
+				"itemStatusPriorToCheckIn": "Missing",
+			}, texts: []string{"itemStatusPriorToCheckIn"},
+		},
+		{
+			path: "/scheduled-notice-storage/scheduled-notices", key: "scheduledNotices", index: "triggeringEvent",
+			body: record{
+				"nextRunTime": "2026-03-01T10:00:00Z", "triggeringEvent": "Due date",
+				"noticeConfig": record{"timing": "Before", "templateId": id(), "format": "Email"},
+			}, texts: []string{},
+		},
+		{
+			path: "/actual-cost-record-storage/actual-cost-records", key: "actualCostRecords", index: "additionalInfoForStaff",
+			body: record{
+				"lossType": "Aged to lost", "lossDate": "2026-03-01T10:00:00Z", "additionalInfoForStaff": "new",
+				"user": record{"id": id(), "lastName": "Reader"}, "loan": record{"id": id()},
+				"item": record{
+					"id": id(), "materialTypeId": id(), "materialType": "book", "loanTypeId": id(), "loanType": "l",
+					"holdingsRecordId": id(),
+				},
+				"instance": record{"id": id(), "title": "A Book"},
+				"feeFine":  record{"ownerId": id(), "owner": "Desk", "typeId": id(), "type": "Lost"},
+			}, texts: []string{"additionalInfoForStaff"},
+		},
+		{
+			path: "/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs", key: "tlrFeatureToggleJobs", index: "status",
+			body: record{"status": "done", "errors": []any{"none"}}, texts: []string{},
 		},
 		{
 			path: "/settings/entries", key: "items", index: "scope", body: record{"scope": "new", "key": id(), "userId": id()},
@@ -343,6 +375,21 @@ func storageEndpoints() []endpoint {
 		{method: http.MethodDelete, path: settings},
 		{method: http.MethodPost, path: settings + "/environment", body: record{"enabled": false, "version": "0"}},
 		{method: http.MethodGet, path: rules},
+		{
+			method: http.MethodPost, path: "/print-events-storage/print-events-entry",
+			body: record{
+				"requestIds": []any{uuid.NewString()}, "requesterId": uuid.NewString(), "requesterName": "Ada",
+				"printEventDate": "2026-03-01T10:00:00Z",
+			}, texts: []string{"requesterName"},
+		},
+		{
+			method: http.MethodPost, path: "/print-events-storage/print-events-status",
+			body: record{"requestIds": []any{uuid.NewString()}},
+		},
+		{
+			method: http.MethodPost, path: "/anonymize-storage-loans", body: record{"loanIds": []any{uuid.NewString()}},
+		},
+		{method: http.MethodPost, path: "/loan-storage/loans/anonymize/:id"},
 		{method: http.MethodPut, path: rules, body: record{"rulesAsText": "text"}, texts: []string{"rulesAsText"}},
 		{
 			method: http.MethodPost, path: "/_/tenant", noTenant: true,
@@ -360,7 +407,7 @@ func storageEndpoints() []endpoint {
 		"/request-policy-storage/request-policies",
 		"/staff-slips-storage/staff-slips", "/cancellation-reason-storage/cancellation-reasons", "/loan-storage/loans",
 		"/request-storage/requests",
-		"/loan-storage/loan-history",
+		"/loan-storage/loan-history", "/scheduled-notice-storage/scheduled-notices", "/check-in-storage/check-ins",
 	} {
 		all = append(all, endpoint{method: http.MethodDelete, path: path, query: []string{"query"}})
 	}

@@ -73,7 +73,8 @@ func TestScenarios_AfterTheCheckOut(t *testing.T) {
 			check: func(t *testing.T, s *stage, loan record) {
 				t.Helper()
 				read := s.readLoan(t, loan)
-				if got := fmt.Sprint(read["overdueFinePolicy"], read["lostItemPolicy"]); got != "map[name:No fines] map[name:No fees]" {
+				got := fmt.Sprint(read["overdueFinePolicy"], read["lostItemPolicy"])
+				if got != "map[name:No fines] map[name:No fees]" {
 					t.Errorf("the loan names %s", got)
 				}
 			},

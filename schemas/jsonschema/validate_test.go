@@ -48,9 +48,21 @@ func valid() map[string]string {
 		"fixed-due-date-schedule": `{"name":"Terms"}`,
 		"new-request": `{"itemId":"ID","requestProcessingParameters":{"overrideBlocks":{"patronBlock":{},` +
 			`"comment":"agreed"}}}`,
-		"request-policy":        `{"name":"All"}`,
-		"patron-notice-policy":  `{"name":"Courtesy"}`,
-		"overdue-fine-policy":   `{"name":"A day each"}`,
+		"request-policy":       `{"name":"All"}`,
+		"patron-notice-policy": `{"name":"Courtesy"}`,
+		"overdue-fine-policy":  `{"name":"A day each"}`,
+		"check-in-operation": `{"occurredDateTime":"2026-08-22T10:11:12Z","itemId":"ID","servicePointId":"ID"` +
+			`,"performedByUserId":"ID"}`,
+		"scheduled-notice": `{"nextRunTime":"2026-08-22T10:11:12Z","noticeConfig":{"timing":"After","templateId":"ID"` +
+			`,"format":"SMS"}}`,
+		"actual-cost-record": `{"lossType":"Aged to lost","lossDate":"2026-08-22T10:11:12Z","user":{"id":"ID"` +
+			`,"lastName":"n"},"loan":{"id":"ID"},"item":{"id":"ID","materialTypeId":"ID"` +
+			`,"materialType":"m","loanTypeId":"ID","loanType":"l","holdingsRecordId":"ID"},"instance":{"id":"ID"` +
+			`,"title":"t"},"feeFine":{"ownerId":"ID","owner":"o","typeId":"ID","type":"t"}}`,
+		"tlr-feature-toggle-job": `{"status":"open"}`,
+		"print-events": `{"requestIds":["ID"],"requesterId":"ID","requesterName":"Ada",` +
+			`"printEventDate":"2026-08-22T10:11:12Z"}`,
+		"print-events-status": `{"requestIds":["ID"]}`, "anonymized-loans": `{"loanIds":["any"]}`,
 		"lost-item-fee-policy":  `{"name":"By price"}`,
 		"staff-slip":            `{"name":"Hold","template":"<p></p>"}`,
 		"cancellation-reason":   `{"name":"Other"}`,
@@ -131,8 +143,13 @@ func TestValidate_NamesEachMissingField(t *testing.T) {
 		"request-batch": "requests", "proxyfor": "", "manualblock": "desc userId",
 		"automated-patron-blocks": "automatedPatronBlocks",
 		"patron-block-condition":  "name", "patron-block-limit": "patronGroupId conditionId",
-		"patron-notice-policy": "name", "overdue-fine-policy": "name", "lost-item-fee-policy": "name",
-		"staff-slip": "name template", "cancellation-reason": "name",
+		"patron-notice-policy": "name", "overdue-fine-policy": "name",
+		"check-in-operation": "occurredDateTime itemId servicePointId performedByUserId",
+		"scheduled-notice":   "nextRunTime noticeConfig", "tlr-feature-toggle-job": "",
+		"print-events": "requestIds requesterId requesterName printEventDate", "print-events-status": "requestIds",
+		"anonymized-loans": "", "actual-cost-record": "lossType lossDate user loan item instance feeFine",
+		"lost-item-fee-policy": "name",
+		"staff-slip":           "name template", "cancellation-reason": "name",
 		"request-preference": "userId holdShelf delivery", "addresstype": "addressType",
 		"circulation-setting": "name value", "locinstitution": "name", "loccampus": "name institutionId",
 		"loclibrary":              "name campusId",

@@ -10,6 +10,7 @@ import (
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // CheckIn is a check-in to commit, from ParseCheckIn. It needs no lock, because it can
@@ -143,6 +144,12 @@ func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Change, error) {
 			return Change{}, err
 		}
 	}
+	if c.loan == nil {
+		change.CheckIn = c.describe(ctx, seen)
+		if err := completeRecord(ctx, seen.Now, records.CheckInOperation(), change.CheckIn, nil); err != nil {
+			return Change{}, err
+		}
+	}
 	change.Item = c.receiveItem(seen)
 	if err := completeItem(ctx, seen.Now, change.Item, seen.Item); err != nil {
 		return Change{}, err
@@ -193,6 +200,22 @@ func (c CheckIn) serveRequest(request records.Record, seen SeenReturn) []records
 		request["holdShelfExpirationDate"] = c.holdShelfUntil
 	}
 	return seen.Queue.serveRequest(request)
+}
+
+// describe returns the record of the check-in. Without a user in the call it names none.
+func (c CheckIn) describe(ctx context.Context, seen SeenReturn) records.Record {
+	r := records.Record{
+		"id": uuid.NewString(), "occurredDateTime": seen.Now.UTC().Format(schemas.FolioTime), "itemId": c.ItemID.String(),
+		"servicePointId": c.servicePointID, "requestQueueSize": len(seen.Queue), "itemStatusPriorToCheckIn": seen.Item.Text("status.name"),
+	}
+	for field, id := range map[string]string{
+		"itemLocationId": seen.Item.Text("effectiveLocationId"), "performedByUserId": cmp.Or(c.staffMemberID, okapi.FromContext(ctx).UserID),
+	} {
+		if id != "" {
+			r[field] = id
+		}
+	}
+	return r
 }
 
 // receiveItem sets the item's status and destination. As in FOLIO, lastCheckIn has the

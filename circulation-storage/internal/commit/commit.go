@@ -60,6 +60,7 @@ type Change struct {
 	Requests []records.Record // those of the queue that change
 	Deleted  records.Record   // a request
 	Session  records.Record   // the patron action session
+	CheckIn  records.Record   // the record of a check-in at a desk
 	Event    Event
 	Closed   int // how many of the Requests had expired
 

@@ -48,6 +48,7 @@ func New(o Options) (web.Front, error) {
 		RequestBatchRoutes(o.Records),
 		RequestQueueRoutes(o.Commits),
 		SessionRoutes(o.Records),
+		OperationRoutes(o.Records),
 		PatronBlockRoutes(o.PatronBlocks),
 		HistoryRoutes(o.History),
 	))}, nil

@@ -70,7 +70,7 @@ func TestRecordRoutes_DeleteByQueryOfEachType(t *testing.T) {
 	slices.Reverse(types)
 	kept := map[string]bool{
 		"usergroup": true, "addresstype": true, "patron_notice_policy": true, "circulation_settings": true,
-		"overdue_fine_policy": true, "lost_item_fee_policy": true,
+		"actual_cost_record": true, "tlr_feature_toggle_job": true, "overdue_fine_policy": true, "lost_item_fee_policy": true,
 		"settings_entry":          true,
 		"user_request_preference": true, "proxyfor": true, "manualblocks": true, "patron_block_conditions": true,
 		"patron_block_limits":   true,

@@ -22,7 +22,7 @@ type recordHandlers struct {
 }
 
 // deletedByQuery returns the types that have DELETE of a collection in FOLIO, and the history of
-// loans, which names patrons and grows (ours).
+// loans and the check-ins, which grow (ours).
 func deletedByQuery() []records.Type {
 	return []records.Type{
 		records.User(), records.MaterialType(), records.LoanType(), records.ServicePoint(),
@@ -30,6 +30,7 @@ func deletedByQuery() []records.Type {
 		records.Instance(), records.Holdings(), records.Item(),
 		records.FixedDueDateSchedule(), records.LoanPolicy(), records.RequestPolicy(),
 		records.StaffSlip(), records.CancellationReason(), records.Loan(), records.Request(), records.LoanHistory(),
+		records.ScheduledNotice(), records.CheckInOperation(),
 	}
 }
 

@@ -198,6 +198,45 @@ func TestRecordRoutes_RefuseABadRecord(t *testing.T) {
 			path: "/lost-item-fees-policies", body: `{"name":"n","itemAgedLostOverdue":{"duration":0}}`, status: 422,
 			want: "itemAgedLostOverdue.duration must be at least 1",
 		},
+		"a check-in without the user": {
+			path:   "/check-in-storage/check-ins",
+			body:   `{"occurredDateTime":"2026-08-22T10:11:12Z","itemId":"` + itemID + `","servicePointId":"` + deskID + `"}`,
+			status: 422, want: "performedByUserId is required",
+		},
+		"a check-in with less than no requests": {
+			path: "/check-in-storage/check-ins", body: strings.Replace(
+				strings.Replace(samples()["/check-in-storage/check-ins"], checkInID, missing, 1), `Size":0`, `Size":-1`, 1),
+			status: 422, want: "requestQueueSize must be",
+		},
+		"a notice at no time": {
+			path:   "/scheduled-notice-storage/scheduled-notices",
+			body:   `{"nextRunTime":"soon","noticeConfig":{"timing":"After","templateId":"` + deskID + `","format":"Email"}}`,
+			status: 422, want: "nextRunTime must be a date",
+		},
+		"a notice of an unknown event": {
+			path: "/scheduled-notice-storage/scheduled-notices", body: strings.Replace(
+				strings.Replace(samples()["/scheduled-notice-storage/scheduled-notices"], noticeID, missing, 1),
+				"Due date", "Birthday", 1),
+			status: 422, want: "triggeringEvent must be one of: ",
+		},
+		"a notice without a form": {
+			path: "/scheduled-notice-storage/scheduled-notices",
+			body: `{"nextRunTime":"2026-08-22T10:11:12Z","noticeConfig":{}}`, status: 422,
+			want: "noticeConfig.format is required",
+		},
+		"an actual cost record of an unknown loss": {
+			path: "/actual-cost-record-storage/actual-cost-records", body: strings.Replace(
+				strings.Replace(samples()["/actual-cost-record-storage/actual-cost-records"], actualCostID, missing, 1),
+				"Declared lost", "Eaten", 1),
+			status: 422, want: "lossType must be one of: Aged to lost, Declared lost",
+		},
+		"an actual cost record without anything": {
+			path: "/actual-cost-record-storage/actual-cost-records", body: `{}`, status: 422, want: "feeFine is required",
+		},
+		"a job that is neither open nor done": {
+			path: "/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs", body: `{"status":"paused"}`, status: 422,
+			want: "status must be one of: open, in-progress, done, failed",
+		},
 		"a session of neither kind": {
 			path: "/patron-action-session-storage/patron-action-sessions",
 			body: `{"patronId":"` + userID + `","loanId":"` + loanID + `","actionType":"Renewal"}`, status: 422,

@@ -33,6 +33,10 @@ const (
 	addressTypeID   = "00000000-0000-4000-8000-00000000001c"
 	overdueID       = "00000000-0000-4000-8000-00000000001d"
 	lostItemID      = "00000000-0000-4000-8000-00000000001e"
+	checkInID       = "00000000-0000-4000-8000-00000000001f"
+	noticeID        = "00000000-0000-4000-8000-000000000020"
+	actualCostID    = "00000000-0000-4000-8000-000000000021"
+	jobID           = "00000000-0000-4000-8000-000000000022"
 )
 
 // samples are one record of each type, by its path: known fields and unknown
@@ -103,8 +107,9 @@ func samples() map[string]string {
 			`","name":"Courtesy","active":true,"loanNotices":[
 			{"name":"due","templateId":"` + deskID +
 			`","format":"Email","realTime":false,"sendOptions":{"sendHow":"Before","sendWhen":"Due date"}}]}`,
-		"/overdue-fines-policies": `{"id":"` + overdueID + `","name":"A day each","overdueFine":{"quantity":0.50,"intervalId":"day"},
-			"countClosed":false,"maxOverdueFine":10.00,"reminderFeesPolicy":{"reminderSchedule":[{"interval":1,"timeUnitId":"week"}]}}`,
+		"/overdue-fines-policies": `{"id":"` + overdueID + `","name":"A day each",
+			"overdueFine":{"quantity":0.50,"intervalId":"day"},"countClosed":false,"maxOverdueFine":10.00,
+			"reminderFeesPolicy":{"reminderSchedule":[{"interval":1,"timeUnitId":"week"}]}}`,
 		"/lost-item-fees-policies": `{"id":"` + lostItemID + `","name":"By price","lostItemProcessingFee":2.5,
 			"itemAgedLostOverdue":{"duration":1,"intervalId":"Years"},"chargeAmountItem":{"chargeType":"actualCost"}}`,
 		"/request-storage/requests": `{"id":"` + requestID + `","itemId":"` + itemID + `","instanceId":"` + titleID +
@@ -120,5 +125,21 @@ func samples() map[string]string {
 			"cancellationReasonId":"` + reasonID + `","deliveryAddressTypeId":"` + addressTypeID + `"}`,
 		"/patron-action-session-storage/patron-action-sessions": `{"id":"` + sessionID + `","patronId":"` + userID +
 			`","loanId":"` + loanID + `","actionType":"Check-out"}`,
+		"/check-in-storage/check-ins": `{"id":"` + checkInID + `","occurredDateTime":"2026-08-22T10:11:12.345+02:00",
+			"itemId":"` + itemID + `","itemStatusPriorToCheckIn":"Checked out","requestQueueSize":0,
+			"itemLocationId":"` + shelfID + `","servicePointId":"` + deskID + `","performedByUserId":"` + actingUser + `"}`,
+		"/scheduled-notice-storage/scheduled-notices": `{"id":"` + noticeID + `","loanId":"` + loanID +
+			`","recipientUserId":"` + userID + `","nextRunTime":"2026-08-22T10:11:12.345Z","triggeringEvent":"Due date",
+			"noticeConfig":{"timing":"After","recurringPeriod":{"duration":1,"intervalId":"Days"},"templateId":"` + deskID +
+			`","format":"Email","sendInRealTime":true}}`,
+		"/actual-cost-record-storage/actual-cost-records": `{"id":"` + actualCostID + `","lossType":"Declared lost",
+			"lossDate":"2026-08-22T10:11:12.345Z","status":"Billed","user":{"id":"` + userID + `","lastName":"Þórsdóttir"},
+			"loan":{"id":"` + loanID + `"},
+			"item":{"id":"` + itemID + `","materialTypeId":"` + mtypeID + `","materialType":"book",
+			"loanTypeId":"` + ltypeID + `","loanType":"can circulate","holdingsRecordId":"` + holdingsID + `"},
+			"instance":{"id":"` + titleID + `","title":"Watership Down"},
+			"feeFine":{"ownerId":"` + deskID + `","owner":"Desk","typeId":"` + deskID + `","type":"Lost","billedAmount":12.50}}`,
+		"/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs": `{"id":"` + jobID +
+			`","status":"failed","numberOfUpdatedRequests":0,"errors":["no setting"]}`,
 	}
 }

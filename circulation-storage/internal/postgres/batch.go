@@ -55,6 +55,7 @@ const (
 	updateLoanSQL    = `UPDATE {schema}.loan SET jsonb = $2::jsonb WHERE id = $1::uuid RETURNING jsonb::text`
 	updateItemSQL    = `UPDATE {schema}.item SET jsonb = $2::jsonb WHERE id = $1::uuid RETURNING jsonb::text`
 	insertSessionSQL = `INSERT INTO {schema}.patron_action_session (id, jsonb) VALUES ($1::uuid, $2::jsonb)`
+	insertCheckInSQL = `INSERT INTO {schema}.check_in_operation (id, jsonb) VALUES ($1::uuid, $2::jsonb)`
 )
 
 // updateLoan writes a loan, unless it is nil.

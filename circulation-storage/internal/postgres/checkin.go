@@ -50,6 +50,9 @@ func (s *CommitStore) CheckIn(ctx context.Context, c commit.CheckIn) (schemas.Ch
 			b.updateItems(change.Items, &answer.Item)
 			b.updateLoan(change.Loan, &answer.Loan)
 			b.addSession(change.Session)
+			if change.CheckIn != nil {
+				b.storeRecord(insertCheckInSQL, change.CheckIn)
+			}
 			b.updateRequests(ctx, change.Requests)
 			b.addEvent(change.Event)
 			if c.ID != uuid.Nil {

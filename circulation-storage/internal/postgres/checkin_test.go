@@ -119,6 +119,26 @@ func TestCheckIn_SentManyTimesAtOnceCountsOnce(t *testing.T) {
 	}
 }
 
+// Only what is committed is recorded, and a repeat adds nothing.
+func TestCheckIn_IsRecorded(t *testing.T) {
+	t.Parallel()
+	l := newHarness(t)
+	item := l.addItem("Missing", "")
+	recorded := func() int { return l.count(`SELECT count(*) FROM {schema}.check_in_operation`) }
+	if _, err := l.takeBack(item, 2); !fault.Is(err, fault.ItemChanged) || recorded() != 0 {
+		t.Errorf("got %v and %d records of a check-in that is refused", err, recorded())
+	}
+	if _, err := l.takeBack(item, 1); err != nil {
+		t.Fatal(err)
+	}
+	if n := l.count(`SELECT count(*) FROM {schema}.check_in_operation WHERE item_id = $1 AND jsonb @> '
+		{"itemStatusPriorToCheckIn": "Missing", "requestQueueSize": 0}' AND jsonb->>'id' = id::text
+		AND jsonb ? 'servicePointId' AND {schema}.record_time(jsonb->>'occurredDateTime') > now() - interval '1 minute'`,
+		item); n != 1 || recorded() != 1 {
+		t.Errorf("got %d of %d records, want the check-in", n, recorded())
+	}
+}
+
 // The lock must neither stop a return nor the check-outs of other patrons.
 func TestCheckIn_WaitsForNoLock(t *testing.T) {
 	t.Parallel()

@@ -48,6 +48,9 @@ func TestCheckIn_RepeatGetsTheFirstAnswer(t *testing.T) {
 				`= $1::text`, item.String()); n != 1 {
 				t.Errorf("got %d events of check-ins, want 1", n)
 			}
+			if n := l.count(`SELECT count(*) FROM {schema}.check_in_operation WHERE item_id = $1`, item); n != 1 {
+				t.Errorf("got %d recorded check-ins, want 1", n)
+			}
 			if n := l.count(`SELECT count(*) FROM {schema}.loan WHERE is_open AND item_id = $1`, item); n != 1 {
 				t.Errorf("got %d open loans, want that of the later check-out", n)
 			}

@@ -46,6 +46,13 @@ func TestCQL_LookupsUseAnIndex(t *testing.T) {
 			typ: records.PatronActionSession(), query: `patronId==` + annID + ` and actionType=="Check-out"`,
 			index: "patron_action_session_patron_id_idx",
 		},
+		{typ: records.CheckInOperation(), query: `itemId==` + annID, index: "check_in_operation_item_id_idx"},
+		{typ: records.ScheduledNotice(), query: `loanId==` + annID, index: "scheduled_notice_loan_id_idx"},
+		{
+			typ: records.ScheduledNotice(), query: `nextRunTime < "2026-01-01T00:00:00Z" sortby nextRunTime`,
+			index: "scheduled_notice_next_run_time_idx",
+		},
+		{typ: records.ActualCostRecord(), query: `loan.id==` + annID, index: "actual_cost_record_loan_id_idx"},
 		{typ: records.ManualBlock(), query: `userId==` + annID, index: "manualblocks_user_id_idx"},
 		{typ: records.PatronBlockLimit(), query: `patronGroupId==` + annID, index: "patron_block_limits_patron_group_id_idx"},
 		{typ: records.ProxyFor(), query: `proxyUserId==` + annID + ` and userId==` + benID, index: "proxyfor_"},

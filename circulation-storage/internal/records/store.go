@@ -35,6 +35,14 @@ type Store interface {
 	// ExpiredSessions returns the sessions whose last record is from before the time, the oldest
 	// first. An empty action type stands for all.
 	ExpiredSessions(ctx context.Context, actionType string, before time.Time, limit int) ([]Session, error)
+	// AddPrint adds a print of slips, and notes it in those of the requests that exist.
+	AddPrint(ctx context.Context, p Print) error
+	// LastPrints returns the last print of each of the requests that has one, in the order of their ids.
+	LastPrints(ctx context.Context, requestIDs []string) ([]LastPrint, error)
+	// AnonymizeLoans takes patron and proxy off those of the loans that are closed, and off their
+	// history. AnonymizeLoansOf does it to all closed loans of a patron.
+	AnonymizeLoans(ctx context.Context, ids []string) error
+	AnonymizeLoansOf(ctx context.Context, userID string) error
 }
 
 // Page selects records of a collection.

@@ -11,6 +11,7 @@ func Types() []Type {
 		OverdueFinePolicy(), LostItemFeePolicy(),
 		CirculationSetting(), SettingsEntry(), StaffSlip(), CancellationReason(), RequestPreference(),
 		ProxyFor(), ManualBlock(), PatronBlockCondition(), PatronBlockLimit(), Loan(), Request(), PatronActionSession(),
+		CheckInOperation(), ScheduledNotice(), ActualCostRecord(), TLRFeatureToggleJob(),
 	}
 }
 

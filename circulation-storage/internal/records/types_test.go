@@ -142,7 +142,11 @@ func TestTypes_HavePathsAndCollectionKeysOfFOLIO(t *testing.T) {
 		"/request-preference-storage/request-preference":            "requestPreferences",
 		"/addresstypes": "addressTypes",
 		"/request-policy-storage/request-policies": "requestPolicies", "/request-storage/requests": "requests",
-		"/patron-action-session-storage/patron-action-sessions": "patronActionSessions",
+		"/patron-action-session-storage/patron-action-sessions":   "patronActionSessions",
+		"/check-in-storage/check-ins":                             "checkIns",
+		"/scheduled-notice-storage/scheduled-notices":             "scheduledNotices",
+		"/actual-cost-record-storage/actual-cost-records":         "actualCostRecords",
+		"/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs": "tlrFeatureToggleJobs",
 	}
 	got := records.Types()
 	if len(got) != len(want) {
@@ -199,6 +203,13 @@ func TestTypes_HaveIndexesOfFOLIOsClients(t *testing.T) {
 			"requester.barcode requester.firstName requester.lastName requester.middleName proxy.barcode cancellationReasonId " +
 			"tags.tagList",
 		"/patron-action-session-storage/patron-action-sessions": "id patronId loanId actionType sessionId",
+		"/check-in-storage/check-ins":                           "id itemId servicePointId occurredDateTime",
+		"/scheduled-notice-storage/scheduled-notices": "id nextRunTime noticeConfig.sendInRealTime triggeringEvent " +
+			"requestId loanId recipientUserId sessionId feeFineActionId noticeConfig.timing",
+		"/actual-cost-record-storage/actual-cost-records": "id loan.id lossType lossDate instance.title " +
+			"item.permanentLocation feeFine.type feeFine.owner status expirationDate user.firstName user.lastName " +
+			"user.barcode item.barcode",
+		"/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs": "id status",
 	}
 	for _, typ := range records.Types() {
 		for name := range strings.FieldsSeq(used[typ.Path] + " metadata.createdDate metadata.updatedDate") {

@@ -1,0 +1,93 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
+)
+
+type operationHandlers struct{ store records.Store }
+
+// OperationRoutes are FOLIO's prints of slips and anonymization of loans.
+func OperationRoutes(store records.Store) []web.Route {
+	h := operationHandlers{store: store}
+	return []web.Route{
+		{
+			Method: http.MethodPost, Path: "/print-events-storage/print-events-entry", Permission: "print-events-storage.print-events-entry.item.post",
+			Body: web.Schema(records.PrintSchema), Endpoint: web.Empty(http.StatusCreated, writeParsed(records.ParsePrint, store.AddPrint)),
+		},
+		{
+			Method: http.MethodPost, Path: "/print-events-storage/print-events-status", Permission: "print-events-storage.print-events-status.item.post",
+			Body: web.Schema(records.PrintedRequestsSchema), Endpoint: web.JSON(http.StatusOK, fromParsed(records.ParsePrintedRequests, h.listPrints)),
+		},
+		{
+			Method: http.MethodPost, Path: "/anonymize-storage-loans", Permission: "anonymize-storage-loans.post",
+			Body: web.Schema(records.AnonymizedLoansSchema), Endpoint: web.JSON(http.StatusOK, fromParsed(records.ParseAnonymizedLoans, h.anonymize)),
+		},
+		{
+			Method: http.MethodPost, Path: "/loan-storage/loans/anonymize/:id", Permission: "circulation-storage.loans.anonymize.execute",
+			Endpoint: web.Empty(http.StatusNoContent, h.anonymizeUser),
+		},
+	}
+}
+
+type lastPrints struct {
+	Prints []records.LastPrint `json:"printEventsStatusResponses"`
+	Total  int                 `json:"totalRecords"`
+}
+
+func (h operationHandlers) listPrints(ctx context.Context, requestIDs []string) (lastPrints, error) {
+	found, err := h.store.LastPrints(ctx, requestIDs)
+	if found == nil {
+		found = []records.LastPrint{}
+	}
+	return lastPrints{Prints: found, Total: len(found)}, err
+}
+
+// anonymizedLoans is the answer to POST /anonymize-storage-loans. As in FOLIO, loans that are open or do
+// not exist count as anonymized.
+type anonymizedLoans struct {
+	Anonymized    []string         `json:"anonymizedLoans"`
+	NotAnonymized []loansLeftAlone `json:"notAnonymizedLoans"`
+}
+
+type loansLeftAlone struct {
+	Reason string   `json:"reason"`
+	IDs    []string `json:"loanIds"`
+}
+
+// anonymize handles POST /anonymize-storage-loans: 200, 422 without a UUID among the ids.
+func (h operationHandlers) anonymize(ctx context.Context, ids []string) (anonymizedLoans, error) {
+	var invalid []string
+	answer := anonymizedLoans{NotAnonymized: []loansLeftAlone{}}
+	for _, id := range ids {
+		if schemas.IsUUID(id) {
+			answer.Anonymized = append(answer.Anonymized, id)
+		} else {
+			invalid = append(invalid, id)
+		}
+	}
+	if len(answer.Anonymized) == 0 {
+		return answer, fault.StorageRefusal("Please provide valid loanIds", fault.Param("loanIds", fault.Shown(fmt.Sprint(ids))))
+	}
+	if invalid != nil {
+		answer.NotAnonymized = append(answer.NotAnonymized, loansLeftAlone{Reason: "invalidLoanIds", IDs: invalid})
+	}
+	return answer, h.store.AnonymizeLoans(ctx, answer.Anonymized)
+}
+
+// anonymizeUser handles POST /loan-storage/loans/anonymize/{userId}: 204, also for an unknown user.
+func (h operationHandlers) anonymizeUser(c echo.Context) error {
+	id, err := readPathID(c)
+	if err != nil {
+		return err
+	}
+	return h.store.AnonymizeLoansOf(c.Request().Context(), id)
+}

@@ -1,0 +1,69 @@
+package records
+
+import (
+	"context"
+	"sync"
+)
+
+// CheckInOperation is a check-in as it was done (mod-circulation-storage). It is kept until it is
+// deleted.
+var CheckInOperation = sync.OnceValue(func() Type {
+	return Type{
+		Name: "check-in", Path: "/check-in-storage/check-ins", Collection: "checkIns", Table: "check_in_operation",
+		Schema: "check-in-operation", Permission: "check-in-storage.check-ins",
+		Indexes: newIndexes(fields{
+			Text: {"itemStatusPriorToCheckIn"}, UUID: {"servicePointId", "performedByUserId", "itemLocationId"},
+			Number: {"requestQueueSize"}, Time: {"occurredDateTime"},
+		}, "itemId").inColumns("occurredDateTime"),
+	}
+})
+
+// ScheduledNotice is a notice to send to a patron later (mod-circulation-storage).
+var ScheduledNotice = sync.OnceValue(func() Type {
+	return Type{
+		Name: "scheduled notice", Path: "/scheduled-notice-storage/scheduled-notices", Collection: "scheduledNotices",
+		Table: "scheduled_notice", Schema: "scheduled-notice", Permission: "scheduled-notice-storage.scheduled-notices",
+		Indexes: newIndexes(fields{
+			Text: {"triggeringEvent", "noticeConfig.timing", "noticeConfig.format"}, Boolean: {"noticeConfig.sendInRealTime"},
+			UUID: {"feeFineActionId", "recipientUserId", "sessionId", "noticeConfig.templateId"}, Time: {"nextRunTime"},
+		}, "loanId", "requestId").inColumns("nextRunTime"),
+	}
+})
+
+// ActualCostRecord is a lost item whose price staff still have to find out (mod-circulation-storage).
+var ActualCostRecord = sync.OnceValue(func() Type {
+	all := newIndexes(fields{
+		Text: {
+			"lossType", "status", "user.barcode", "user.firstName", "user.lastName", "user.patronGroup", "item.barcode",
+			"item.materialType", "item.loanType", "item.permanentLocation", "item.effectiveLocation", "instance.title",
+			"feeFine.owner", "feeFine.type", "additionalInfoForStaff", "additionalInfoForPatron",
+		},
+		UUID: {"user.id", "user.patronGroupId", "item.id", "instance.id", "feeFine.accountId", "feeFine.ownerId", "feeFine.typeId"},
+		Time: {"lossDate", "expirationDate"}, Number: {"feeFine.billedAmount"},
+	})
+	all["loan.id"] = Index{Kind: UUID, Column: "loan_id"}
+	return Type{
+		Name: "actual cost record", Path: "/actual-cost-record-storage/actual-cost-records", Collection: "actualCostRecords",
+		Table: "actual_cost_record", Schema: "actual-cost-record", Permission: "actual-cost-record-storage.actual-cost-records",
+		Prepare: prepareActualCostRecord, Indexes: all,
+	}
+})
+
+// prepareActualCostRecord gives a record without a status FOLIO's default.
+func prepareActualCostRecord(_ context.Context, _ Reader, w Write) error {
+	if w.Record["status"] == nil {
+		w.Record["status"] = openStatus
+	}
+	return nil
+}
+
+// TLRFeatureToggleJob is a change of title level requests, after which the positions in queues are
+// counted anew (mod-circulation-storage).
+var TLRFeatureToggleJob = sync.OnceValue(func() Type {
+	return Type{
+		Name: "job of title level requests", Path: "/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs",
+		Collection: "tlrFeatureToggleJobs", Table: "tlr_feature_toggle_job", Schema: "tlr-feature-toggle-job",
+		Permission: "tlr-feature-toggle-job-storage.tlr-feature-toggle-jobs",
+		Indexes:    newIndexes(fields{Text: {"status"}, Number: {"numberOfUpdatedRequests"}}),
+	}
+})
