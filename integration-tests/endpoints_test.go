@@ -389,7 +389,7 @@ func storageEndpoints() []endpoint {
 		{
 			method: http.MethodPost, path: "/anonymize-storage-loans", body: record{"loanIds": []any{uuid.NewString()}},
 		},
-		{method: http.MethodPost, path: "/loan-storage/loans/anonymize/:id"},
+		{method: http.MethodPost, path: "/loan-storage/loans/anonymize/:id", alwaysThere: true},
 		{method: http.MethodPut, path: rules, body: record{"rulesAsText": "text"}, texts: []string{"rulesAsText"}},
 		{
 			method: http.MethodPost, path: "/_/tenant", noTenant: true,
@@ -424,6 +424,7 @@ func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 	t.Helper()
 	id := uuid.NewString
 	all := []endpoint{
+		{method: http.MethodPost, path: "/loan-anonymization/by-user/:id", alwaysThere: true},
 		{method: http.MethodPost, path: checkOutPath, body: record{
 			"itemBarcode": p.addBooks(t, 1)[0], "userBarcode": p.addUser(t), "servicePointId": p.ServicePointID,
 			"loanDate":          "2026-03-01T10:00:00Z",

@@ -315,3 +315,39 @@ func TestLoans_ClosedByHandServeTheNextRequest(t *testing.T) {
 		"status": "Open - In transit",
 	})
 }
+
+func TestLoans_AnonymizedByUser(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	userID, barcode := p.addPatron(t)
+	anonymize := func() record {
+		t.Helper()
+		return readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, "/loan-anonymization/by-user/"+userID, nil),
+			http.StatusOK)
+	}
+	books := p.addBooks(t, 2)
+	var loans []record
+	for _, book := range books {
+		loans = append(loans, readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, checkOutPath, record{
+			"itemBarcode": book, "userBarcode": barcode, "servicePointId": p.ServicePointID,
+		}), http.StatusCreated))
+	}
+	if got := fmt.Sprint(anonymize()); got != "map[anonymizedLoans:[] errors:[]]" {
+		t.Errorf("got %s while all loans are open", got)
+	}
+	readObject(t, p.checkInItem(t, books[0], p.ServicePointID), http.StatusOK)
+	want := fmt.Sprintf("map[anonymizedLoans:[%v] errors:[]]", loans[0]["id"])
+	if got := fmt.Sprint(anonymize()); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for i, want := range []any{nil, userID} {
+		if got := p.readLoan(t, loans[i])["userId"]; got != want {
+			t.Errorf("loan %d has the patron %v, want %v", i, got, want)
+		}
+	}
+	recorded := p.readRecord(t, "/check-in-storage/check-ins?query=itemStatusPriorToCheckIn==%22Checked+out%22")
+	list, _ := recorded["checkIns"].([]any)
+	if len(list) != 1 || list[0].(map[string]any)["performedByUserId"] == nil {
+		t.Errorf("got the recorded check-ins %v, want one with its user", list)
+	}
+}

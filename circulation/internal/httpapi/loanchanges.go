@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/loans"
+	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
 
@@ -52,8 +53,10 @@ func loanChangeRoute[W loans.Wish](changes LoanChanges, action string) web.Route
 	}
 }
 
-// LoanRecords deletes loans, and leaves their items as they are.
+// LoanRecords deletes loans, leaves their items as they are, and takes patrons off loans.
 type LoanRecords interface {
+	// AnonymizeLoans takes a patron off closed loans, at most 5000, and returns their ids.
+	AnonymizeLoans(ctx context.Context, userID string) ([]string, error)
 	// DeleteLoan deletes a loan. Fault: NotFound.
 	DeleteLoan(ctx context.Context, id string) error
 	// DeleteLoans deletes the loans that match a CQL query. Fault: Malformed for an empty or bad one.
@@ -76,6 +79,10 @@ func loanRecordRoutes(o Options) []web.Route {
 			Query:    web.Query{Parameters: []web.Parameter{{Name: "query", Meaning: "CQL that the loans to delete match"}}},
 			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(o.LoanRecords.DeleteLoans)),
 		},
+		{
+			Method: http.MethodPost, Path: "/loan-anonymization/by-user/:id", Permission: "circulation.loans.collection.anonymize.user.post",
+			Endpoint: web.JSON(http.StatusOK, circ.anonymizeLoans),
+		},
 	}
 }
 
@@ -84,4 +91,20 @@ func loanRecordRoutes(o Options) []web.Route {
 func (h circulation) recordLoan(c echo.Context) (json.RawMessage, error) {
 	stored, err := storeBody(c, loansPath, h.LoanChanges.Record)
 	return h.describeWritten(c.Request().Context(), stored, err)
+}
+
+// anonymizedLoans has no errors, because no loan has fees.
+type anonymizedLoans struct {
+	Anonymized []string       `json:"anonymizedLoans"`
+	Errors     []fault.Detail `json:"errors"`
+}
+
+// anonymizeLoans handles POST /loan-anonymization/by-user/{userId}: 200, also for an unknown user.
+func (h circulation) anonymizeLoans(c echo.Context) (anonymizedLoans, error) {
+	id, err := readPathID(c, "user")
+	if err != nil {
+		return anonymizedLoans{}, err
+	}
+	ids, err := h.LoanRecords.AnonymizeLoans(c.Request().Context(), id)
+	return anonymizedLoans{Anonymized: ids, Errors: []fault.Detail{}}, err
 }

@@ -38,6 +38,26 @@ func (b *backend) DeleteLoans(_ context.Context, query string) error {
 	return b.err
 }
 
+func (b *backend) AnonymizeLoans(_ context.Context, userID string) ([]string, error) {
+	b.written = "anonymize " + userID
+	return []string{loanID}, b.err
+}
+
+func TestLoanRecords_AnonymizeThoseOfAUser(t *testing.T) {
+	t.Parallel()
+	b := &backend{}
+	const want = `{"anonymizedLoans":["` + loanID + `"],"errors":[]}`
+	status, _, body := b.send(t, http.MethodPost, "/loan-anonymization/by-user/"+loanID, "")
+	if status != http.StatusOK || body != want || b.written != "anonymize "+loanID {
+		t.Errorf("got %d %s, wrote %q, want %s", status, body, b.written, want)
+	}
+	b.written = ""
+	status, _, body = b.send(t, http.MethodPost, "/loan-anonymization/by-user/ada", "")
+	if status != http.StatusBadRequest || b.written != "" {
+		t.Errorf("got %d %s, wrote %q, want 400 for what is no UUID", status, body, b.written)
+	}
+}
+
 func TestLoanRecords(t *testing.T) {
 	t.Parallel()
 	const path, one, other = "/circulation/loans", "/circulation/loans/" +

@@ -30,7 +30,11 @@ func checkDescribed(t *testing.T, routes []web.Route) {
 	t.Helper()
 	for _, r := range routes {
 		name := r.Method + " " + r.Path
-		if writes := r.Method == http.MethodPost || r.Method == http.MethodPut; writes != (r.Body != nil) {
+		writes := r.Method == http.MethodPost || r.Method == http.MethodPut
+		if r.Path == "/loan-anonymization/by-user/:id" {
+			writes = false // FOLIO sends no body
+		}
+		if writes != (r.Body != nil) {
 			t.Errorf("%s: the body is %v", name, r.Body)
 		}
 		if len(r.Endpoint.Answers) == 0 {

@@ -82,6 +82,23 @@ func (c *Client) DeleteLoans(ctx context.Context, query string) error {
 	return err
 }
 
+// anonymizedAtOnce is how many loans one call anonymizes: FOLIO's number.
+const anonymizedAtOnce = 5000
+
+// AnonymizeLoans implements httpapi.LoanRecords. Storage leaves loans that are open by then.
+func (c *Client) AnonymizeLoans(ctx context.Context, userID string) ([]string, error) {
+	closed, err := listRecords[library.Named](ctx, c, loans, equals("userId", userID)+" and "+equals("status.name", "Closed"), anonymizedAtOnce)
+	ids := make([]string, len(closed))
+	for i, loan := range closed {
+		ids[i] = loan.ID
+	}
+	if err != nil || len(ids) == 0 {
+		return ids, err
+	}
+	_, err = c.do(ctx, send("anonymizing loans", http.MethodPost, "/anonymize-storage-loans", map[string]any{"loanIds": ids}, http.StatusOK))
+	return ids, err
+}
+
 // ProxyRelations implements loans.Library.
 func (c *Client) ProxyRelations(ctx context.Context, userID, proxyID string) ([]library.ProxyRelation, error) {
 	return listRecords[library.ProxyRelation](ctx, c, proxies, equals("userId", userID)+" and "+equals("proxyUserId", proxyID), batch)
