@@ -425,6 +425,10 @@ func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 	id := uuid.NewString
 	all := []endpoint{
 		{method: http.MethodPost, path: "/loan-anonymization/by-user/:id", alwaysThere: true},
+		{
+			method: http.MethodPost, path: printPath, body: p.newPrint(t),
+			texts: []string{"requesterName"},
+		},
 		{method: http.MethodPost, path: checkOutPath, body: record{
 			"itemBarcode": p.addBooks(t, 1)[0], "userBarcode": p.addUser(t), "servicePointId": p.ServicePointID,
 			"loanDate":          "2026-03-01T10:00:00Z",

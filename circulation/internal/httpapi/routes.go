@@ -64,6 +64,7 @@ type Options struct {
 	Changes     RequestChanges
 	LoanChanges LoanChanges
 	LoanRecords LoanRecords
+	Prints      Prints
 	Queues      Queues
 	Settings    CirculationSettings
 	Admin       Admin
@@ -81,7 +82,7 @@ func New(o Options) (web.Front, error) {
 func routes(o Options) []web.Route {
 	const rulesPath = "/circulation/rules"
 	circ, rules := circulation{o}, rulesHandlers{o.Rules, o.Log}
-	folio := slices.Concat(rulePolicyRoutes(o), requestRoutes(o), requestChangeRoutes(o), loanChangeRoutes(o.LoanChanges), loanRecordRoutes(o), settingRoutes(o.Settings), []web.Route{
+	folio := slices.Concat(rulePolicyRoutes(o), requestRoutes(o), requestChangeRoutes(o), loanChangeRoutes(o.LoanChanges), loanRecordRoutes(o), settingRoutes(o.Settings), printRoutes(o), []web.Route{
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post",
 			Body: checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}),

@@ -126,3 +126,19 @@ func (c *Client) MoveRequest(ctx context.Context, m schemas.RequestMove) (schema
 	moved, err := call(ctx, c, r, "request", func(moved schemas.PlacedRequest) bool { return len(moved.Request) > 0 })
 	return moved, c.noteQueueChange(ctx, err)
 }
+
+// ExistingRequests implements httpapi.Prints.
+func (c *Client) ExistingRequests(ctx context.Context, ids []string) ([]string, error) {
+	found, err := listByID[library.Named](ctx, c, requests, ids)
+	existing := make([]string, len(found))
+	for i, r := range found {
+		existing[i] = r.ID
+	}
+	return existing, err
+}
+
+// AddPrint implements httpapi.Prints.
+func (c *Client) AddPrint(ctx context.Context, body json.RawMessage) error {
+	_, err := c.do(ctx, send("noting a print", http.MethodPost, "/print-events-storage/print-events-entry", body, http.StatusCreated))
+	return err
+}

@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
+	"checkoutlock/web"
+)
+
+// Prints notes which slips were printed.
+type Prints interface {
+	// ExistingRequests returns those of the ids that are of requests.
+	ExistingRequests(ctx context.Context, ids []string) ([]string, error)
+	// AddPrint stores a checked print.
+	AddPrint(ctx context.Context, body json.RawMessage) error
+}
+
+const printSchema = "print-events"
+
+// printRoutes are FOLIO's (mod-circulation, interface print-events).
+func printRoutes(o Options) []web.Route {
+	return []web.Route{{
+		Method: http.MethodPost, Path: "/circulation/print-events-entry", Permission: "circulation.print-events-entry.item.post",
+		Body: web.Schema(printSchema), Endpoint: web.Empty(http.StatusNoContent, circulation{o}.notePrint),
+	}}
+}
+
+// notePrint handles POST /circulation/print-events-entry: 204. The setting printEventLogFeature has to
+// switch it on, and all requests have to exist.
+func (h circulation) notePrint(c echo.Context) error {
+	ctx := c.Request().Context()
+	body, err := web.ReadUnique(c)
+	if err != nil {
+		return err
+	}
+	if err := jsonschema.Validate(printSchema, body); err != nil {
+		return err
+	}
+	var sent struct {
+		RequestIDs []string `json:"requestIds"`
+	}
+	if err := web.Unmarshal(body, &sent); err != nil {
+		return err
+	}
+	if err := h.checkPrintsOn(ctx); err != nil {
+		return err
+	}
+	known, err := h.Prints.ExistingRequests(ctx, sent.RequestIDs)
+	if err != nil {
+		return err
+	}
+	if len(known) != len(sent.RequestIDs) {
+		return fault.Validation(fault.Refusal("", "invalid request found", fault.Param("requestIds", fault.Shown(sent.RequestIDs))))
+	}
+	return h.Prints.AddPrint(ctx, body)
+}
+
+// checkPrintsOn refuses prints unless the tenant's setting allows them, in mod-circulation's words.
+func (h circulation) checkPrintsOn(ctx context.Context) error {
+	found, _, err := h.Settings.Settings(ctx, "name==printEventLogFeature", 0, 1)
+	if err != nil {
+		return err
+	}
+	about := fault.Param("name", "printEventLogFeature")
+	if len(found) == 0 {
+		return fault.Validation(fault.Refusal("", "No configuration found for print event feature", about))
+	}
+	var setting struct {
+		Value struct {
+			On any `json:"enablePrintLog"`
+		} `json:"value"`
+	}
+	if err := json.Unmarshal(found[0], &setting); err != nil || setting.Value.On != true && setting.Value.On != "true" {
+		return fault.Validation(fault.Refusal("", "print event feature is disabled for this tenant", about))
+	}
+	return nil
+}
