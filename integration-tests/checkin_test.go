@@ -85,6 +85,32 @@ func TestCheckIn_OfAnItemNotOnLoan(t *testing.T) {
 		record{"loan": nil, "item.status.name": "Available", "inHouseUse": false})
 }
 
+// As in FOLIO, a hold keeps a pickup place that stops being one.
+func TestCheckIn_SetsAsideAtAFormerPickupPlace(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	branch := p.addBranch(t)
+	requester, _ := p.addPatron(t)
+	hold := func() string {
+		t.Helper()
+		item, barcode := p.addItem(t)
+		p.addRequest(t, item, requester, 1, record{"pickupServicePointId": branch})
+		return barcode
+	}
+	here, elsewhere := hold(), hold()
+	a := callEndpoint(t, p.Storage, http.MethodPut, "/service-points/"+branch, record{
+		"id": branch, "name": "Branch", "code": "branch", "discoveryDisplayName": "Branch", "pickupLocation": false,
+	})
+	if a.Status != http.StatusNoContent {
+		t.Fatalf("got %d %s", a.Status, a.Body)
+	}
+	checkParts(t, "at the place", readObject(t, p.checkInItem(t, here, branch), http.StatusOK),
+		record{"item.status.name": "Awaiting pickup"})
+	checkParts(t, "elsewhere", readObject(t, p.checkInItem(t, elsewhere, p.ServicePointID), http.StatusOK), record{
+		"item.status.name": "In transit", "item.inTransitDestinationServicePointId": branch,
+	})
+}
+
 func TestCheckIn_OfAClaimedReturn(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
