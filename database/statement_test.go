@@ -63,6 +63,9 @@ func TestBounds_HoldInTheirTransactionAlone(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+		if got := readInBatch(t, db, tt.bounds); got != tt.want {
+			t.Errorf("%s in two batches: %s, want %s", tt.name, got, tt.want)
+		}
 		if got := settings(db.Urgent, ""); got != session {
 			t.Errorf("after %s: %s, want %s", tt.name, got, session)
 		}

@@ -31,28 +31,42 @@ type Bounds struct {
 
 // Batched returns the statement that goes first in a batch, which is one transaction.
 func (b Bounds) Batched() string {
-	return "SELECT " + strings.TrimPrefix(b.list(", set_config('", "', '", "', true)"), ", ")
+	return "SELECT " + strings.TrimPrefix(b.list(setConfig), ", ")
 }
 
-// begin returns what begins a transaction with the bounds in one round trip. Without one for
-// statements, each may run until ctx's deadline.
+const beginSQL = "BEGIN ISOLATION LEVEL " + readCommitted
+
+// begin returns what begins a transaction with the bounds in one round trip.
 func (b Bounds) begin(ctx context.Context) string {
-	if b.Statement == 0 {
-		b.Statement = longStatement
-		if deadline, ok := ctx.Deadline(); ok {
-			b.Statement = max(0, min(longStatement, time.Until(deadline))) + statementMargin
-		}
-	}
-	return "BEGIN ISOLATION LEVEL " + readCommitted + b.list("; SET LOCAL ", " = '", "'")
+	b.Statement = b.limitStatement(ctx)
+	return beginSQL + b.list(setLocal)
 }
 
-// list writes each setting, with the texts before its name, between that and the value, and after it.
-func (b Bounds) list(before, between, after string) string {
+// limitStatement returns how long each statement of a transaction may run: without a bound of its own
+// until ctx's deadline.
+func (b Bounds) limitStatement(ctx context.Context) time.Duration {
+	if b.Statement > 0 {
+		return b.Statement
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		return max(0, min(longStatement, time.Until(deadline))) + statementMargin
+	}
+	return longStatement
+}
+
+// The texts before a setting's name, between that and its value, and after it.
+var (
+	setLocal  = [3]string{"; SET LOCAL ", " = '", "'"}
+	setConfig = [3]string{", set_config('", "', '", "', true)"}
+)
+
+// list writes each setting with the texts around it.
+func (b Bounds) list(texts [3]string) string {
 	var list strings.Builder
 	list.Grow(256)
 	set := func(wanted bool, name, value string) {
 		if wanted {
-			for _, part := range [...]string{before, name, between, value, after} {
+			for _, part := range [...]string{texts[0], name, texts[1], value, texts[2]} {
 				list.WriteString(part)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/database"
 )
 
 // batch is several statements for one round trip. PostgreSQL runs them one after
@@ -94,33 +95,48 @@ func (b *batch) addEvent(e commit.Event) {
 
 // send runs the statements up to the first that fails, and returns its error.
 func (b *batch) send(ctx context.Context, tx pgx.Tx) error {
-	if b.err != nil {
-		return fmt.Errorf("writing a record as JSON: %w", b.err)
-	}
 	var queue pgx.Batch
-	for _, s := range b.statements {
-		sql, err := nameSchema(ctx, tx, s.sql)
-		if err != nil {
-			return err
-		}
-		queued := queue.Queue(sql, s.args...)
-		if s.all != nil {
-			queued.Query(func(rows pgx.Rows) (err error) {
-				*s.all, err = pgx.CollectRows(rows, pgx.RowTo[json.RawMessage])
-				return err
-			})
-		}
-		if len(s.dest) == 0 {
-			continue
-		}
-		queued.QueryRow(func(row pgx.Row) error {
-			if err := row.Scan(s.dest...); !errors.Is(err, pgx.ErrNoRows) {
-				return err
-			}
-			return nil
-		})
+	if err := b.fill(ctx)(tx, &queue); err != nil {
+		return err
 	}
 	return tx.SendBatch(ctx, &queue).Close()
+}
+
+// fill returns what adds the statements to a batch of pgx, named for ctx's tenant.
+func (b *batch) fill(ctx context.Context) database.Fill {
+	return func(on database.Querier, queue *pgx.Batch) error {
+		if b.err != nil {
+			return fmt.Errorf("writing a record as JSON: %w", b.err)
+		}
+		for _, s := range b.statements {
+			sql, err := nameSchema(ctx, on, s.sql)
+			if err != nil {
+				return err
+			}
+			s.addTo(queue, sql)
+		}
+		return nil
+	}
+}
+
+// addTo adds the statement with its schema named.
+func (s batched) addTo(queue *pgx.Batch, sql string) {
+	queued := queue.Queue(sql, s.args...)
+	if s.all != nil {
+		queued.Query(func(rows pgx.Rows) (err error) {
+			*s.all, err = pgx.CollectRows(rows, pgx.RowTo[json.RawMessage])
+			return err
+		})
+	}
+	if len(s.dest) == 0 {
+		return
+	}
+	queued.QueryRow(func(row pgx.Row) error {
+		if err := row.Scan(s.dest...); !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		return nil
+	})
 }
 
 // decodeStored reads a record as the database returned it; nil is no record.

@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/database"
 	"checkoutlock/schemas"
 )
 
-// CommitStore implements commit.Store. A commit takes four round trips: begin,
-// read and lock, write, commit.
+// CommitStore implements commit.Store. A commit takes two round trips: lock and read, and write.
 type CommitStore struct {
 	db    *DB
 	obs   commit.Observer
@@ -48,15 +47,10 @@ type operation[S, R any] struct {
 	ended func(change commit.Change, answer R)
 }
 
-// run commits o in one transaction of inTx, and reports its end.
+// run commits o in a transaction of urgentTx, and reports its end.
 func run[S, R any](ctx context.Context, s *CommitStore, o operation[S, R]) (R, error) {
 	start := time.Now()
-	var change commit.Change
-	var answer R
-	err := s.db.inTx(ctx, o.op, func(tx pgx.Tx) (err error) {
-		change, answer, err = o.runIn(ctx, tx)
-		return err
-	})
+	change, answer, err := o.runIn(ctx, s.db, s.db.conns.Urgent, urgentTx)
 	s.obs.Ended(o.kind, commit.EndOf(o.kind, change, err), time.Since(start))
 	if err != nil { // also one that came after the writes
 		var none R
@@ -68,25 +62,39 @@ func run[S, R any](ctx context.Context, s *CommitStore, o operation[S, R]) (R, e
 	return answer, nil
 }
 
-// runIn locks and reads, decides and writes.
-func (o operation[S, R]) runIn(ctx context.Context, tx pgx.Tx) (change commit.Change, answer R, err error) {
+// runIn runs o in one transaction of two round trips, and again after the errors of DB.repeat.
+func (o operation[S, R]) runIn(ctx context.Context, db *DB, pool *pgxpool.Pool, b database.Bounds) (change commit.Change, answer R, err error) {
+	err = db.repeat(ctx, o.op, func() error {
+		change, answer, err = o.try(ctx, db.conns, pool, b)
+		return err
+	})
+	return change, answer, err
+}
+
+// try locks and reads in one batch, decides, and writes in another.
+func (o operation[S, R]) try(ctx context.Context, db *database.DB, pool *pgxpool.Pool, b database.Bounds) (change commit.Change, answer R, err error) {
 	var reads, writes batch
-	see := o.read(&reads)
-	if err := reads.send(ctx, tx); err != nil {
-		return change, answer, fmt.Errorf("reading %s: %w", o.reads, err)
+	see, read, decided := o.read(&reads), false, false
+	err = db.InTwoBatches(ctx, pool, b, reads.fill(ctx), func() (database.Fill, error) {
+		read = true
+		seen, err := see()
+		if err != nil {
+			return nil, err
+		}
+		if change, err = o.decide(ctx, seen); err != nil {
+			return nil, err
+		}
+		decided = true
+		o.write(ctx, &writes, change, &answer)
+		return writes.fill(ctx), nil
+	})
+	switch {
+	case !read && err != nil:
+		err = fmt.Errorf("reading %s: %w", o.reads, err)
+	case decided:
+		err = o.explain(err)
 	}
-	seen, err := see()
-	if err != nil {
-		return change, answer, err
-	}
-	if change, err = o.decide(ctx, seen); err != nil {
-		return change, answer, err
-	}
-	o.write(ctx, &writes, change, &answer)
-	if len(writes.statements) == 0 {
-		return change, answer, writes.err
-	}
-	return change, answer, o.explain(writes.send(ctx, tx))
+	return change, answer, err
 }
 
 // explain returns why the writes failed, nil if they did not. Others changed the queue, or violation

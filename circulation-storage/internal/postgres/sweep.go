@@ -97,9 +97,9 @@ func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (closed int
 }
 
 // expireQueue uses the connections of slow queries, so that it delays no check-out.
-func (s *CommitStore) expireQueue(ctx context.Context, e commit.ExpiredQueue) (closed int, err error) {
+func (s *CommitStore) expireQueue(ctx context.Context, e commit.ExpiredQueue) (int, error) {
 	o := operation[commit.SeenQueue, struct{}]{
-		reads: changesQueue, writes: changesQueue, decide: e.Decide,
+		op: "closing expired requests", reads: changesQueue, writes: changesQueue, decide: e.Decide,
 		read: readQueue(uuid.Nil, uuid.Nil, rowLocks{
 			instanceID: e.InstanceID, itemIDs: e.ItemIDs, queue: true, titleLevel: e.TitleLevel || len(e.ItemIDs) == 0, titleSetting: true,
 		}),
@@ -108,13 +108,9 @@ func (s *CommitStore) expireQueue(ctx context.Context, e commit.ExpiredQueue) (c
 			b.updateRequests(ctx, change.Requests)
 		},
 	}
-	err = s.db.runTx(ctx, s.db.conns.Ordinary, shortTx, "closing expired requests", func(tx pgx.Tx) error {
-		change, _, err := o.runIn(ctx, tx)
-		closed = change.Closed
-		return err
-	})
+	change, _, err := o.runIn(ctx, s.db, s.db.conns.Ordinary, shortTx)
 	if err != nil {
 		return 0, err
 	}
-	return closed, nil
+	return change.Closed, nil
 }

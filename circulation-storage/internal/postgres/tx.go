@@ -43,5 +43,10 @@ func (db *DB) inTx(ctx context.Context, op string, fn func(pgx.Tx) error) error 
 }
 
 func (db *DB) runTx(ctx context.Context, pool *pgxpool.Pool, b database.Bounds, op string, fn func(pgx.Tx) error) error {
-	return toFault(op, db.conns.Repeat(ctx, commitAttempts, op, func() error { return db.conns.InTx(ctx, pool, b, fn) }))
+	return db.repeat(ctx, op, func() error { return db.conns.InTx(ctx, pool, b, fn) })
+}
+
+// repeat runs f, which is one transaction, again after the errors of database.DB.Repeat.
+func (db *DB) repeat(ctx context.Context, op string, f func() error) error {
+	return toFault(op, db.conns.Repeat(ctx, commitAttempts, op, f))
 }

@@ -1,0 +1,106 @@
+package database_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/database"
+)
+
+// readInBatch returns the settings in the first batch of a transaction.
+func readInBatch(t *testing.T, db *database.DB, b database.Bounds) (got string) {
+	t.Helper()
+	read := func(_ database.Querier, batch *pgx.Batch) error {
+		batch.Queue(settingsSQL).QueryRow(func(row pgx.Row) error { return row.Scan(&got) })
+		return nil
+	}
+	nothing := func(database.Querier, *pgx.Batch) error { return nil }
+	err := db.InTwoBatches(t.Context(), db.Urgent, b, read, func() (database.Fill, error) { return nothing, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestDB_CommitsInTwoBatchesWhollyOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	db := openWith(t, "application_name", "batches", 0)
+	if _, err := db.Urgent.Exec(t.Context(), `CREATE TABLE public.batches (n integer PRIMARY KEY)`); err != nil {
+		t.Fatal(err)
+	}
+	refused := errors.New("refused")
+	insert := func(numbers ...int) database.Fill {
+		return func(_ database.Querier, batch *pgx.Batch) error {
+			for _, n := range numbers {
+				batch.Queue(`INSERT INTO public.batches VALUES ($1)`, n)
+			}
+			return nil
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		read   database.Fill
+		write  database.Fill
+		refuse error
+		leave  bool // the caller leaves between the batches
+		state  string
+		err    error
+		want   int
+	}{
+		{name: "both batches", read: insert(1), write: insert(2), want: 2},
+		{name: "a refusal", read: insert(1), refuse: refused, err: refused},
+		{name: "a statement of the first that fails", read: insert(1, 1), state: database.UniqueViolation},
+		{name: "a statement of the second that fails", read: insert(1), write: insert(2, 1), state: database.UniqueViolation},
+		{name: "a caller that has left", read: insert(1), write: insert(2), leave: true, err: context.Canceled},
+		{
+			name: "a batch that cannot be filled", read: insert(1), err: refused,
+			write: func(database.Querier, *pgx.Batch) error { return refused },
+		},
+	} {
+		ctx, leave := context.WithCancel(t.Context())
+		err := db.InTwoBatches(ctx, db.Urgent, database.Bounds{}, tt.read, func() (database.Fill, error) {
+			if tt.leave {
+				leave()
+			}
+			return tt.write, tt.refuse
+		})
+		leave()
+		if state, _ := database.SQLState(err); state != tt.state || tt.err != nil && !errors.Is(err, tt.err) ||
+			(err == nil) != (tt.err == nil && tt.state == "") {
+			t.Errorf("%s: got %v, want %v %s", tt.name, err, tt.err, tt.state)
+		}
+		var got int
+		if err := db.Urgent.QueryRow(t.Context(), `SELECT count(*) FROM public.batches`).Scan(&got); err != nil ||
+			got != tt.want {
+			t.Errorf("%s: got %d rows, %v, want %d", tt.name, got, err, tt.want)
+		}
+		if acquired := db.Urgent.Stat().AcquiredConns(); acquired != 0 {
+			t.Errorf("%s: %d connections are not given back", tt.name, acquired)
+		}
+		if _, err := db.Urgent.Exec(t.Context(), `DELETE FROM public.batches`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if made := db.Urgent.Stat().NewConnsCount(); made > 2 { // the one of the caller that left may be closed
+		t.Errorf("%d connections were made, want 2 at most", made)
+	}
+}
+
+func TestDB_BeginsInTwoBatchesOnAFreshConnection(t *testing.T) {
+	t.Parallel()
+	db := openWith(t, "application_name", "fresh", 0)
+	_ = readInBatch(t, db, database.Bounds{})
+	// The session that the pool keeps ends without the pool's knowledge.
+	_, err := db.Ordinary.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+		WHERE application_name = 'fresh' AND pid <> pg_backend_pid()`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := readInBatch(t, db, database.Bounds{Statement: 2 * time.Second}); got == "" {
+		t.Error("the transaction read nothing")
+	}
+}
