@@ -19,12 +19,15 @@ import (
 const checkOutLoanSQL = `SELECT clock_timestamp(), (` + shareLoanSQL + `), (` + isGivenUpSQL + `),
        EXISTS (SELECT FROM {schema}.loan WHERE item_id = $2::uuid AND is_open)`
 
-// The statements that write return what is stored then.
-const (
-	insertLoanSQL = `INSERT INTO {schema}.loan (id, jsonb) VALUES ($1::uuid, $2::jsonb) RETURNING jsonb::text`
-	// The transaction has locked the row, so it is there.
-	releaseFenceSQL = `DELETE FROM {schema}.check_out_lock WHERE id = $1::uuid RETURNING true`
-)
+// lendSQL writes a check-out: loan, item, record of the session, event, and the release of the lock in
+// $8. It returns whether there was such a lock; NULL is no release.
+const lendSQL = `
+WITH lent AS (INSERT INTO {schema}.loan (id, jsonb) VALUES ($1::uuid, $2::jsonb)),
+item AS (UPDATE {schema}.item SET jsonb = $4::jsonb WHERE id = $3::uuid),
+session AS (INSERT INTO {schema}.patron_action_session (id, jsonb) VALUES ($5::uuid, $6::jsonb)),
+event AS (INSERT INTO {schema}.outbox (event_type, payload) VALUES ('` + commit.ItemCheckedOut + `', $7::jsonb)),
+released AS (DELETE FROM {schema}.check_out_lock WHERE id = $8::uuid RETURNING id)
+SELECT EXISTS (SELECT FROM released)`
 
 // CheckOut implements commit.Store. A repeat is answered with both records as they are now.
 func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.CheckOutResult, error) {
@@ -49,18 +52,20 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 			}
 		},
 		write: func(ctx context.Context, b *batch, change commit.Change, answer *schemas.CheckOutResult) {
+			loan, item := b.encode(change.Loan), b.encode(change.Item)
+			answer.Loan, answer.Item = json.RawMessage(loan), json.RawMessage(item)
 			if change.Repeated {
-				answer.Loan, answer.Item = json.RawMessage(b.encode(change.Loan)), json.RawMessage(b.encode(change.Item))
 				return
 			}
-			b.storeRecord(insertLoanSQL, change.Loan, &answer.Loan)
-			b.updateItems(change.Items, &answer.Item)
 			b.updateRequests(ctx, change.Requests)
-			b.addSession(change.Session)
-			b.addEvent(change.Event)
-			if c.ReleaseLock && c.LockID != uuid.Nil {
-				b.query(releaseFenceSQL, []any{c.LockID}, &answer.LockReleased)
+			var release uuid.UUID
+			if c.ReleaseLock {
+				release = c.LockID
 			}
+			b.query(lendSQL, []any{
+				change.Loan.ID(), loan, change.Item.ID(), item, change.Session.ID(), b.encode(change.Session), b.encode(change.Event.Payload),
+				nullable(release),
+			}, &answer.LockReleased)
 		},
 		ended: func(change commit.Change, answer schemas.CheckOutResult) {
 			if c.Unfenced && !change.Repeated {

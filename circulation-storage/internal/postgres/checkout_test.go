@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"bytes"
 	"errors"
 	"sync"
 	"testing"
@@ -41,11 +40,11 @@ func TestCheckOut_WritesLoanItemAndEvent(t *testing.T) {
 	if at, err := time.Parse(time.RFC3339, date); err != nil || time.Since(at).Abs() > time.Minute {
 		t.Errorf("the status has the date %q, want now", date)
 	}
-	var loan, stored []byte
+	var loan, stored string
 	err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT l.jsonb::text, i.jsonb::text
 		FROM {schema}.loan l JOIN {schema}.item i ON i.id = l.item_id WHERE l.id = $1 AND l.is_open
 		AND l.user_id = $2`), c.loan, c.user).Scan(&loan, &stored)
-	if err != nil || !bytes.Equal(loan, got.Loan) || !bytes.Equal(stored, got.Item) {
+	if err != nil || !sameJSON(t, got.Loan, loan) || !sameJSON(t, got.Item, stored) {
 		t.Errorf("answered %s and %s, stored %s and %s, %v", got.Loan, got.Item, loan, stored, err)
 	}
 	events := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'ITEM_CHECKED_OUT'
