@@ -117,7 +117,7 @@ func TestDifferingEnvironments_StopCommitsWithoutTheLock(t *testing.T) {
 	held.release()
 	for i, l := range lendings {
 		a := l.awaitAnswer()
-		if a.Status == http.StatusGatewayTimeout { // held for longer than circulation waits, so the machine repeats it
+		if a.Status == http.StatusServiceUnavailable { // held for longer than circulation waits, so the machine repeats it
 			a = p.lendBook(t, 1, books[i], patron)
 		}
 		if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got,

@@ -2,7 +2,9 @@ package integration_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,25 +19,90 @@ import (
 
 func TestLock_FencesALateCommit(t *testing.T) {
 	t.Parallel()
-	p, links := startPairWithLinks(t, stack.Options{CirculationEnv: shortWait}, 1)
-	id, patron := p.addPatron(t)
-	book := p.addBooks(t, 1)[0]
-	open := make(chan struct{})
-	arrive := sync.OnceFunc(func() { close(open) })
-	t.Cleanup(arrive)
-	var late atomic.Int32
-	links[0].addFault(linkFault{method: http.MethodPost, path: commitPath, times: always, handle: delayCall(open, &late)})
-	if a := p.lendBook(t, 0, book, patron); a.Status != http.StatusServiceUnavailable ||
-		!strings.Contains(string(a.Body), "was not lent") {
-		t.Fatalf("answered %d %s, want 503: the item was not lent", a.Status, a.Body)
+	const notLent, unknown = "was not lent", "CHECK_OUT_OUTCOME_UNKNOWN"
+	for _, tt := range []struct {
+		name    string
+		off     bool
+		older   bool // a storage that cannot settle
+		status  int
+		says    string
+		refused string // the outcome of the late commits; "" if nothing refuses them
+	}{
+		{name: "with the lock", status: http.StatusServiceUnavailable, says: notLent, refused: "given_up"},
+		{name: "without the lock", off: true, status: http.StatusServiceUnavailable, says: notLent, refused: "given_up"},
+		{
+			name: "with the lock, older storage", older: true, status: http.StatusServiceUnavailable, says: notLent,
+			refused: "lock_lost",
+		},
+		{
+			name: "without the lock, older storage", off: true, older: true, status: http.StatusGatewayTimeout,
+			says: unknown,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			env := append(slices.Clone(shortWait), fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", !tt.off))
+			p, links := startPairWithLinks(t, stack.Options{CirculationEnv: env}, 1)
+			id, patron := p.addPatron(t)
+			book := p.addBooks(t, 1)[0]
+			open := make(chan struct{})
+			arrive := sync.OnceFunc(func() { close(open) })
+			t.Cleanup(arrive)
+			var late atomic.Int32
+			delay := delayCall(open, &late)
+			links[0].addFault(linkFault{method: http.MethodPost, path: commitPath, times: always, handle: delay})
+			if tt.older {
+				links[0].addFault(linkFault{path: settlePath, times: always, handle: answerAsOlder})
+			}
+			if a := p.lendBook(t, 0, book, patron); a.Status != tt.status || !strings.Contains(string(a.Body), tt.says) {
+				t.Fatalf("answered %d %s, want %d: %s", a.Status, a.Body, tt.status, tt.says)
+			}
+			arrive()
+			waitUntil(t, patience, "the late commits are answered", func() bool { return late.Load() == 0 })
+			want := untouched
+			if tt.refused == "" {
+				want = lentOnce
+			}
+			if got := p.readState(t, id, book); got != want {
+				t.Errorf("left %+v, want %+v", got, want)
+			}
+			refused := sumMetric(t, p, `checkout_commits_total{kind="check-out",outcome="`+tt.refused+`"}`)
+			if tt.refused != "" && refused < 1 {
+				t.Error("no late commit was refused, want at least one")
+			}
+		})
 	}
-	arrive()
-	waitUntil(t, patience, "the late commits are answered", func() bool { return late.Load() == 0 })
-	if got := p.readState(t, id, book); got != untouched {
-		t.Errorf("left %+v, want %+v", got, untouched)
-	}
-	if n := sumMetric(t, p, `checkout_commits_total{kind="check-out",outcome="lock_lost"}`); n < 1 {
-		t.Error("no late commit was refused, want at least one")
+}
+
+// A repeat with the key lends another loan than the one that was given up, whose commit comes last.
+func TestIdempotencyKey_AfterItsLoanWasGivenUp(t *testing.T) {
+	t.Parallel()
+	for _, enabled := range []bool{true, false} {
+		t.Run(fmt.Sprint("lock ", enabled), func(t *testing.T) {
+			t.Parallel()
+			env := append(slices.Clone(shortWait), fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled))
+			p, links := startPairWithLinks(t, stack.Options{Circulations: 2, CirculationEnv: env}, 1)
+			id, patron := p.addPatron(t)
+			checkOut := p.newCheckOut(p.addBooks(t, 1)[0], patron)
+			open := make(chan struct{})
+			arrive := sync.OnceFunc(func() { close(open) })
+			t.Cleanup(arrive)
+			var late atomic.Int32
+			delay := delayCall(open, &late)
+			links[0].addFault(linkFault{method: http.MethodPost, path: commitPath, times: always, handle: delay})
+			if a := p.lendWithKey(t, 0, "k", checkOut); a.Status != http.StatusServiceUnavailable {
+				t.Fatalf("answered %d %s, want 503", a.Status, a.Body)
+			}
+			loan := readObject(t, p.lendWithKey(t, 1, "k", checkOut), http.StatusCreated)
+			arrive()
+			waitUntil(t, patience, "the late commits are answered", func() bool { return late.Load() == 0 })
+			if got := p.readState(t, id, checkOut.ItemBarcode); got != lentOnce {
+				t.Errorf("left %+v, want %+v", got, lentOnce)
+			}
+			if again := readObject(t, p.lendWithKey(t, 1, "k", checkOut), http.StatusCreated); again["id"] != loan["id"] {
+				t.Errorf("the next repeat got the loan %v, want %v", again["id"], loan["id"])
+			}
+		})
 	}
 }
 
@@ -44,13 +111,21 @@ func TestLock_FencesALateCommit(t *testing.T) {
 func TestLock_FencesADelayedCommitBeforeARefusal(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name     string
-		releases int // that a proxy answers
-		status   int
-		says     string
+		name        string
+		releases    int  // that a proxy answers
+		settlements int  // that a proxy answers
+		older       bool // a storage that cannot settle
+		status      int
+		says        string
 	}{
-		{name: "the release arrives", releases: 0, status: http.StatusUnprocessableEntity, says: "maximum limit"},
-		{name: "the release is lost", releases: 1, status: http.StatusGatewayTimeout, says: "CHECK_OUT_OUTCOME_UNKNOWN"},
+		{name: "all calls arrive", status: http.StatusUnprocessableEntity, says: "maximum limit"},
+		{name: "the release is lost", releases: 1, status: http.StatusUnprocessableEntity, says: "maximum limit"},
+		{name: "a settlement is lost", settlements: 1, status: http.StatusUnprocessableEntity, says: "maximum limit"},
+		{
+			name: "all settlements are lost", settlements: always, status: http.StatusGatewayTimeout,
+			says: "CHECK_OUT_OUTCOME_UNKNOWN",
+		},
+		{name: "older storage", older: true, status: http.StatusUnprocessableEntity, says: "maximum limit"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -80,6 +155,10 @@ func TestLock_FencesADelayedCommitBeforeARefusal(t *testing.T) {
 			links[0].addFault(linkFault{
 				method: http.MethodDelete, path: acquirePath, times: tt.releases, handle: answerWith(http.StatusBadGateway),
 			})
+			links[0].addFault(linkFault{path: settlePath, times: tt.settlements, handle: answerWith(http.StatusBadGateway)})
+			if tt.older {
+				links[0].addFault(linkFault{path: settlePath, times: always, handle: answerAsOlder})
+			}
 			if a := p.lendBook(t, 0, book, patron); a.Status != tt.status || !strings.Contains(string(a.Body), tt.says) {
 				t.Errorf("answered %d %s, want %d %s", a.Status, a.Body, tt.status, tt.says)
 			}
@@ -89,7 +168,9 @@ func TestLock_FencesADelayedCommitBeforeARefusal(t *testing.T) {
 			if n := p.countOpenLoans(t, id); n != 0 {
 				t.Errorf("the patron has %d books after the refusal, want none", n)
 			}
-			p.checkNoLocks(t)
+			if tt.releases == 0 {
+				p.checkNoLocks(t)
+			}
 		})
 	}
 }

@@ -18,12 +18,14 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas/fault"
 )
 
 // The calls of a check-out that most faults affect.
 const (
 	acquirePath = "/check-out-lock-storage"
 	commitPath  = "/loan-storage/check-outs"
+	settlePath  = "/settlement" // behind the path of a commit, whose faults it does not have
 	factsPath   = "/loan-storage/check-out-facts"
 )
 
@@ -142,12 +144,20 @@ func (l *link) matchFault(r *http.Request) faultHandler {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	called := r.URL.Path
+	base, settles := strings.CutSuffix(called, settlePath)
+	if settles {
+		called = path.Dir(base) + "/{id}" + settlePath
+	}
 	if uuid.Validate(path.Base(called)) == nil {
 		called = path.Dir(called) + "/{id}"
 	}
 	l.seen = append(l.seen, r.Method+" "+called)
 	for _, f := range l.faults {
-		if (f.method != "" && f.method != r.Method) || !strings.HasPrefix(r.URL.Path, f.path) {
+		matches := strings.HasPrefix(r.URL.Path, f.path)
+		if settles {
+			matches = f.path == settlePath || f.path == ""
+		}
+		if (f.method != "" && f.method != r.Method) || !matches {
 			continue
 		}
 		switch {
@@ -181,6 +191,12 @@ func answerWith(status int) faultHandler {
 	return func(w http.ResponseWriter, _ *http.Request, _ func()) {
 		http.Error(w, http.StatusText(status), status)
 	}
+}
+
+// answerAsOlder answers as a storage of an earlier build, which has no such endpoint.
+func answerAsOlder(w http.ResponseWriter, _ *http.Request, _ func()) {
+	w.Header().Set(fault.Header, string(fault.NotFound))
+	http.Error(w, http.StatusText(http.StatusNotFound), http.StatusNotFound)
 }
 
 // delayCall forwards the call after open is closed, when the caller has given up. underWay

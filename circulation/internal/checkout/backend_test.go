@@ -45,6 +45,8 @@ type backend struct {
 	releases bool    // commits release the lock
 	stored   map[string]json.RawMessage
 	loanErr  error
+	settled  []string // loan ids
+	older    bool     // storage cannot settle
 	steps    []checkout.Step
 	endings  []checkout.Ending
 	waiting  []int
@@ -217,6 +219,21 @@ func (w *backend) CommittedLoan(_ context.Context, id string) (json.RawMessage, 
 		}
 	}
 	return nil, librarytest.ErrNone
+}
+
+func (w *backend) SettleCheckOut(ctx context.Context, id string) (schemas.SettledCheckOut, error) {
+	w.mu.Lock()
+	older := w.older
+	w.settled = append(w.settled, id)
+	w.mu.Unlock()
+	if older {
+		return schemas.SettledCheckOut{}, librarytest.ErrNone
+	}
+	loan, err := w.CommittedLoan(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return schemas.SettledCheckOut{GivenUp: true}, nil
+	}
+	return schemas.SettledCheckOut{Loan: loan}, err
 }
 
 func (w *backend) Current(context.Context) settings.Settings { return w.set }

@@ -17,6 +17,7 @@ import (
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
 )
@@ -78,7 +79,8 @@ func (s *Service) Admit(ctx context.Context, req Request) (leave func(), err err
 // Lend lends an item to a patron. The caller has a place: see Admit.
 //
 // Faults: Invalid with FOLIO's list of everything that is wrong, the item limit included;
-// LockNotAcquired; KeyLeaseLost if another request with its Idempotency-Key took it over;
+// LockNotAcquired; KeyLeaseLost if another request with its Idempotency-Key took it over; GivenUp if
+// such a request settled it as not lent;
 // OutcomeUnknown if storage was lost and the loan may exist; Internal for faults of stored
 // configuration; any other answer of storage.
 //
@@ -104,6 +106,9 @@ type attempt struct {
 	repeats  int            // commits sent again
 	// unsettled means that a commit was sent whose outcome is unknown: it may still arrive.
 	unsettled bool
+	// unfenced is why the release of its lock does not keep such a commit from happening; nil if it
+	// does.
+	unfenced error
 }
 
 // checkOut judges the request and lends.
@@ -133,10 +138,23 @@ func (a *attempt) countRepeat(err error) {
 	a.service.Observer.Repeated(string(fault.CodeOf(err)))
 }
 
-// lend takes the lock, lends and releases. It repeats that if the lock was lost or the settings
+// lend lends, and settles a failure if a commit that was sent before it may still arrive.
+func (a *attempt) lend(ctx context.Context) (Lent, error) {
+	lent, err := a.lendInTime(ctx)
+	if err == nil || !a.unsettled {
+		return lent, err
+	}
+	result, err := a.settleOutcome(context.WithoutCancel(ctx), err)
+	if err != nil {
+		return Lent{}, err
+	}
+	return a.noteCommitted(ctx, result), nil
+}
+
+// lendInTime takes the lock, lends and releases. It repeats that if the lock was lost or the settings
 // changed under it, while the wait budget lasts. It follows the first change of settings also
 // without a budget.
-func (a *attempt) lend(ctx context.Context) (Lent, error) {
+func (a *attempt) lendInTime(ctx context.Context) (Lent, error) {
 	w, r := &waits{remaining: a.settings.Waits}, &retries{start: time.Now()}
 	for {
 		lent, err := a.lendOnce(ctx, w)
@@ -204,25 +222,40 @@ func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 	if err != nil {
 		return Lent{}, err
 	}
+	return a.noteCommitted(ctx, result), nil
+}
+
+func (a *attempt) noteCommitted(ctx context.Context, result schemas.CheckOutResult) Lent {
+	a.unsettled = false
 	a.steps.markReached(ctx, Committed)
 	if result.LockReleased {
 		a.noteReleased(ctx)
 	}
 	lent := newLent(result.Loan, &a.plan.facts, a.plan.policy)
 	lent.Copy.Item = a.readLentItem(ctx, result.Item)
-	return lent, nil
+	return lent
 }
 
-// releaseLock gives the lock back, on a context of its own because the machine may have left.
+// releaseLock gives the lock back, on a context of its own because the machine may have left. The
+// release waits for a commit in flight, and fences off any later one. While an outcome is unknown it
+// has to survive a crash of the database, because a lock that comes back does not fence.
 func (a *attempt) releaseLock(ctx context.Context) {
 	if a.lockID == "" {
 		return
 	}
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	if err := a.service.Locker.Release(rctx, a.lockID); err != nil {
+	release := a.service.Locker.Release
+	if a.unsettled {
+		release = a.service.Locker.ReleaseDurably
+	}
+	err := release(rctx, a.lockID)
+	if err != nil {
 		a.service.Log.WarnContext(ctx, "lock not released; it will be outdated", "patron", redact.Mask(a.plan.loan.UserID),
 			"lock_id", a.lockID, "ttl", a.settings.TTL, "err", err)
+	}
+	if a.unsettled {
+		a.unfenced = errors.Join(a.unfenced, err)
 	}
 	a.noteReleased(ctx)
 }

@@ -15,18 +15,14 @@ import (
 	"checkoutlock/schemas/redact"
 )
 
-// Bounds of what settles a commit with an unknown outcome. With library.CommitsTimeout,
-// releaseTimeout and 2 s to settle an Idempotency-Key they stay below config.FinishMargin.
-const (
-	settleTimeout   = 2 * time.Second // the release that waits for a commit in flight
-	readLoanTimeout = time.Second     // reading the loan after that
-)
+// settleTimeout bounds what settles a commit with an unknown outcome. With library.CommitsTimeout,
+// releaseTimeout and 2 s to settle an Idempotency-Key it stays below config.FinishMargin.
+const settleTimeout = 2 * time.Second
 
 // commitPlan writes the check-out. From here on the machine's connection does not matter: a machine
 // that leaves now finds its loan when it asks again.
 //
-// An item or a queue that changed since the validation is read again, once. Any failure is settled if
-// a commit that was sent before it may still arrive.
+// An item or a queue that changed since the validation is read again, once.
 func (a *attempt) commitPlan(ctx context.Context) (schemas.CheckOutResult, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), library.CommitsTimeout)
 	defer cancel()
@@ -34,14 +30,11 @@ func (a *attempt) commitPlan(ctx context.Context) (schemas.CheckOutResult, error
 	if fault.Is(err, fault.ItemChanged) || fault.Is(err, fault.RequestChanged) {
 		a.countRepeat(err)
 		if fault.Is(err, fault.ItemChanged) {
-			a.unsettled = false // the earlier commits show the item's old version, which lends no more
+			a.unsettled, a.unfenced = false, nil // the earlier commits show the item's old version, which lends no more
 		}
 		if err = a.reviseItem(ctx); err == nil {
 			result, err = a.sendPlan(ctx)
 		}
-	}
-	if err != nil && a.unsettled {
-		return a.settleOutcome(context.WithoutCancel(ctx), err)
 	}
 	return result, err
 }
@@ -94,7 +87,7 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 		return a.service.Committer.CheckOut(ctx, body)
 	}
 	result, err := library.RetryCommit(ctx, send, func(err error) {
-		a.unsettled = true
+		a.noteUnsettled()
 		a.countRepeat(err)
 		a.service.Log.WarnContext(ctx, "outcome of the commit unknown; sending it again", "loan_id", p.loan.ID,
 			"patron", redact.Mask(p.loan.UserID), "err", err)
@@ -102,39 +95,71 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 	if fault.Is(err, fault.LimitReached) {
 		return result, limits.findReached(err).Err()
 	}
-	a.unsettled = a.unsettled || err != nil && library.IsUnknown(err)
+	if err != nil && library.IsUnknown(err) {
+		a.noteUnsettled()
+	}
 	return result, err
 }
 
-// settleOutcome finds out whether the loan exists, and returns cause, why the last commit failed, if
-// it does not. The release waits for a commit in flight and fences off any later one, so after it the
-// loan exists or never will. The release has to survive a crash of the database, because a lock that
-// comes back does not fence.
-//
-// Without a lock a late commit stays possible, so a missing loan proves nothing. A refusal is returned
-// nevertheless, because most of them hold for the late commit too (docs/limits.md names the others).
-func (a *attempt) settleOutcome(ctx context.Context, cause error) (schemas.CheckOutResult, error) {
-	fenced, loanID := false, a.plan.loan.ID
-	if a.lockID != "" {
-		rctx, cancel := context.WithTimeout(ctx, settleTimeout)
-		defer cancel()
-		if err := a.service.Locker.ReleaseDurably(rctx, a.lockID); err != nil {
-			return schemas.CheckOutResult{}, newOutcomeUnknown(loanID, errors.Join(cause, err))
-		}
-		fenced, a.lockID, a.unsettled = true, "", false
+var errNoLock = errors.New("the commit had no lock")
+
+func (a *attempt) noteUnsettled() {
+	a.unsettled = true
+	if a.lockID == "" {
+		a.unfenced = errNoLock
 	}
-	rctx, cancel := context.WithTimeout(ctx, readLoanTimeout)
+}
+
+// settleOutcome finds out whether the loan exists, and returns cause, why the check-out failed, if it
+// does not. Storage waits for a commit in flight and refuses any later one, so after its answer the
+// loan exists or never will. The locks were released before, because a storage of an earlier build may
+// still have the commit, and knows no other fence.
+//
+// A check-out whose key lease was lost is another request's, so it is only read.
+func (a *attempt) settleOutcome(ctx context.Context, cause error) (schemas.CheckOutResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	loan, err := a.service.Committer.CommittedLoan(rctx, loanID)
+	if fault.Is(cause, fault.KeyLeaseLost) {
+		return a.readOutcome(ctx, cause)
+	}
+	loanID := a.plan.loan.ID
+	send := func(ctx context.Context) (schemas.SettledCheckOut, error) {
+		return a.service.Committer.SettleCheckOut(ctx, loanID)
+	}
+	settled, err := library.RetryCommit(ctx, send, func(err error) {
+		a.service.Log.WarnContext(ctx, "check-out not settled; trying again", "loan_id", loanID, "err", err)
+	})
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return a.readOutcome(ctx, cause)
+	case err != nil:
+		return schemas.CheckOutResult{}, newOutcomeUnknown(loanID, errors.Join(cause, err))
+	case settled.GivenUp:
+		return schemas.CheckOutResult{}, newNotLent(cause)
+	}
+	return schemas.CheckOutResult{Loan: settled.Loan, Item: settled.Item}, nil
+}
+
+// readOutcome is settleOutcome with a storage of an earlier build. After the locks were released, the
+// loan exists or never will. Without a lock a late commit stays possible, so a missing loan proves
+// nothing.
+func (a *attempt) readOutcome(ctx context.Context, cause error) (schemas.CheckOutResult, error) {
+	loan, err := a.service.Committer.CommittedLoan(ctx, a.plan.loan.ID)
 	switch {
 	case err == nil:
 		return schemas.CheckOutResult{Loan: loan}, nil
-	case fault.Is(err, fault.NotFound) && !library.IsUnknown(cause):
-		return schemas.CheckOutResult{}, cause
-	case fenced && fault.Is(err, fault.NotFound):
-		return schemas.CheckOutResult{}, fault.Wrap(cause, chooseNotLentCode(cause), "The item was not lent: storage failed")
+	case fault.Is(err, fault.NotFound) && (a.unfenced == nil || fault.Is(cause, fault.KeyLeaseLost)):
+		return schemas.CheckOutResult{}, newNotLent(cause)
 	}
-	return schemas.CheckOutResult{}, newOutcomeUnknown(loanID, errors.Join(cause, err))
+	return schemas.CheckOutResult{}, newOutcomeUnknown(a.plan.loan.ID, errors.Join(cause, a.unfenced, err))
+}
+
+// newNotLent returns the fault of a check-out that failed with cause and certainly did not lend.
+func newNotLent(cause error) error {
+	if !library.IsUnknown(cause) || fault.Is(cause, fault.LockNotAcquired) {
+		return cause
+	}
+	return fault.Wrap(cause, chooseNotLentCode(cause), "The item was not lent: storage failed")
 }
 
 // chooseNotLentCode returns the code of a check-out that storage certainly did not commit. A repeat

@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,65 +29,101 @@ func TestCommit_WithoutAnAnswer(t *testing.T) {
 	tests := map[string]struct {
 		prepare func(*backend)
 		code    fault.Code
-		settled bool // by a durable release
+		older   fault.Code // of a storage that cannot settle; "" is the same
+		fenced  bool       // by a durable release
+		settled bool
 	}{
 		"the second try is answered":          {prepare: func(w *backend) { w.commit = []error{errGone} }},
 		"a broken storage may have committed": {prepare: func(w *backend) { w.commit = []error{errDown} }},
-		"the loan is there":                   {prepare: func(w *backend) { w.commit = forever }, settled: true},
-		"the loan is not there, fenced off":   {prepare: notThere(forever...), code: fault.Unavailable, settled: true},
+		"the loan is there": {
+			prepare: func(w *backend) { w.commit = forever }, fenced: true, settled: true,
+		},
+		"the loan is not there, fenced off": {
+			prepare: notThere(forever...), code: fault.Unavailable, fenced: true, settled: true,
+		},
 		"the same by a defect of storage": {
-			prepare: notThere(slices.Repeat([]error{errDown}, 99)...), code: fault.Internal, settled: true,
+			prepare: notThere(slices.Repeat([]error{errDown}, 99)...), code: fault.Internal, fenced: true, settled: true,
 		},
 		"the loan cannot be read": {
-			prepare: func(w *backend) { w.commit, w.loanErr = forever, errGone }, code: fault.OutcomeUnknown, settled: true,
+			prepare: func(w *backend) { w.commit, w.loanErr = forever, errGone }, code: fault.OutcomeUnknown, fenced: true,
+			settled: true,
 		},
 		"the lock cannot be released": {
-			prepare: func(w *backend) { w.commit, w.lockGone = forever, errGone }, code: fault.OutcomeUnknown, settled: true,
+			prepare: func(w *backend) { w.commit, w.lockGone = forever, errGone }, fenced: true, settled: true,
 		},
-		"the lock was lost":          {prepare: notThere(errGone, errLost), settled: true},
-		"refused by a limit":         {prepare: notThere(errGone, errLimit), code: fault.Invalid, settled: true},
+		"the lock was lost": {prepare: notThere(errGone, errLost), fenced: true},
+		"refused by a limit": {
+			prepare: notThere(errGone, errLimit), code: fault.Invalid, fenced: true, settled: true,
+		},
 		"refused by a limit at once": {prepare: func(w *backend) { w.commit = []error{errLimit} }, code: fault.Invalid},
 		"refused, and an earlier try lent": {
-			prepare: func(w *backend) { w.commit = []error{errGone, errLimit} }, settled: true,
+			prepare: func(w *backend) { w.commit = []error{errGone, errLimit} }, fenced: true, settled: true,
 		},
 		"refused, and the loan cannot be read": {
 			prepare: func(w *backend) { w.commit, w.loanErr = []error{errGone, errLimit}, errGone }, code: fault.OutcomeUnknown,
-			settled: true,
+			fenced: true, settled: true,
 		},
 		"refused, and the lock cannot be released": {
-			prepare: func(w *backend) { w.commit, w.lockGone = []error{errGone, errLimit}, errGone }, code: fault.OutcomeUnknown,
+			prepare: func(w *backend) { w.commit, w.lockGone = []error{errGone, errLimit}, errGone }, fenced: true,
 			settled: true,
+		},
+		"the lock cannot be released, and there is no loan": {
+			prepare: func(w *backend) { notThere(forever...)(w); w.lockGone = errGone }, code: fault.Unavailable,
+			older: fault.OutcomeUnknown, fenced: true, settled: true,
+		},
+		"refused, the lock cannot be released, and there is no loan": {
+			prepare: func(w *backend) { notThere(errGone, errLimit)(w); w.lockGone = errGone }, code: fault.Invalid,
+			older: fault.OutcomeUnknown, fenced: true, settled: true,
 		},
 		// by the version
 		"refused after the item changed": {prepare: notThere(errGone, errChanged, errLimit), code: fault.Invalid},
 		"refused after a later try was lost": {
-			prepare: notThere(errChanged, errGone, errLimit), code: fault.Invalid, settled: true,
+			prepare: notThere(errChanged, errGone, errLimit), code: fault.Invalid, fenced: true, settled: true,
 		},
 		"refused after the queue changed": {
-			prepare: notThere(errGone, errQueue, errLimit), code: fault.Invalid, settled: true,
+			prepare: notThere(errGone, errQueue, errLimit), code: fault.Invalid, fenced: true, settled: true,
 		},
 		"lent after the item changed": {prepare: notThere(errGone, errChanged)},
 		"without a lock, a missing loan": {
-			prepare: func(w *backend) { notThere(forever...)(w); w.set = off }, code: fault.OutcomeUnknown,
+			prepare: func(w *backend) { notThere(forever...)(w); w.set = off }, code: fault.Unavailable,
+			older: fault.OutcomeUnknown, settled: true,
 		},
-		"without a lock, the loan is there": {prepare: func(w *backend) { w.commit, w.set = forever, off }},
+		"without a lock, the loan is there": {
+			prepare: func(w *backend) { w.commit, w.set = forever, off }, settled: true,
+		},
 		"without a lock, refused": {
+			prepare: func(w *backend) { notThere(errGone, errQueue, errQueue)(w); w.set = off }, code: fault.RequestChanged,
+			older: fault.OutcomeUnknown, settled: true,
+		},
+		"without a lock, refused, and an earlier try lent": {
+			prepare: func(w *backend) { w.commit, w.set = []error{errGone, errQueue, errQueue}, off }, settled: true,
+		},
+		// the key lease fences
+		"taken over": {
 			prepare: func(w *backend) { notThere(errGone, errTaken)(w); w.set = off }, code: fault.KeyLeaseLost,
 		},
-		"without a lock, an earlier try lent": {
+		"taken over, and an earlier try lent": {
 			prepare: func(w *backend) { w.commit, w.set = []error{errGone, errTaken}, off },
+		},
+		"the lock was lost for good": {
+			prepare: func(w *backend) { notThere(errGone, errLost, errLost)(w); w.set.Waits = nil }, code: fault.LockNotAcquired,
+			fenced: true, settled: true,
+		},
+		"given up by another request with the key": {
+			prepare: notThere(errGone, fault.New(fault.GivenUp, "")), code: fault.GivenUp, fenced: true, settled: true,
 		},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
+		run := func(t *testing.T, older bool, code fault.Code) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newBackend()
 				tt.prepare(w)
+				w.older = older
 				start := time.Now()
 				lent, err := w.checkOut(t)
-				if got := fault.CodeOf(err); got != tt.code {
-					t.Errorf("code %q, want %q (%v)", got, tt.code, err)
+				if got := fault.CodeOf(err); got != code {
+					t.Errorf("code %q, want %q (%v)", got, code, err)
 				}
 				if err == nil && (len(lent.Loan) == 0 || lent.Copy.Item.Status.Name != library.StatusCheckedOut) {
 					t.Errorf("answered the loan %s of the item %+v", lent.Loan, lent.Copy.Item)
@@ -94,9 +131,12 @@ func TestCommit_WithoutAnAnswer(t *testing.T) {
 				if took := time.Since(start); took > 9*time.Second {
 					t.Errorf("answered after %s, when the connection is gone", took)
 				}
-				if settled := len(w.durable) == 1 && w.durable[0] == w.commits[0].LockID; settled != tt.settled ||
-					len(w.durable) > 1 {
-					t.Errorf("released durably: %v, want the lock of the first commit: %t", w.durable, tt.settled)
+				if fenced := len(w.durable) >= 1 && w.durable[0] == w.commits[0].LockID; fenced != tt.fenced {
+					t.Errorf("released durably: %v, want the lock of the first commit: %t", w.durable, tt.fenced)
+				}
+				w.settled = slices.Compact(w.settled) // the same for all tries
+				if settled := len(w.settled) == 1; settled != tt.settled {
+					t.Errorf("settled: %v, want %t", w.settled, tt.settled)
 				}
 				for _, c := range w.commits {
 					if string(c.Loan) != string(w.commits[0].Loan) {
@@ -104,7 +144,9 @@ func TestCommit_WithoutAnAnswer(t *testing.T) {
 					}
 				}
 			})
-		})
+		}
+		t.Run(name, func(t *testing.T) { run(t, false, tt.code) })
+		t.Run(name+", older storage", func(t *testing.T) { run(t, true, cmp.Or(tt.older, tt.code)) })
 	}
 }
 

@@ -176,7 +176,7 @@ func nameOutcome(ctx context.Context, err error) string {
 		return OutcomeLockNotAcquired
 	case fault.Is(err, fault.Overloaded):
 		return OutcomeOverloaded
-	case fault.Is(err, fault.KeyLeaseLost):
+	case fault.Is(err, fault.KeyLeaseLost), fault.Is(err, fault.GivenUp):
 		return OutcomeTakenOver
 	case fault.Is(err, fault.OutcomeUnknown):
 		return OutcomeUnknown

@@ -194,7 +194,7 @@ func TestEnding_UnknownOutcomeNamesTheLoan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newBackend()
-		w.commit, w.lockGone = slices.Repeat([]error{errGone}, 99), errGone
+		w.commit, w.loanErr = slices.Repeat([]error{errGone}, 99), errGone
 		_, err := w.checkOut(t)
 		e := w.endings[0]
 		if !fault.Is(err, fault.OutcomeUnknown) || e.Outcome != checkout.OutcomeUnknown ||

@@ -79,6 +79,10 @@ func (s *stuck) CommittedLoan(ctx context.Context, _ string) (json.RawMessage, e
 	return nil, s.waitFor(ctx, "reading the loan", time.Hour)
 }
 
+func (s *stuck) SettleCheckOut(ctx context.Context, _ string) (schemas.SettledCheckOut, error) {
+	return schemas.SettledCheckOut{}, s.waitFor(ctx, "a settlement", time.Hour)
+}
+
 func (s *stuck) LeaseKey(context.Context, schemas.KeyLeaseRequest) (keyed.Leased, error) {
 	return keyed.Leased{LoanID: librarytest.OtherID}, nil
 }

@@ -51,10 +51,15 @@ type LockRequest struct {
 
 // Committer writes a check-out wholly or not at all.
 type Committer interface {
-	// CheckOut commits. Faults that say it did not happen: KeyLeaseLost, LockLost, SettingsChanged,
+	// CheckOut commits. Faults that say it did not happen: GivenUp, KeyLeaseLost, LockLost, SettingsChanged,
 	// ItemChanged, RequestChanged, LimitReached, Invalid, Malformed, TooLarge, Forbidden, NotFound,
 	// UnknownTenant. After any other error the outcome is unknown.
 	CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error)
+
+	// SettleCheckOut returns what a check-out of this loan lent, or that the loan was given up: then no
+	// commit makes it any more. Fault: NotFound for a storage of an earlier build, which cannot settle.
+	// After any other error the outcome is unknown, and a repeat may settle it.
+	SettleCheckOut(ctx context.Context, loanID string) (schemas.SettledCheckOut, error)
 
 	// CommittedLoan returns the loan of a check-out that no crash and no failover can undo. Fault:
 	// NotFound. After any other error it is unknown whether the loan exists.

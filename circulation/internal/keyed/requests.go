@@ -84,7 +84,7 @@ type Lease struct {
 }
 
 // Work does a check-out under a lease. Faults: KeyLeaseLost if storage refused the commit because
-// another request holds the lease; Invalid for a refusal, which repeats get too. After any other
+// another request holds the lease; GivenUp if another request that held it has given the loan up; Invalid for a refusal, which repeats get too. After any other
 // error a repeat tries again.
 type Work func(ctx context.Context, l Lease) (Answer, error)
 
@@ -161,6 +161,9 @@ func (r *Requests) Do(ctx context.Context, key, hash string, admit Admit, work W
 		switch {
 		case fault.Is(err, fault.KeyLeaseLost) && ctx.Err() == nil:
 			continue // the other request answers for both
+		case fault.Is(err, fault.GivenUp) && ctx.Err() == nil:
+			waitFor(ctx, pause) // the next lease names another loan
+			continue
 		case outcome == Waited && ctx.Err() == nil:
 			running = err
 			waitFor(ctx, pause)

@@ -67,6 +67,27 @@ func TestRequests_RepeatARefusalAndRetryAFailure(t *testing.T) {
 	}
 }
 
+func TestRequests_GoOnWithAnotherLoanAfterItsOwnWasGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &storage{}
+		began, tries := time.Now(), 0
+		s.wantLent(t, func(context.Context, keyed.Lease) (keyed.Answer, error) {
+			if tries++; tries == 1 {
+				return keyed.Answer{}, fault.New(fault.GivenUp, "by the request that was taken over")
+			}
+			return lent, nil
+		})
+		if took := time.Since(began); tries != 2 || s.given != 1 || took > time.Second {
+			t.Errorf("%d tries in %s, %d leases given up, want a second try soon, after the first gave its lease up",
+				tries, took, s.given)
+		}
+		if want := []keyed.Outcome{keyed.TakenOver}; !slices.Equal(s.ended, want) {
+			t.Errorf("got %v, want %v", s.ended, want)
+		}
+	})
+}
+
 func TestRequests_RenewTheLeaseDuringTheWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -91,7 +91,7 @@ func IsUnknown(err error) bool {
 		return false
 	}
 	switch fault.CodeOf(err) {
-	case fault.KeyLeaseLost, fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LimitReached, fault.LoanChanged, fault.Invalid,
+	case fault.GivenUp, fault.KeyLeaseLost, fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LimitReached, fault.LoanChanged, fault.Invalid,
 		fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound, fault.UnknownTenant:
 		return false
 	default:

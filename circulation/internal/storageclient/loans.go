@@ -20,6 +20,13 @@ func (c *Client) CheckOut(ctx context.Context, commit schemas.CheckOut) (schemas
 	return call(ctx, c, r, "loan", func(result schemas.CheckOutResult) bool { return len(result.Loan) > 0 })
 }
 
+// SettleCheckOut implements checkout.Committer.
+func (c *Client) SettleCheckOut(ctx context.Context, loanID string) (schemas.SettledCheckOut, error) {
+	r := changeRecord("settling the check-out", http.MethodPost, checkOuts.path, loanID, nil).settling()
+	r.path, r.route, r.want = r.path+"/settlement", r.route+"/settlement", http.StatusOK
+	return call(ctx, c, r, "loan", func(settled schemas.SettledCheckOut) bool { return settled.GivenUp || len(settled.Loan) > 0 })
+}
+
 // Snapshot implements library.Records.
 func (c *Client) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
 	r := send("reading the facts of a check-out", http.MethodPost, "/loan-storage/check-out-facts", subjects, http.StatusOK)

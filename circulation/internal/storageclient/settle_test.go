@@ -40,6 +40,42 @@ func TestClient_CommittedLoan(t *testing.T) {
 	}
 }
 
+func TestClient_SettleCheckOut(t *testing.T) {
+	t.Parallel()
+	const loan = `{"loan":{"id":"` + someID + `"}}`
+	tests := map[string]struct {
+		status  int
+		named   fault.Code
+		body    string
+		givenUp bool
+		want    fault.Code
+	}{
+		"lent":                            {status: 200, body: loan},
+		"given up":                        {status: 200, body: `{"givenUp":true}`, givenUp: true},
+		"an answer that says neither":     {status: 200, body: `{}`, want: fault.Internal},
+		"a storage of an earlier build":   {status: 404, named: fault.NotFound, want: fault.NotFound},
+		"a 404 of something in between":   {status: 404, want: fault.Unavailable},
+		"a standby that does not confirm": {status: 504, named: fault.Timeout, want: fault.Timeout},
+		"a storage without its database":  {status: 503, named: fault.Unavailable, want: fault.Unavailable},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodPost || r.URL.String() != "/loan-storage/check-outs/"+someID+"/settlement" {
+					t.Errorf("asked for %s %s", r.Method, r.URL)
+				}
+				answer(w, tt.status, tt.named, tt.body)
+			})
+			got, err := c.SettleCheckOut(inTenant(t, "diku"), someID)
+			if fault.CodeOf(err) != tt.want || got.GivenUp != tt.givenUp ||
+				(string(got.Loan) != "") != (tt.want == "" && !tt.givenUp) {
+				t.Errorf("got %+v, %v, want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
 func TestClient_ReleaseDurably(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
