@@ -8,7 +8,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/format"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path"
@@ -57,7 +60,13 @@ func rename(folder, modulePath string) error {
 	for _, file := range files {
 		text, err := tree.ReadFile(file)
 		if err == nil && bytes.Contains(text, []byte(old)) {
-			renamed := linter.ReplaceAll(modules.ReplaceAll(text, replacement), replacement)
+			renamed := make([]byte, 0, len(text))
+			for line := range bytes.Lines(text) {
+				if bytes.Contains(line, []byte(old)) { // expressions are slow on all lines
+					line = linter.ReplaceAll(modules.ReplaceAll(line, replacement), replacement)
+				}
+				renamed = append(renamed, line...)
+			}
 			err = write(tree, file, renamed)
 		}
 		if err != nil {
@@ -122,7 +131,7 @@ func isIgnored(folder string) bool {
 func write(tree *os.Root, file string, text []byte) (err error) {
 	switch path.Ext(file) {
 	case ".go":
-		text, err = format.Source(text)
+		text, err = formatImports(file, text)
 	case ".mod":
 		text, err = formatGoMod(file, text)
 	}
@@ -130,6 +139,25 @@ func write(tree *os.Root, file string, text []byte) (err error) {
 		return err
 	}
 	return tree.WriteFile(file, text, 0o644)
+}
+
+// formatImports formats a file to the end of its imports. No path changes the format of the rest,
+// which would take most of the time.
+func formatImports(file string, text []byte) ([]byte, error) {
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, file, text, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	end := 0
+	for _, d := range parsed.Decls {
+		if d, ok := d.(*ast.GenDecl); ok {
+			end = files.Position(d.End()).Offset
+		}
+	}
+	end += bytes.IndexByte(text[end:], '\n') + 1
+	head, err := format.Source(text[:end])
+	return slices.Concat(head, text[end:]), err
 }
 
 func formatGoMod(file string, text []byte) ([]byte, error) {
