@@ -190,11 +190,11 @@ func TestDryRun_LeavesNoTrace(t *testing.T) {
 	userID, patron := p.addPatron(t)
 	books := p.addBooks(t, 2)
 	body := record{"itemBarcode": books[0], "userBarcode": patron}
-	const other = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID, p.PolicyID))
 	checkParts(t, "answer", readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, path, body), http.StatusCreated),
 		record{
-			"loanPolicyId": p.PolicyID, "overdueFinePolicyId": other, "lostItemPolicyId": other,
+			"loanPolicyId": p.PolicyID, "overdueFinePolicyId": stack.OverdueFinePolicyID,
+			"lostItemPolicyId": stack.LostItemPolicyID,
 			"patronNoticePolicyId": stack.NoticePolicyID,
 		})
 	if n := p.countOpenLoans(t, userID); n != 0 {

@@ -42,8 +42,8 @@ func TestFrozenCommit(t *testing.T) {
 	}{
 		{name: "between its batches, with the lock", at: ".loan (id, jsonb) VALUES", enabled: true, operate: true},
 		{name: "between its batches, without the lock", at: ".loan (id, jsonb) VALUES", operate: true},
-		{name: "at COMMIT, with the lock", at: "commit\x00", enabled: true},
-		{name: "at COMMIT, without the lock", at: "commit\x00", operate: true},
+		{name: "at COMMIT, with the lock", at: "COMMIT\x00", enabled: true},
+		{name: "at COMMIT, without the lock", at: "COMMIT\x00", operate: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
