@@ -194,7 +194,7 @@ func TestDryRun_LeavesNoTrace(t *testing.T) {
 	checkParts(t, "answer", readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, path, body), http.StatusCreated),
 		record{
 			"loanPolicyId": p.PolicyID, "overdueFinePolicyId": stack.OverdueFinePolicyID,
-			"lostItemPolicyId": stack.LostItemPolicyID,
+			"lostItemPolicyId":     stack.LostItemPolicyID,
 			"patronNoticePolicyId": stack.NoticePolicyID,
 		})
 	if n := p.countOpenLoans(t, userID); n != 0 {
