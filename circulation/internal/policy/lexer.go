@@ -66,31 +66,11 @@ func lex(text string) []token {
 	return l.tokens
 }
 
-// cutLine splits a text after its first line, which ends with \n, \r\n or \r. more is false if
-// there is no line end.
-func cutLine(text string) (line, rest string, more bool) {
-	i := strings.IndexAny(text, "\r\n")
-	if i < 0 {
-		return text, "", false
-	}
-	line, rest = text[:i], text[i+1:]
-	if text[i] == '\r' {
-		rest = strings.TrimPrefix(rest, "\n")
-	}
-	return line, rest, true
-}
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// SplitLines returns all lines of a text, also those without a token. Line numbers count them.
-func SplitLines(text string) (lines []string) {
-	for {
-		line, rest, more := cutLine(text)
-		lines = append(lines, line)
-		if !more {
-			return lines
-		}
-		text = rest
-	}
-}
+// SplitLines returns all lines of a text, also those without a token. Line numbers count them. A line
+// ends with \n, \r\n or \r.
+func SplitLines(text string) []string { return strings.Split(lineEnds.Replace(text), "\n") }
 
 // lexLine reports whether the line could be read.
 func (l *lexer) lexLine() bool {

@@ -7,6 +7,7 @@
 package engine
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -81,10 +82,7 @@ func (n Note) Check() error {
 	if n.Reason == "" || n.By == "" {
 		return fault.New(fault.Invalid, "A forced release needs a reason and the name of who forces it")
 	}
-	if err := checkText("the reason", n.Reason, MaxReason); err != nil {
-		return err
-	}
-	return checkText("the name", n.By, MaxName)
+	return cmp.Or(checkText("the reason", n.Reason, MaxReason), checkText("the name", n.By, MaxName))
 }
 
 // checkText refuses what PostgreSQL cannot store as text, and text that is too long.

@@ -145,9 +145,8 @@ func (c *Claims) setLease(instance uuid.UUID, until time.Time) {
 	}
 }
 
-// sendEnds ends the tickets whose end did not reach the store before.
 func (c *Claims) sendEnds(ctx context.Context) error {
-	for _, t := range c.selectTickets(func(t *Ticket) bool { return t.unsent }) {
+	for _, t := range c.listUnsent() {
 		if err := c.sendEnd(ctx, t, t.ending); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -63,7 +64,8 @@ func NewLocks(store LockStore, observer Observer) *Locks {
 
 // Acquire is LockStore.Acquire. It shortens a TTL above MaxTTL. Fault: Invalid.
 func (l *Locks) Acquire(ctx context.Context, a Acquire) (Result, error) {
-	if err := checkAcquire(a); err != nil {
+	err := cmp.Or(checkKeyAndOwner(a.Key, a.Owner), checkText("the kind", a.Kind, MaxName), checkValue("the value", a.Value), checkTTL(a.TTL))
+	if err != nil {
 		return Result{}, err
 	}
 	a.TTL = min(a.TTL, MaxTTL)
@@ -80,13 +82,7 @@ func (l *Locks) Acquire(ctx context.Context, a Acquire) (Result, error) {
 
 // Refresh is LockStore.Refresh. Fault: Invalid.
 func (l *Locks) Refresh(ctx context.Context, q Refresh) (Result, error) {
-	if err := checkKeyAndOwner(q.Key, q.Owner); err != nil {
-		return Result{}, err
-	}
-	if q.TTL < time.Millisecond {
-		return Result{}, errShortTTL
-	}
-	if err := checkValue("the amendment", q.Amend); err != nil {
+	if err := cmp.Or(checkKeyAndOwner(q.Key, q.Owner), checkTTL(q.TTL), checkValue("the amendment", q.Amend)); err != nil {
 		return Result{}, err
 	}
 	q.TTL = min(q.TTL, MaxTTL)
@@ -116,10 +112,7 @@ func (l *Locks) reportOutcome(o Outcome, key Key, kind, owner string) {
 
 // Release is LockStore.Release. Fault: Invalid.
 func (l *Locks) Release(ctx context.Context, key Key, owner string) (Result, error) {
-	if err := checkKey(key); err != nil {
-		return Result{}, err
-	}
-	if err := checkText("the owner", owner, MaxName); err != nil {
+	if err := cmp.Or(checkKey(key), checkText("the owner", owner, MaxName)); err != nil {
 		return Result{}, err
 	}
 	r, err := l.store.Release(ctx, key, owner)
@@ -131,10 +124,7 @@ func (l *Locks) Release(ctx context.Context, key Key, owner string) (Result, err
 
 // ForceRelease is LockStore.ForceRelease. Fault: Invalid.
 func (l *Locks) ForceRelease(ctx context.Context, key Key, id uuid.UUID, n Note) (Lock, error) {
-	if err := checkKey(key); err != nil {
-		return Lock{}, err
-	}
-	if err := n.Check(); err != nil {
+	if err := cmp.Or(checkKey(key), n.Check()); err != nil {
 		return Lock{}, err
 	}
 	lock, err := l.store.ForceRelease(ctx, key, id, n)
@@ -146,13 +136,8 @@ func (l *Locks) ForceRelease(ctx context.Context, key Key, id uuid.UUID, n Note)
 
 // Ask is LockStore.Ask. Fault: Invalid.
 func (l *Locks) Ask(ctx context.Context, key Key, a AskedFor) (Lock, error) {
-	if err := checkKeyAndOwner(key, a.By); err != nil {
-		return Lock{}, err
-	}
-	if err := checkText("the name", a.Name, MaxName); err != nil {
-		return Lock{}, err
-	}
-	if err := checkText("the message", a.Message, MaxMessage); err != nil {
+	err := cmp.Or(checkKeyAndOwner(key, a.By), checkText("the name", a.Name, MaxName), checkText("the message", a.Message, MaxMessage))
+	if err != nil {
 		return Lock{}, err
 	}
 	lock, err := l.store.Ask(ctx, key, a)
@@ -253,20 +238,9 @@ func (l *Locks) report(kind EventKind, key Key, lockKind, owner string) {
 	l.observer.Observe(Event{Kind: kind, Namespace: key.Namespace, Name: key.Name, LockKind: lockKind, Owner: owner, At: time.Now()})
 }
 
-var errShortTTL = fault.New(fault.Invalid, "the time to live is below 1 ms")
-
-func checkAcquire(a Acquire) error {
-	if err := checkKeyAndOwner(a.Key, a.Owner); err != nil {
-		return err
-	}
-	if err := checkText("the kind", a.Kind, MaxName); err != nil {
-		return err
-	}
-	if err := checkValue("the value", a.Value); err != nil {
-		return err
-	}
-	if a.TTL < time.Millisecond {
-		return errShortTTL
+func checkTTL(ttl time.Duration) error {
+	if ttl < time.Millisecond {
+		return fault.New(fault.Invalid, "the time to live is below 1 ms")
 	}
 	return nil
 }
@@ -279,21 +253,17 @@ func checkValue(what, value string) error {
 }
 
 func checkKeyAndOwner(key Key, owner string) error {
-	if err := checkKey(key); err != nil {
-		return err
-	}
-	if owner == "" {
-		return fault.New(fault.Invalid, "the owner is empty")
-	}
-	return checkText("the owner", owner, MaxName)
+	return cmp.Or(checkKey(key), checkGiven("the owner", owner, MaxName))
 }
 
 func checkKey(key Key) error {
-	if key.Namespace == "" {
-		return fault.New(fault.Invalid, "the namespace is empty")
+	return cmp.Or(checkGiven("the namespace", key.Namespace, MaxNamespace), checkText("the name", key.Name, MaxName))
+}
+
+// checkGiven is checkText for what must not be empty.
+func checkGiven(what, text string, longest int) error {
+	if text == "" {
+		return fault.New(fault.Invalid, "%s is empty", what)
 	}
-	if err := checkText("the namespace", key.Namespace, MaxNamespace); err != nil {
-		return err
-	}
-	return checkText("the name", key.Name, MaxName)
+	return checkText(what, text, longest)
 }

@@ -140,9 +140,6 @@ func (c *Claims) wake(granted []uuid.UUID) {
 
 // markGranted returns the tickets that are newly held.
 func (c *Claims) markGranted(granted []uuid.UUID) (woken []*Ticket) {
-	if len(granted) == 0 {
-		return nil
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range granted {
@@ -153,17 +150,16 @@ func (c *Claims) markGranted(granted []uuid.UUID) (woken []*Ticket) {
 	return woken
 }
 
-// selectTickets returns the tickets for which want holds.
-func (c *Claims) selectTickets(want func(*Ticket) bool) []*Ticket {
+// listUnsent returns the tickets whose end did not reach the store before.
+func (c *Claims) listUnsent() (unsent []*Ticket) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var found []*Ticket
 	for _, t := range c.tickets {
-		if want(t) {
-			found = append(found, t)
+		if t.unsent {
+			unsent = append(unsent, t)
 		}
 	}
-	return found
+	return unsent
 }
 
 // hasWaiting reports whether a connection of this process waits.
