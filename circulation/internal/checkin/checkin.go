@@ -158,9 +158,6 @@ func (s *Service) checkInItem(ctx context.Context, req Request, facts *library.F
 		Copy: book, Request: request, Slip: facts.Slip, At: facts.Slip.FindServicePoint(req.ServicePointID),
 		Destination: facts.Slip.FindServicePoint(commit.InTransitDestinationServicePointID),
 	}
-	if err := ctx.Err(); err != nil {
-		return Returned{}, err // nothing is written for a machine that left
-	}
 	result, err := s.sendCommit(ctx, commit)
 	if err != nil {
 		return Returned{}, err

@@ -59,10 +59,20 @@ func RetryChanged[T any](commit func() (T, error)) (T, error) {
 	}
 }
 
+// RetryChange is RetryChanged for a commit without an answer.
+func RetryChange(commit func() error) error {
+	_, err := RetryChanged(func() (struct{}, error) { return struct{}{}, commit() })
+	return err
+}
+
 // FinishCommit sends a commit until its outcome is known, whether or not its caller is still there.
-// It logs each repeat; name is what the commit writes, such as "the move". The last repeat has a
-// context of its own, because the process may have slept until all others had ended.
-func FinishCommit[T any](ctx context.Context, log *slog.Logger, name string, send func(context.Context) (T, error)) (T, error) {
+// For a caller that left before, it sends nothing. It logs each repeat; name is what the commit writes,
+// such as "the move". The last repeat has a context of its own, because the process may have slept
+// until all others had ended.
+func FinishCommit[T any](ctx context.Context, log *slog.Logger, name string, send func(context.Context) (T, error)) (none T, err error) {
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
 	ctx = context.WithoutCancel(ctx)
 	onRepeat := func(err error) {
 		log.WarnContext(ctx, "outcome of "+name+" unknown; sending it again", "err", err)
@@ -75,6 +85,12 @@ func FinishCommit[T any](ctx context.Context, log *slog.Logger, name string, sen
 	}
 	onRepeat(err)
 	return SendCommit(ctx, send)
+}
+
+// FinishChange is FinishCommit for a commit without an answer.
+func FinishChange(ctx context.Context, log *slog.Logger, name string, send func(context.Context) error) error {
+	_, err := FinishCommit(ctx, log, name, func(ctx context.Context) (struct{}, error) { return struct{}{}, send(ctx) })
+	return err
 }
 
 // SendCommit sends a commit once.

@@ -103,21 +103,13 @@ func (s *Service) Change(ctx context.Context, loanID string, wish Wish) error {
 	if err := ctx.Err(); err != nil {
 		return err // nothing is written for a desk that left
 	}
-	err := s.send(ctx, loanID, change)
+	send := func(ctx context.Context) error { return s.Changer.ChangeLoan(ctx, loanID, change) }
+	err := library.FinishChange(ctx, s.Log.With("change_id", change.ID, "loan", redact.Mask(loanID)), "the change of a loan", send)
 	attrs := []slog.Attr{slog.String("loan", redact.Mask(loanID)), slog.String("action", change.Action), slog.Bool("done", err == nil)}
 	if err != nil {
 		attrs = append(attrs, slog.Any("why", err))
 	}
 	s.Log.LogAttrs(ctx, slog.LevelInfo, "change of a loan", attrs...)
-	return err
-}
-
-// send sends the change until its outcome is known: storage recognises its id.
-func (s *Service) send(ctx context.Context, loanID string, change schemas.LoanChange) error {
-	send := func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, s.Changer.ChangeLoan(ctx, loanID, change)
-	}
-	_, err := library.FinishCommit(ctx, s.Log.With("change_id", change.ID, "loan", redact.Mask(loanID)), "the change of a loan", send)
 	return err
 }
 

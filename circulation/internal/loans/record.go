@@ -92,9 +92,6 @@ func (s *Service) lend(ctx context.Context, sent draft) (json.RawMessage, error)
 	if commit.Loan, err = loan.encode(); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err // nothing is written for a client that left
-	}
 	send := func(ctx context.Context) (schemas.CheckOutResult, error) { return s.Changer.CheckOut(ctx, commit) }
 	result, err := library.FinishCommit(ctx, s.Log.With("loan", redact.Mask(loan.text("id"))), "a recorded loan", send)
 	return result.Loan, err
@@ -148,8 +145,7 @@ func (s *Service) Replace(ctx context.Context, id string, body json.RawMessage) 
 	if err != nil {
 		return err
 	}
-	_, err = library.RetryChanged(func() (struct{}, error) { return struct{}{}, s.replace(ctx, id, loan) })
-	return err
+	return library.RetryChange(func() error { return s.replace(ctx, id, loan) })
 }
 
 func (s *Service) replace(ctx context.Context, id string, loan draft) error {
@@ -172,9 +168,6 @@ func (s *Service) replace(ctx context.Context, id string, loan draft) error {
 			return err
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return err // nothing is written for a client that left
-	}
 	if raw, err = loan.encode(); err != nil {
 		return err
 	}
@@ -182,11 +175,8 @@ func (s *Service) replace(ctx context.Context, id string, loan draft) error {
 		return s.close(ctx, stored.text("itemId"), loan, raw)
 	}
 	replacement := schemas.LoanReplacement{ID: uuid.NewString(), Loan: raw}
-	send := func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, s.Changer.ReplaceLoan(ctx, id, replacement)
-	}
-	_, err = library.FinishCommit(ctx, s.Log.With("change_id", replacement.ID, "loan", redact.Mask(id)), "the replacement of a loan", send)
-	return err
+	send := func(ctx context.Context) error { return s.Changer.ReplaceLoan(ctx, id, replacement) }
+	return library.FinishChange(ctx, s.Log.With("change_id", replacement.ID, "loan", redact.Mask(id)), "the replacement of a loan", send)
 }
 
 // close takes the loan's item back. A loan without a return date is returned now.

@@ -51,7 +51,7 @@ func (s *Service) Edit(ctx context.Context, id string, body []byte) error {
 	if err := checkStatus(doc["status"]); err != nil {
 		return err
 	}
-	return repeatChanged(func() error {
+	return library.RetryChange(func() error {
 		stored, found, err := s.readStored(ctx, id)
 		switch {
 		case err != nil:
@@ -72,7 +72,7 @@ func (s *Service) Edit(ctx context.Context, id string, body []byte) error {
 // item change as if it was cancelled.
 // Faults: NotFound; RequestChanged if the request keeps changing.
 func (s *Service) Delete(ctx context.Context, id string) error {
-	return repeatChanged(func() error {
+	return library.RetryChange(func() error {
 		stored, found, err := s.readStored(ctx, id)
 		if err != nil {
 			return err
@@ -88,12 +88,6 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		}
 		return s.sendChange(ctx, ids, true)
 	})
-}
-
-// repeatChanged repeats a change of a request that changed between its reading and its writing.
-func repeatChanged(change func() error) error {
-	_, err := library.RetryChanged(func() (struct{}, error) { return struct{}{}, change() })
-	return err
 }
 
 func newNoRequest(id string) error {
@@ -205,13 +199,9 @@ func (s *Service) sendChange(ctx context.Context, doc map[string]any, deletes bo
 	if err != nil {
 		return fmt.Errorf("writing the request: %w", err)
 	}
-	if err := ctx.Err(); err != nil {
-		return err // nothing is written for a client that left
-	}
 	change := schemas.RequestChange{ID: uuid.NewString(), Request: raw, TitleLevel: titles, Delete: deletes}
-	send := func(ctx context.Context) (struct{}, error) { return struct{}{}, s.Keeper.ChangeRequest(ctx, change) }
-	_, err = library.FinishCommit(ctx, s.Log.With("change_id", change.ID, "placed_id", doc["id"]), "the change of a request", send)
-	return err
+	send := func(ctx context.Context) error { return s.Keeper.ChangeRequest(ctx, change) }
+	return library.FinishChange(ctx, s.Log.With("change_id", change.ID, "placed_id", doc["id"]), "the change of a request", send)
 }
 
 // DeleteMatching deletes the requests that match a CQL query, and leaves queues and items as they

@@ -78,9 +78,11 @@ func (s *Service) move(ctx context.Context, id string, m MoveRequest) (schemas.P
 	if err != nil {
 		return schemas.PlacedRequest{}, err
 	}
-	return s.sendMove(ctx, schemas.RequestMove{
+	move := schemas.RequestMove{
 		Request: p.Request, ItemVersion: p.ItemVersion, TitleLevel: p.TitleLevel, Recall: p.Recall, FromItemID: was.ItemID,
-	})
+	}
+	send := func(ctx context.Context) (schemas.PlacedRequest, error) { return s.Keeper.MoveRequest(ctx, move) }
+	return library.FinishCommit(ctx, s.Log.With("item_id", move.FromItemID), "the move", send)
 }
 
 // makeWish returns the request as it will be at the new item.
@@ -134,12 +136,3 @@ func (w wish) judgeMove(f facts, was schemas.QueuedRequest, now time.Time) fault
 	return slices.Concat(w.judgeUser(f, now), w.record.RefuseRepeated(others, f.records.TitleLevel), w.judgeItem(f), w.judgePolicy(f))
 }
 
-// sendMove repeats the move while its outcome is unknown: storage recognises it. From here on the
-// client's connection does not matter.
-func (s *Service) sendMove(ctx context.Context, m schemas.RequestMove) (schemas.PlacedRequest, error) {
-	if err := ctx.Err(); err != nil {
-		return schemas.PlacedRequest{}, err // nothing is written for a client that left
-	}
-	send := func(ctx context.Context) (schemas.PlacedRequest, error) { return s.Keeper.MoveRequest(ctx, m) }
-	return library.FinishCommit(ctx, s.Log.With("item_id", m.FromItemID), "the move", send)
-}

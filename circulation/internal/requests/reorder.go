@@ -41,7 +41,8 @@ func (s *Service) Reorder(ctx context.Context, id string, ofTitle bool, body []b
 	if order.Queue, err = sent.listPlaces(queue); err != nil {
 		return nil, err
 	}
-	ordered, err := s.sendOrder(ctx, order)
+	send := func(ctx context.Context) (schemas.OrderedQueue, error) { return s.Keeper.OrderQueue(ctx, order) }
+	ordered, err := library.FinishCommit(ctx, s.Log.With("item_id", order.ItemID, "instance_id", order.InstanceID), "the order of a queue", send)
 	switch {
 	case fault.Is(err, fault.RequestChanged):
 		if err := s.checkTitles(ctx, ofTitle, key, id); err != nil {
@@ -52,16 +53,6 @@ func (s *Service) Reorder(ctx context.Context, id string, ofTitle bool, body []b
 		return nil, fault.Wrap(err, fault.NotFound, "%s record with ID %q cannot be found", kind, id)
 	}
 	return ordered.Requests, err
-}
-
-// sendOrder sends the order until its outcome is known: storage recognises a queue that has it. From
-// here on the client's connection does not matter.
-func (s *Service) sendOrder(ctx context.Context, order schemas.QueueOrder) (schemas.OrderedQueue, error) {
-	if err := ctx.Err(); err != nil {
-		return schemas.OrderedQueue{}, err // nothing is written for a client that left
-	}
-	send := func(ctx context.Context) (schemas.OrderedQueue, error) { return s.Keeper.OrderQueue(ctx, order) }
-	return library.FinishCommit(ctx, s.Log.With("item_id", order.ItemID, "instance_id", order.InstanceID), "the order of a queue", send)
 }
 
 // checkTitles refuses the queue of an item while its title has one, and the other way round.

@@ -123,9 +123,6 @@ func (s *Service) place(ctx context.Context, w wish) (schemas.PlacedRequest, err
 	if err != nil {
 		return schemas.PlacedRequest{}, err
 	}
-	if err := ctx.Err(); err != nil {
-		return schemas.PlacedRequest{}, err // nothing is written for a client that left
-	}
 	send := func(ctx context.Context) (schemas.PlacedRequest, error) { return s.Placer.Place(ctx, placement) }
 	return library.FinishCommit(ctx, s.Log.With("placed_id", w.record.ID), "the request", send)
 }
