@@ -206,40 +206,24 @@ type links struct {
 // that they refer to in bulk, and leaves out the part of a missing one. Faults are those of
 // records except NotFound.
 func RenderPage(ctx context.Context, records related.Records, loans []json.RawMessage) ([]json.RawMessage, error) {
-	all := make([]links, len(loans))
-	for i, loan := range loans {
-		if err := json.Unmarshal(loan, &all[i]); err != nil {
-			return nil, fmt.Errorf("a stored loan cannot be read: %w", err)
-		}
-	}
-	found, err := related.Fetch(ctx, records, related.Wanted{
+	return related.RenderPage(ctx, records, "loan", loans, listWanted, func(loan json.RawMessage, l links, found *related.Found) (json.RawMessage, error) {
+		return Render(loan, pickKnown(found, l))
+	})
+}
+
+// RenderOne is RenderPage for one loan.
+func RenderOne(ctx context.Context, records related.Records, loan json.RawMessage) (json.RawMessage, error) {
+	return related.First(RenderPage(ctx, records, []json.RawMessage{loan}))
+}
+
+func listWanted(all []links) related.Wanted {
+	return related.Wanted{
 		Users: related.IDs(all, func(l links) string { return l.UserID }), Items: related.IDs(all, func(l links) string { return l.ItemID }),
 		ServicePoints: related.IDs(all, func(l links) string { return l.ServicePointID }, func(l links) string { return l.ReturnedAtID }),
 		Groups:        related.IDs(all, func(l links) string { return l.GroupID }), Policies: related.IDs(all, func(l links) string { return l.LoanPolicyID }),
 		OverdueFinePolicies: related.IDs(all, func(l links) string { return l.OverdueFineID }),
 		LostItemPolicies:    related.IDs(all, func(l links) string { return l.LostItemID }),
-	})
-	if err != nil {
-		return nil, err
 	}
-	views := make([]json.RawMessage, len(loans))
-	for i, loan := range loans {
-		view, err := Render(loan, pickKnown(found, all[i]))
-		if err != nil {
-			return nil, err
-		}
-		views[i] = view
-	}
-	return views, nil
-}
-
-// RenderOne is RenderPage for one loan.
-func RenderOne(ctx context.Context, records related.Records, loan json.RawMessage) (json.RawMessage, error) {
-	views, err := RenderPage(ctx, records, []json.RawMessage{loan})
-	if err != nil {
-		return nil, err
-	}
-	return views[0], nil
 }
 
 // pickKnown picks the records of one loan.

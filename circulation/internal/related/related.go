@@ -4,8 +4,11 @@ package related
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
@@ -73,56 +76,95 @@ func (f *Found) Copy(itemID string) library.Copy {
 	}
 }
 
-// Fetch reads everything in rounds: patrons, items and their loans; then holdings; then instances and
-// reference records; then the locations' libraries. Faults are those of records except NotFound.
-func Fetch(ctx context.Context, records Records, want Wanted) (*Found, error) {
+// RenderPage returns what render makes of each document of a kind, of its links L, and of the records that
+// want names for the links of all. Faults are those of records except NotFound.
+func RenderPage[L any](
+	ctx context.Context, records Records, kind string, docs []json.RawMessage, want func(all []L) Wanted,
+	render func(doc json.RawMessage, links L, found *Found) (json.RawMessage, error),
+) ([]json.RawMessage, error) {
+	all := make([]L, len(docs))
+	for i, doc := range docs {
+		if err := json.Unmarshal(doc, &all[i]); err != nil {
+			return nil, fmt.Errorf("a stored %s cannot be read: %w", kind, err)
+		}
+	}
+	found, err := fetch(ctx, records, want(all))
+	if err != nil {
+		return nil, err
+	}
+	views := make([]json.RawMessage, len(docs))
+	for i, doc := range docs {
+		if views[i], err = render(doc, all[i], found); err != nil {
+			return nil, err
+		}
+	}
+	return views, nil
+}
+
+// First returns the only view of a page of one.
+func First(views []json.RawMessage, err error) (json.RawMessage, error) {
+	if err != nil {
+		return nil, err
+	}
+	return views[0], nil
+}
+
+// rounds are the calls that fetch everything; each needs what those before have found.
+var rounds = []func(*Found, context.Context, *library.Calls, Records, Wanted){
+	(*Found).fetchSubjects, (*Found).fetchHoldings, (*Found).fetchReferences, (*Found).fetchLibraries,
+}
+
+func fetch(ctx context.Context, r Records, want Wanted) (*Found, error) {
 	f := &Found{}
-	if err := f.fetchMany(ctx, records, want); err != nil {
-		return nil, err
+	for _, start := range rounds {
+		g, gctx := library.NewCalls(ctx)
+		start(f, gctx, g, r, want)
+		if err := g.Wait(); err != nil {
+			return nil, err
+		}
 	}
-	var err error
-	items := slices.Collect(maps.Values(f.Items))
-	shelves := IDs(items, func(i library.Item) string { return i.HoldingsRecordID })
-	if f.holdings, err = fetchByID(ctx, records.HoldingsRecords, shelves, func(h library.Holdings) string { return h.ID }); err != nil {
-		return nil, err
-	}
-	if err := f.fetchReferences(ctx, records, want, items); err != nil {
-		return nil, err
-	}
-	if want.LibraryUnits {
-		units := IDs(slices.Collect(maps.Values(f.locations)), func(l library.Location) string { return l.LibraryID })
-		f.LibraryUnits, err = fetchEach(ctx, records.LibraryUnit, units)
-	}
-	return f, err
+	return f, nil
 }
 
-func (f *Found) fetchMany(ctx context.Context, r Records, want Wanted) error {
-	g, ctx := library.NewCalls(ctx)
-	startFetchByID(ctx, g, &f.Users, r.Users, want.Users, func(u library.User) string { return u.ID })
-	startFetchByID(ctx, g, &f.Items, r.Items, want.Items, func(i library.Item) string { return i.ID })
+func (f *Found) fetchSubjects(ctx context.Context, g *library.Calls, r Records, want Wanted) {
+	fetchByID(ctx, g, &f.Users, r.Users, want.Users, func(u library.User) string { return u.ID })
+	fetchByID(ctx, g, &f.Items, r.Items, want.Items, func(i library.Item) string { return i.ID })
 	if want.OpenLoans {
-		startFetchByID(ctx, g, &f.OpenLoans, r.OpenLoans, want.Items, func(l library.OpenLoan) string { return l.ItemID })
+		fetchByID(ctx, g, &f.OpenLoans, r.OpenLoans, want.Items, func(l library.OpenLoan) string { return l.ItemID })
 	}
-	return g.Wait()
 }
 
-func (f *Found) fetchReferences(ctx context.Context, r Records, want Wanted, items []library.Item) error {
-	points := append(slices.Clone(want.ServicePoints), IDs(items, func(i library.Item) string { return i.InTransitDestinationServicePointID })...)
+func (f *Found) fetchHoldings(ctx context.Context, g *library.Calls, r Records, _ Wanted) {
+	ids := listIDs(f.Items, func(i library.Item) string { return i.HoldingsRecordID })
+	fetchByID(ctx, g, &f.holdings, r.HoldingsRecords, ids, func(h library.Holdings) string { return h.ID })
+}
+
+func (f *Found) fetchReferences(ctx context.Context, g *library.Calls, r Records, want Wanted) {
+	points := append(slices.Clone(want.ServicePoints), listIDs(f.Items, func(i library.Item) string { return i.InTransitDestinationServicePointID })...)
 	groups := slices.Clone(want.Groups)
 	if want.GroupsOfUsers {
-		groups = append(groups, IDs(slices.Collect(maps.Values(f.Users)), func(u library.User) string { return u.PatronGroup })...)
+		groups = append(groups, listIDs(f.Users, func(u library.User) string { return u.PatronGroup })...)
 	}
-	titles := IDs(slices.Collect(maps.Values(f.holdings)), func(h library.Holdings) string { return h.InstanceID })
-	g, ctx := library.NewCalls(ctx)
-	startFetchByID(ctx, g, &f.instances, r.Instances, titles, func(i library.Instance) string { return i.ID })
-	startFetch(ctx, g, &f.locations, r.Location, IDs(items, func(i library.Item) string { return i.EffectiveLocationID }))
-	startFetch(ctx, g, &f.materials, r.MaterialType, IDs(items, func(i library.Item) string { return i.MaterialTypeID }))
-	startFetch(ctx, g, &f.ServicePoints, r.ServicePoint, dropRepeats(points))
-	startFetch(ctx, g, &f.Groups, r.Group, dropRepeats(groups))
-	startFetch(ctx, g, &f.Policies, r.LoanPolicy, want.Policies)
-	startFetch(ctx, g, &f.OverdueFinePolicies, r.OverdueFinePolicy, want.OverdueFinePolicies)
-	startFetch(ctx, g, &f.LostItemPolicies, r.LostItemPolicy, want.LostItemPolicies)
-	return g.Wait()
+	titles := listIDs(f.holdings, func(h library.Holdings) string { return h.InstanceID })
+	fetchByID(ctx, g, &f.instances, r.Instances, titles, func(i library.Instance) string { return i.ID })
+	fetchEach(ctx, g, &f.locations, r.Location, listIDs(f.Items, func(i library.Item) string { return i.EffectiveLocationID }))
+	fetchEach(ctx, g, &f.materials, r.MaterialType, listIDs(f.Items, func(i library.Item) string { return i.MaterialTypeID }))
+	fetchEach(ctx, g, &f.ServicePoints, r.ServicePoint, dropRepeats(points))
+	fetchEach(ctx, g, &f.Groups, r.Group, dropRepeats(groups))
+	fetchEach(ctx, g, &f.Policies, r.LoanPolicy, want.Policies)
+	fetchEach(ctx, g, &f.OverdueFinePolicies, r.OverdueFinePolicy, want.OverdueFinePolicies)
+	fetchEach(ctx, g, &f.LostItemPolicies, r.LostItemPolicy, want.LostItemPolicies)
+}
+
+func (f *Found) fetchLibraries(ctx context.Context, g *library.Calls, r Records, want Wanted) {
+	if want.LibraryUnits {
+		fetchEach(ctx, g, &f.LibraryUnits, r.LibraryUnit, listIDs(f.locations, func(l library.Location) string { return l.LibraryID }))
+	}
+}
+
+// listIDs is IDs for records that were found.
+func listIDs[T any](found map[string]T, idOf func(T) string) []string {
+	return IDs(slices.Collect(maps.Values(found)), idOf)
 }
 
 // IDs returns the distinct ids that the records name, without "".
@@ -148,61 +190,40 @@ func dropRepeats(ids []string) []string {
 	return found
 }
 
-// startFetch starts to fetch reference records, of which a page names few.
-func startFetch[T any](ctx context.Context, g *library.Calls, into *map[string]T, fetch func(context.Context, string) (T, error), ids []string) {
-	g.Go(func() (err error) {
-		*into, err = fetchEach(ctx, fetch, ids)
-		return err
-	})
-}
-
-// startFetchByID starts to fetch records in bulk.
-func startFetchByID[T any](ctx context.Context, g *library.Calls, into *map[string]T, fetch func(context.Context, []string) ([]T, error), ids []string, idOf func(T) string) {
-	g.Go(func() (err error) {
-		*into, err = fetchByID(ctx, fetch, ids, idOf)
-		return err
-	})
-}
-
-// fetchByID fetches records in bulk.
-func fetchByID[T any](ctx context.Context, fetch func(context.Context, []string) ([]T, error), ids []string, idOf func(T) string) (map[string]T, error) {
+// fetchByID starts to fetch records in bulk.
+func fetchByID[T any](ctx context.Context, g *library.Calls, into *map[string]T, find func(context.Context, []string) ([]T, error), ids []string, idOf func(T) string) {
 	if len(ids) == 0 {
-		return nil, nil //nolint:nilnil // a nil map has no records
+		return
 	}
-	records, err := fetch(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[string]T, len(records))
-	for _, record := range records {
-		found[idOf(record)] = record
-	}
-	return found, nil
+	g.Go(func() error {
+		records, err := find(ctx, ids)
+		*into = make(map[string]T, len(records))
+		for _, record := range records {
+			(*into)[idOf(record)] = record
+		}
+		return err
+	})
 }
 
-// fetchEach fetches records one by one and leaves out missing ones.
-func fetchEach[T any](ctx context.Context, fetch func(context.Context, string) (T, error), ids []string) (map[string]T, error) {
-	records, exists := make([]T, len(ids)), make([]bool, len(ids))
-	g, ctx := library.NewCalls(ctx)
-	g.SetLimit(atOnce)
-	for i, id := range ids {
-		g.Go(func() (err error) {
-			records[i], err = fetch(ctx, id)
-			exists[i] = err == nil
-			if fault.Is(err, fault.NotFound) {
-				return nil
-			}
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	found := map[string]T{}
-	for i, id := range ids {
-		if exists[i] {
-			found[id] = records[i]
+// fetchEach starts to fetch reference records one by one, of which a page names few. It leaves out
+// missing ones.
+func fetchEach[T any](ctx context.Context, g *library.Calls, into *map[string]T, find func(context.Context, string) (T, error), ids []string) {
+	g.Go(func() error {
+		var mu sync.Mutex
+		*into = map[string]T{}
+		kind, ctx := library.NewCalls(ctx)
+		kind.SetLimit(atOnce)
+		for _, id := range ids {
+			kind.Go(func() error {
+				record, exists, err := fault.Found(find(ctx, id))
+				if err == nil && exists {
+					mu.Lock()
+					defer mu.Unlock()
+					(*into)[id] = record
+				}
+				return err
+			})
 		}
-	}
-	return found, nil
+		return kind.Wait()
+	})
 }

@@ -135,4 +135,3 @@ func (w wish) judgeMove(f facts, was schemas.QueuedRequest, now time.Time) fault
 	})
 	return slices.Concat(w.judgeUser(f, now), w.record.RefuseRepeated(others, f.records.TitleLevel), w.judgeItem(f), w.judgePolicy(f))
 }
-

@@ -75,42 +75,26 @@ type loan struct {
 // that they refer to in bulk, and leaves out the part of a missing one. Faults are those of records
 // except NotFound.
 func RenderPage(ctx context.Context, records related.Records, requests []json.RawMessage) ([]json.RawMessage, error) {
-	all := make([]links, len(requests))
-	for i, request := range requests {
-		if err := json.Unmarshal(request, &all[i]); err != nil {
-			return nil, fmt.Errorf("a stored request cannot be read: %w", err)
-		}
-	}
-	found, err := related.Fetch(ctx, records, related.Wanted{
-		Users:         related.IDs(all, func(l links) string { return l.RequesterID }, func(l links) string { return l.ProxyID }),
-		Items:         related.IDs(all, func(l links) string { return l.ItemID }),
-		ServicePoints: related.IDs(all, func(l links) string { return l.ServicePointID }),
-		GroupsOfUsers: true, LibraryUnits: true, OpenLoans: true,
-	})
-	if err != nil {
-		return nil, err
-	}
-	views := make([]json.RawMessage, len(requests))
-	for i, request := range requests {
-		if views[i], err = render(request, found, all[i]); err != nil {
-			return nil, err
-		}
-	}
-	return views, nil
+	return related.RenderPage(ctx, records, "request", requests, listWanted, render)
 }
 
 // RenderOne is RenderPage for one request.
 func RenderOne(ctx context.Context, records related.Records, request json.RawMessage) (json.RawMessage, error) {
-	views, err := RenderPage(ctx, records, []json.RawMessage{request})
-	if err != nil {
-		return nil, err
+	return related.First(RenderPage(ctx, records, []json.RawMessage{request}))
+}
+
+func listWanted(all []links) related.Wanted {
+	return related.Wanted{
+		Users:         related.IDs(all, func(l links) string { return l.RequesterID }, func(l links) string { return l.ProxyID }),
+		Items:         related.IDs(all, func(l links) string { return l.ItemID }),
+		ServicePoints: related.IDs(all, func(l links) string { return l.ServicePointID }),
+		GroupsOfUsers: true, LibraryUnits: true, OpenLoans: true,
 	}
-	return views[0], nil
 }
 
 // render adds the descriptions of the known records. It keeps every stored field, also those of the
 // stored copies. Source: mod-circulation's RequestRepresentation.
-func render(request json.RawMessage, found *related.Found, l links) (json.RawMessage, error) {
+func render(request json.RawMessage, l links, found *related.Found) (json.RawMessage, error) {
 	var out map[string]json.RawMessage
 	if err := json.Unmarshal(request, &out); err != nil || out == nil {
 		return nil, fmt.Errorf("the stored request cannot be read: %w", err)
