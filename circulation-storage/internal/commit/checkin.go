@@ -128,39 +128,25 @@ func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Change, error) {
 		return Change{}, err
 	}
 	var change Change
+	change.setItem(c.receiveItem(seen))
 	if served != nil {
-		if change.Requests, err = completeRequests(ctx, seen.Now, seen.Queue, c.serveRequest(served, seen)); err != nil {
-			return Change{}, err
-		}
+		change.Requests = seen.Queue.listChanged(c.serveRequest(served, seen))
 	}
 	if seen.Loan != nil {
 		change.Loan = c.closeLoan(seen)
-		if err := completeRecord(ctx, seen.Now, records.Loan(), change.Loan, seen.Loan); err != nil {
-			return Change{}, err
-		}
 	}
 	if seen.Loan != nil && c.loan == nil {
-		if change.Session, err = newSession(ctx, seen.Now, didCheckIn, c.sessionID, change.Loan); err != nil {
-			return Change{}, err
-		}
+		change.Session = newSession(didCheckIn, c.sessionID, change.Loan)
 	}
 	if c.loan == nil {
 		change.CheckIn = c.describe(ctx, seen)
-		if err := completeRecord(ctx, seen.Now, records.CheckInOperation(), change.CheckIn, nil); err != nil {
-			return Change{}, err
-		}
 	}
-	change.Item = c.receiveItem(seen)
-	if err := completeItem(ctx, seen.Now, change.Item, seen.Item); err != nil {
-		return Change{}, err
-	}
-	change.Items = []records.Record{change.Item}
 	change.Event = newEvent(ctx, ItemCheckedIn, map[string]string{
 		"itemId": c.ItemID.String(), "itemStatus": c.itemStatus, "servicePointId": c.servicePointID, "returnDate": c.date,
 		"loanId": seen.Loan.ID(), "userId": seen.Loan.Text("userId"),
 		"servedRequestId": served.ID(),
 	})
-	return change, nil
+	return change.complete(ctx, seen.Now, seen.Loan, []records.Record{seen.Item}, seen.Queue)
 }
 
 func (c CheckIn) newIDTaken() error {
@@ -221,8 +207,7 @@ func (c CheckIn) describe(ctx context.Context, seen SeenReturn) records.Record {
 // receiveItem sets the item's status and destination. As in FOLIO, lastCheckIn has the
 // time of the processing, also if checkInDate is earlier.
 func (c CheckIn) receiveItem(seen SeenReturn) records.Record {
-	item := clone(seen.Item)
-	item["status"] = map[string]any{"name": c.itemStatus}
+	item := withStatus(seen.Item, c.itemStatus)
 	last := map[string]any{"dateTime": seen.Now.UTC().Format(schemas.FolioTime), "servicePointId": c.servicePointID}
 	if c.staffMemberID != "" {
 		last["staffMemberId"] = c.staffMemberID

@@ -246,31 +246,19 @@ func (c CheckOut) findOwnRequest(seen Seen) (records.Record, error) {
 const openLoanKey = "loan_open_item_id_key"
 
 func (c CheckOut) lendItem(ctx context.Context, seen Seen, own records.Record) (Change, error) {
-	loan, item := clone(c.loan), clone(seen.Item)
-	if err := completeRecord(ctx, seen.Now, records.Loan(), loan, nil); err != nil {
-		return Change{}, err
-	}
-	item["status"] = map[string]any{"name": checkedOut}
+	loan, item := clone(c.loan), withStatus(seen.Item, checkedOut)
 	delete(item, "inTransitDestinationServicePointId")
-	if err := completeItem(ctx, seen.Now, item, seen.Item); err != nil {
-		return Change{}, err
-	}
-	change := Change{Loan: loan, Item: item, Items: []records.Record{item}}
-	var err error
+	change := Change{Loan: loan, Session: newSession(didCheckOut, c.sessionID, loan)}
+	change.setItem(item)
 	if own != nil {
-		if change.Requests, err = completeRequests(ctx, seen.Now, seen.Queue, seen.Queue.fillRequest(own, seen.Item)); err != nil {
-			return Change{}, err
-		}
-	}
-	if change.Session, err = newSession(ctx, seen.Now, didCheckOut, c.sessionID, loan); err != nil {
-		return Change{}, err
+		change.Requests = seen.Queue.listChanged(seen.Queue.fillRequest(own, seen.Item))
 	}
 	change.Event = newEvent(ctx, ItemCheckedOut, map[string]string{
 		"loanId": c.LoanID.String(), "userId": c.UserID.String(), "itemId": c.ItemID.String(),
 		"loanDate": loan.Text("loanDate"), "dueDate": loan.Text("dueDate"),
 		"filledRequestId": own.ID(),
 	})
-	return change, nil
+	return change.complete(ctx, seen.Now, nil, []records.Record{seen.Item}, seen.Queue)
 }
 
 // Violation is the fault if writing the loan violates a constraint, because another

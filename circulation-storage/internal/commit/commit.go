@@ -26,28 +26,6 @@ func parseBody(schema string, body []byte) (records.Record, error) {
 	return doc, jsonschema.Check(schema, map[string]any(doc))
 }
 
-// completeRecord applies the type's rules to a record about to be written.
-func completeRecord(ctx context.Context, now time.Time, t records.Type, r, stored records.Record) error {
-	// No rule of a loan, nor of an item without Prepare, reads other records.
-	return t.Complete(ctx, nil, records.Write{Record: r, Stored: stored, Now: now, UserID: okapi.FromContext(ctx).UserID})
-}
-
-// completeItem is completeRecord for an item that only changes its status. It does not
-// read the holdings record, which would have to be locked before the item.
-func completeItem(ctx context.Context, now time.Time, item, stored records.Record) error {
-	t := records.Item()
-	t.Prepare = nil
-	records.StampStatus(records.Write{Record: item, Stored: stored, Now: now})
-	return completeRecord(ctx, now, t, item, stored)
-}
-
-// changeStatus returns a copy of the item with another status, ready to be written.
-func changeStatus(ctx context.Context, now time.Time, item records.Record, status string) (records.Record, error) {
-	changed := clone(item)
-	changed["status"] = map[string]any{"name": status}
-	return changed, completeItem(ctx, now, changed, item)
-}
-
 // Change is what a commit writes and answers. What is zero is not written.
 type Change struct {
 	// Repeated means that it was committed before: nothing is written. Loan, Item and Request are as
@@ -69,12 +47,57 @@ type Change struct {
 	Queue   Queue          // all of a queue that is ordered, in its order
 }
 
-// setStatus gives the item, which the commit answers, another status.
-func (c *Change) setStatus(ctx context.Context, now time.Time, item records.Record, status string) error {
+// setItem changes the item that the commit answers.
+func (c *Change) setItem(item records.Record) {
+	c.Item, c.Items = item, append(c.Items, item)
+}
+
+// withStatus returns a copy of the item with another status.
+func withStatus(item records.Record, status string) records.Record {
+	item = clone(item)
+	item["status"] = map[string]any{"name": status}
+	return item
+}
+
+// complete makes the records of the change ready to be written, by the rules of their types, over the
+// stored ones. It does not read the holdings records of the items, which would have to be locked
+// before them: they only change their statuses.
+func (c Change) complete(ctx context.Context, now time.Time, loan records.Record, items, queue []records.Record) (Change, error) {
+	user, item := okapi.FromContext(ctx).UserID, records.Item()
+	item.Prepare = func(_ context.Context, _ records.Reader, w records.Write) error {
+		records.StampStatus(w)
+		return nil
+	}
 	var err error
-	c.Item, err = changeStatus(ctx, now, item, status)
-	c.Items = append(c.Items, c.Item)
-	return err
+	write := func(t records.Type, r, stored records.Record) {
+		if r != nil && err == nil {
+			err = t.Complete(ctx, nil, records.Write{Record: r, Stored: stored, Now: now, UserID: user})
+		}
+	}
+	write(records.Loan(), c.Loan, loan)
+	for _, changed := range c.Items {
+		write(item, changed, find(items, changed.ID()))
+	}
+	for _, changed := range c.Requests {
+		write(records.Request(), changed, find(queue, changed.ID()))
+	}
+	if find(queue, c.Request.ID()) == nil {
+		write(records.Request(), c.Request, nil)
+	}
+	write(records.PatronActionSession(), c.Session, nil)
+	write(records.CheckInOperation(), c.CheckIn, nil)
+	if err != nil {
+		return Change{}, err
+	}
+	return c, nil
+}
+
+// find returns the record with an id, nil if there is none.
+func find(all []records.Record, id string) records.Record {
+	if at := indexOf(all, id); at >= 0 {
+		return all[at]
+	}
+	return nil
 }
 
 // Event is a row of the outbox. It has ids and dates, and no names.

@@ -50,19 +50,11 @@ func (e ExpiredQueue) Decide(ctx context.Context, seen SeenQueue) (Change, error
 		return Change{}, nil
 	}
 	open = open.renumber()
-	requests, err := completeRequests(ctx, seen.Now, seen.Queue, append(after, open...))
-	if err != nil {
-		return Change{}, err
-	}
-	change := Change{Requests: requests, Closed: closed}
+	change := Change{Requests: seen.Queue.listChanged(append(after, open...)), Closed: closed}
 	for _, item := range seen.Items {
-		freed, err := freeItem(ctx, seen.Now, item, open)
-		if err != nil {
-			return Change{}, err
-		}
-		change.Items = append(change.Items, freed...)
+		change.Items = append(change.Items, freeItem(item, open)...)
 	}
-	return change, nil
+	return change.complete(ctx, seen.Now, nil, seen.Items, seen.Queue)
 }
 
 // hasExpired reports whether the shelf no longer holds the item of a request that awaits pickup, or

@@ -81,17 +81,12 @@ func (c LoanChange) Decide(ctx context.Context, seen SeenLoan) (Change, error) {
 	}
 	change := Change{Loan: c.changeLoan(seen)}
 	if c.ChangesItem() {
-		if err := change.setStatus(ctx, seen.Now, seen.Item, changedStatuses[c.action]); err != nil {
-			return Change{}, err
-		}
-	}
-	if err := completeRecord(ctx, seen.Now, records.Loan(), change.Loan, seen.Loan); err != nil {
-		return Change{}, err
+		change.setItem(withStatus(seen.Item, changedStatuses[c.action]))
 	}
 	if kind := changeEvents[c.action]; kind != "" {
 		change.Event = newLoanEvent(ctx, kind, change.Loan)
 	}
-	return change, nil
+	return change.complete(ctx, seen.Now, seen.Loan, []records.Record{seen.Item}, nil)
 }
 
 func newLoanEvent(ctx context.Context, kind string, loan records.Record) Event {

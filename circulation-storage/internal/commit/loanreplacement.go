@@ -41,10 +41,10 @@ func (r LoanReplacement) Decide(ctx context.Context, seen SeenLoan) (Change, err
 	}
 	loan := clone(r.loan)
 	keepHidden(loan, seen.Loan)
-	if err := completeRecord(ctx, seen.Now, records.Loan(), loan, seen.Loan); err != nil {
+	change, err := Change{Loan: loan}.complete(ctx, seen.Now, seen.Loan, nil, nil) // with a status, which decides
+	if err != nil {
 		return Change{}, err
 	}
-	change := Change{Loan: loan}
 	// A closed loan has no due date, and its item may be lent again.
 	moved := records.IsOpenLoan(loan) && !readInstant(loan.Text("dueDate")).Equal(readInstant(seen.Loan.Text("dueDate")))
 	if moved && loan[changedByRecall] == true {
@@ -55,14 +55,12 @@ func (r LoanReplacement) Decide(ctx context.Context, seen SeenLoan) (Change, err
 	}
 	if status := seen.Item.Text("status.name"); records.IsOpenLoan(loan) && status != declaredLost && status != checkedOut {
 		loan["itemStatus"] = checkedOut
-		if err := change.setStatus(ctx, seen.Now, seen.Item, checkedOut); err != nil {
-			return Change{}, err
-		}
+		change.setItem(withStatus(seen.Item, checkedOut))
 	}
 	if moved {
 		change.Event = newLoanEvent(ctx, LoanDueDateChanged, loan)
 	}
-	return change, nil
+	return change.complete(ctx, seen.Now, seen.Loan, []records.Record{seen.Item}, nil)
 }
 
 // check refuses a loan that contradicts the stored one or its item.

@@ -112,17 +112,13 @@ func (p Placement) appendRequest(ctx context.Context, seen SeenQueue) (Change, e
 	change := Change{Request: clone(p.request), Item: seen.Item}
 	change.Request["status"] = schemas.RequestNotYetFilled
 	change.Request["position"] = last + 1
-	if err := completeRecord(ctx, seen.Now, records.Request(), change.Request, nil); err != nil {
-		return Change{}, err
-	}
 	if err := p.changeLoan(ctx, seen, &change); err != nil {
 		return Change{}, err
 	}
-	if p.request.Text("requestType") != schemas.RequestPage || seen.Item.Text("status.name") != available {
-		return change, nil
+	if p.request.Text("requestType") == schemas.RequestPage && seen.Item.Text("status.name") == available {
+		change.setItem(withStatus(seen.Item, paged))
 	}
-	err := change.setStatus(ctx, seen.Now, seen.Item, paged)
-	return change, err
+	return change.complete(ctx, seen.Now, seen.Loan, []records.Record{seen.Item}, nil)
 }
 
 // Violation is the fault if writing the request violates a constraint, because another

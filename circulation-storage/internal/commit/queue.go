@@ -2,7 +2,6 @@ package commit
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"reflect"
 	"slices"
@@ -143,7 +142,7 @@ func checkTitles(saw, on bool) error {
 	return nil
 }
 
-func indexOf(q Queue, id string) int {
+func indexOf(q []records.Record, id string) int {
 	return slices.IndexFunc(q, func(r records.Record) bool { return r.ID() == id })
 }
 
@@ -198,21 +197,9 @@ func copyItem(request, item records.Record) {
 	}
 }
 
-// completeRequests returns the requests that differ from the stored ones, ready to be
-// written.
-func completeRequests(ctx context.Context, now time.Time, stored, after Queue) ([]records.Record, error) {
-	var changed []records.Record
-	for _, request := range after {
-		before := stored[indexOf(stored, request.ID())]
-		if reflect.DeepEqual(request, before) {
-			continue
-		}
-		if err := completeRecord(ctx, now, records.Request(), request, before); err != nil {
-			return nil, err
-		}
-		changed = append(changed, request)
-	}
-	return changed, nil
+// listChanged returns the requests that differ from those of the queue.
+func (q Queue) listChanged(after Queue) []records.Record {
+	return slices.DeleteFunc(slices.Clone(after), func(r records.Record) bool { return reflect.DeepEqual(r, find(q, r.ID())) })
 }
 
 // The actions that a session records.
@@ -221,13 +208,13 @@ const (
 	didCheckIn  = "Check-in"
 )
 
-// newSession returns a patron action session, which FOLIO sums up in notices, ready to be written.
-func newSession(ctx context.Context, now time.Time, action, sessionID string, loan records.Record) (records.Record, error) {
+// newSession returns a patron action session, which FOLIO sums up in notices.
+func newSession(action, sessionID string, loan records.Record) records.Record {
 	session := records.Record{
 		"id": uuid.NewString(), "patronId": loan.Text("userId"), "loanId": loan.ID(), "actionType": action,
 	}
 	if sessionID != "" {
 		session["sessionId"] = sessionID
 	}
-	return session, completeRecord(ctx, now, records.PatronActionSession(), session, nil)
+	return session
 }

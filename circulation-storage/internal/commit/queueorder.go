@@ -73,8 +73,7 @@ func (o QueueOrder) Decide(ctx context.Context, seen SeenQueue) (Change, error) 
 		return Change{}, fault.New(fault.RequestChanged, "The queue of requests has changed: read it again")
 	}
 	queue = queue.renumber()
-	changed, err := completeRequests(ctx, seen.Now, seen.Queue, queue)
-	return Change{Queue: queue, Requests: changed}, err
+	return Change{Queue: queue, Requests: seen.Queue.listChanged(queue)}.complete(ctx, seen.Now, nil, nil, seen.Queue)
 }
 
 // check refuses an order in the sequence of mod-circulation's checks (RequestQueueValidation).

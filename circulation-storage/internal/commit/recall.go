@@ -61,9 +61,6 @@ func (p Placement) changeLoan(ctx context.Context, seen SeenQueue, change *Chang
 		loan["action"], loan["dueDate"], loan[changedByRecall] = actionOfRecall, p.recall.dueDate, true
 		delete(loan, remindersOfFines) // FOLIO counts them from the due date
 	}
-	if err := completeRecord(ctx, seen.Now, records.Loan(), loan, seen.Loan); err != nil {
-		return err
-	}
 	change.Loan = loan
 	if recalls && !readInstant(p.recall.dueDate).Equal(readInstant(p.recall.judgedDueDate)) {
 		change.Event = newEvent(ctx, LoanDueDateChanged, map[string]string{

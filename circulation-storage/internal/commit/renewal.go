@@ -98,17 +98,12 @@ func (r Renewal) Decide(ctx context.Context, seen SeenLoan) (Change, error) {
 	if r.ChangesItem() {
 		loan["itemStatus"] = r.itemStatus
 		delete(loan, agedToLostDetail)
-		if err := change.setStatus(ctx, seen.Now, seen.Item, r.itemStatus); err != nil {
-			return Change{}, err
-		}
-	}
-	if err := completeRecord(ctx, seen.Now, records.Loan(), loan, seen.Loan); err != nil {
-		return Change{}, err
+		change.setItem(withStatus(seen.Item, r.itemStatus))
 	}
 	change.Event = newEvent(ctx, LoanDueDateChanged, map[string]string{
 		"loanId": r.LoanID.String(), "userId": loan.Text("userId"), "itemId": r.ItemID.String(), "dueDate": r.dueDate,
 	})
-	return change, nil
+	return change.complete(ctx, seen.Now, seen.Loan, []records.Record{seen.Item}, nil)
 }
 
 func (r Renewal) checkLoan(seen SeenLoan) error {

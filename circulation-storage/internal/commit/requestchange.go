@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -70,26 +69,21 @@ func (c RequestChange) Decide(ctx context.Context, seen SeenQueue) (Change, erro
 		}
 	}
 	edited := c.editRequest(seen.Request)
+	var change Change
 	if !c.Delete && isOpenRequest(edited) {
-		requests, err := completeRequests(ctx, seen.Now, seen.Queue, Queue{edited})
-		return Change{Requests: requests}, err
+		change.Requests = seen.Queue.listChanged(Queue{edited})
+		return change.complete(ctx, seen.Now, nil, nil, seen.Queue)
 	}
 	rest := seen.Queue.leave(seen.Request, c.TitleLevel)
 	after := rest
-	if !c.Delete {
+	if c.Delete {
+		change.Deleted = seen.Request
+	} else {
 		delete(edited, "position")
 		after = append(slices.Clone(rest), edited)
 	}
-	requests, err := completeRequests(ctx, seen.Now, seen.Queue, after)
-	if err != nil {
-		return Change{}, err
-	}
-	change := Change{Requests: requests}
-	if c.Delete {
-		change.Deleted = seen.Request
-	}
-	change.Items, err = freeItem(ctx, seen.Now, seen.Item, rest)
-	return change, err
+	change.Requests, change.Items = seen.Queue.listChanged(after), freeItem(seen.Item, rest)
+	return change.complete(ctx, seen.Now, nil, []records.Record{seen.Item}, seen.Queue)
 }
 
 // closesAs reports whether the closed request is what the change makes of it.
@@ -167,12 +161,11 @@ func (q Queue) leave(request records.Record, titles bool) Queue {
 
 // freeItem makes a Paged item Available that no open request names any more, as mod-circulation
 // does. An item that waits for pickup or is on its way waits for its next check-in.
-func freeItem(ctx context.Context, now time.Time, item records.Record, open Queue) ([]records.Record, error) {
+func freeItem(item records.Record, open Queue) []records.Record {
 	if item.Text("status.name") != paged || slices.ContainsFunc(open, func(r records.Record) bool { return readID(r, "itemId") == readID(item, "id") }) {
-		return nil, nil
+		return nil
 	}
-	free, err := changeStatus(ctx, now, item, available)
-	return []records.Record{free}, err
+	return []records.Record{withStatus(item, available)}
 }
 
 func isOpenRequest(r records.Record) bool {

@@ -85,24 +85,17 @@ func (m RequestMove) check(seen SeenQueue) (moved bool, err error) {
 
 // complete makes everything ready to be written that the move changes.
 func (m RequestMove) complete(ctx context.Context, seen SeenQueue, request records.Record, after Queue) (Change, error) {
-	change := Change{Request: request, Item: seen.find(m.To.ItemID)}
-	var err error
-	if change.Requests, err = completeRequests(ctx, seen.Now, seen.Queue, after); err != nil {
-		return Change{}, err
-	}
-	if change.Items, err = freeItem(ctx, seen.Now, seen.find(m.FromItemID), after); err != nil {
-		return Change{}, err
+	change := Change{
+		Request: request, Item: seen.find(m.To.ItemID), Requests: seen.Queue.listChanged(after), Items: freeItem(seen.find(m.FromItemID), after),
 	}
 	there := SeenQueue{Item: change.Item, Loan: seen.Loan, Now: seen.Now}
 	if err := m.To.changeLoan(ctx, there, &change); err != nil {
 		return Change{}, err
 	}
 	if request.Text("requestType") == schemas.RequestPage && change.Item.Text("status.name") == available {
-		if err := change.setStatus(ctx, seen.Now, change.Item, paged); err != nil {
-			return Change{}, err
-		}
+		change.setItem(withStatus(change.Item, paged))
 	}
-	return change, nil
+	return change.complete(ctx, seen.Now, seen.Loan, seen.Items, seen.Queue)
 }
 
 // find returns one of the items, nil if it does not exist.
