@@ -151,3 +151,39 @@ func TestRenewal_ThroughOverride(t *testing.T) {
 		"dueDate": "2031-01-01T00:00:00.000Z",
 	})
 }
+
+func TestRenewal_OfDeletedRecords(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{}, 3)
+	book, patron, loan := p.lendRenewable(t, 9)
+	userID, itemID := fmt.Sprint(loan["userId"]), fmt.Sprint(loan["itemId"])
+	refused := func(body record) string {
+		t.Helper()
+		path := "/circulation/renew-by-barcode"
+		if body["itemId"] != nil {
+			path = "/circulation/renew-by-id"
+		}
+		return joinMessages(readRefusals(t, callEndpoint(t, p.machines[0], http.MethodPost, path, body),
+			http.StatusUnprocessableEntity))
+	}
+	byBarcode, byID := record{"itemBarcode": book, "userBarcode": patron}, record{"itemId": itemID, "userId": userID}
+	remove := func(path string) {
+		t.Helper()
+		if _, err := p.Storage.Must(t.Context(), http.MethodDelete, path, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove("/users/" + userID)
+	for _, body := range []record{byBarcode, byID} {
+		if got := refused(body); got != "user is not found [USER_NOT_FOUND]" {
+			t.Errorf("%v: got %q", body, got)
+		}
+	}
+	remove("/item-storage/items/" + itemID)
+	if got := refused(byBarcode); got != "No item with barcode "+book+" exists [ITEM_BARCODE_NOT_FOUND]" {
+		t.Errorf("got %q", got)
+	}
+	if got := refused(byID); got != "No item with ID "+itemID+" exists [INVALID]" {
+		t.Errorf("got %q", got)
+	}
+}

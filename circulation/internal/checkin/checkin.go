@@ -85,8 +85,7 @@ func (s *Service) CheckIn(ctx context.Context, req Request) (Returned, error) {
 		return Returned{}, fmt.Errorf("reading the item: %w", err)
 	}
 	if facts.Item.ID == "" {
-		return Returned{}, fault.Validation(fault.Refusal(library.CodeItemNotFound,
-			fmt.Sprintf("No item with barcode %s exists", req.ItemBarcode), fault.Param("itemBarcode", req.ItemBarcode)))
+		return Returned{}, fault.Validation(library.NewBarcodeUnknown(req.ItemBarcode))
 	}
 	commit := schemas.CheckIn{
 		ID: uuid.NewString(), ItemID: facts.Item.ID, ServicePointID: req.ServicePointID, CheckInDate: date.Text(),

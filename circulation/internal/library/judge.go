@@ -37,12 +37,17 @@ func NewBarcodeMissing(key string) fault.Detail {
 	return fault.Refusal("", key+" is required: a barcode as text. Names of properties are compared exactly", fault.Parameter{Key: key})
 }
 
-// NewItemNotFound returns the detail of a barcode that is missing or no item's.
+// NewItemNotFound returns the detail of a barcode that is missing or no item's, for check-outs.
 func NewItemNotFound(barcode string) fault.Detail {
 	if barcode == "" {
 		return NewBarcodeMissing("itemBarcode")
 	}
 	return fault.Refusal(CodeItemNotFound, fmt.Sprintf("No item with barcode %s could be found", barcode), fault.Param("itemBarcode", barcode))
+}
+
+// NewBarcodeUnknown returns the detail of a barcode that is no item's, for check-ins and renewals.
+func NewBarcodeUnknown(barcode string) fault.Detail {
+	return fault.Refusal(CodeItemNotFound, fmt.Sprintf("No item with barcode %s exists", barcode), fault.Param("itemBarcode", barcode))
 }
 
 // NewNoItem returns the refusal of an id that is no item's.

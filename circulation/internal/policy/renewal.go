@@ -32,8 +32,7 @@ type Override int
 // The overrides. RenewalBlock takes the due date that the policy gives; DueDateBlock takes a due
 // date of staff.
 const (
-	NoOverride Override = iota
-	RenewalBlock
+	RenewalBlock Override = iota
 	DueDateBlock
 )
 
@@ -54,22 +53,18 @@ func (p LoanPolicy) Renew(t RenewalTerms) (due time.Time, refusals []RenewalRefu
 			refusals = append(refusals, RenewalRefusal{message, code, override})
 		}
 	}
-	if !p.Loanable || !p.renewals.allowed { // the policy's other terms have no meaning then
+	if !p.Renews() { // the policy's other terms have no meaning then
 		refuseIf(!p.Loanable, "item is not loanable", "ITEM_NOT_LOANABLE", DueDateBlock)
-		refuseIf(p.Loanable, "loan is not renewable", "LOAN_NOT_RENEWABLE", RenewalBlock)
+		refuseIf(p.Loanable, "loan is not renewable", "LOAN_NOT_RENEWABLE", DueDateBlock)
 		return time.Time{}, refusals
 	}
 	refuseIf(t.HoldWaits && !p.renewals.withHolds, "Items with this loan policy cannot be renewed when there is an active, pending hold request",
-		"RENEWAL_BLOCKED_BY_HOLD_REQUEST", NoOverride)
+		"RENEWAL_BLOCKED_BY_HOLD_REQUEST", DueDateBlock)
 	due, err := p.RenewedDueDate(t)
 	var impossible *DueDateError
 	switch {
 	case errors.As(err, &impossible):
-		override := NoOverride
-		if impossible.isOutsideRanges() {
-			override = DueDateBlock
-		}
-		refuseIf(true, impossible.Message, impossible.RenewalCode, override)
+		refuseIf(true, impossible.Message, impossible.RenewalCode, DueDateBlock)
 	default:
 		refuseIf(!due.After(t.DueDate), "renewal would not change the due date", "RENEWAL_WOULD_NOT_CHANGE_DUE_DATE", DueDateBlock)
 	}
@@ -83,9 +78,8 @@ const (
 	codeOutsideFixedRanges = "RENEWAL_DATE_OUTSIDE_FIXED_LOAN_POLICY_DATE_RANGES"
 )
 
-func (e *DueDateError) isOutsideRanges() bool {
-	return e.RenewalCode == codeOutsideRanges || e.RenewalCode == codeOutsideFixedRanges
-}
+// Renews reports whether the policy lends, and renews what it lends.
+func (p LoanPolicy) Renews() bool { return p.Loanable && p.renewals.allowed }
 
 // RenewedDueDate returns the date of the schedule (profile Fixed), or the end of a period (Rolling)
 // no later than the schedule allows, and never later than the patron's expiration. Its error is a

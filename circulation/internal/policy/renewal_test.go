@@ -121,7 +121,7 @@ func TestRenew_Refusals(t *testing.T) {
 	const (
 		hold = "RENEWAL_BLOCKED_BY_HOLD_REQUEST: Items with this loan policy cannot be renewed when there is an active, " +
 			"pending hold request"
-		same   = "RENEWAL_WOULD_NOT_CHANGE_DUE_DATE by date: renewal would not change the due date"
+		same   = "RENEWAL_WOULD_NOT_CHANGE_DUE_DATE: renewal would not change the due date"
 		number = "LOAN_RENEWAL_LIMIT_REACHED by staff: loan at maximum renewal number"
 	)
 	april := func(r *policy.RenewalTerms) { r.Now = clock(t, "2026-04-10 10:00") }
@@ -155,11 +155,11 @@ func TestRenew_Refusals(t *testing.T) {
 		}, want: []string{hold, same, number}},
 		"not renewable": {
 			policy: `"renewable":false,` + weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Renewals = 9 },
-			want: []string{"LOAN_NOT_RENEWABLE by staff: loan is not renewable"},
+			want: []string{"LOAN_NOT_RENEWABLE: loan is not renewable"},
 		},
 		"not loanable": {
 			policy: `"loanable":false,` + weeks + `,` + fromNow,
-			want:   []string{"ITEM_NOT_LOANABLE by date: item is not loanable"},
+			want:   []string{"ITEM_NOT_LOANABLE: item is not loanable"},
 		},
 		"nothing to count from": {
 			policy: weeks + `,"renewalsPolicy":{"unlimited":true}`,
@@ -168,21 +168,21 @@ func TestRenew_Refusals(t *testing.T) {
 		"outside the schedule": {
 			policy: fixed + `,"renewalsPolicy":{"unlimited":true}`, change: april,
 			want: []string{
-				"RENEWAL_DATE_OUTSIDE_FIXED_LOAN_POLICY_DATE_RANGES by date: renewal date falls outside of date ranges in fixed " +
+				"RENEWAL_DATE_OUTSIDE_FIXED_LOAN_POLICY_DATE_RANGES: renewal date falls outside of date ranges in fixed " +
 					"loan policy",
 			},
 		},
 		"outside the limits": {
 			policy: limitedWeeks + `,` + fromNow, change: april,
 			want: []string{
-				"RENEWAL_DATE_OUTSIDE_LOAN_POLICY_DATE_RANGES by date: " +
+				"RENEWAL_DATE_OUTSIDE_LOAN_POLICY_DATE_RANGES: " +
 					"renewal date falls outside of date ranges in the loan policy",
 			},
 		},
 		"a due date outside the limits": {policy: limitedWeeks + `,` + fromDue, change: func(r *policy.RenewalTerms) {
 			r.DueDate = clock(t, "2026-04-02 18:00")
 		}, want: []string{
-			"RENEWAL_DATE_OUTSIDE_LOAN_POLICY_DATE_RANGES by date: " +
+			"RENEWAL_DATE_OUTSIDE_LOAN_POLICY_DATE_RANGES: " +
 				"renewal date falls outside of date ranges in the loan policy",
 		}},
 		"a period with fixed dates": {
@@ -221,7 +221,7 @@ func TestRenew_Refusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, refusals := renewalPolicy(t, tt.policy).Renew(renewalTerms(t, tt.change))
-			lifts := map[policy.Override]string{policy.RenewalBlock: " by staff", policy.DueDateBlock: " by date"}
+			lifts := map[policy.Override]string{policy.RenewalBlock: " by staff"}
 			var got []string
 			for _, r := range refusals {
 				got = append(got, r.Code+lifts[r.Override]+": "+r.Message)

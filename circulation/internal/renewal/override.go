@@ -40,14 +40,10 @@ func OverridePermissions() []string {
 }
 
 func blockOf(o policy.Override) *library.Block {
-	switch o {
-	case policy.RenewalBlock:
+	if o == policy.RenewalBlock {
 		return &renewalBlock
-	case policy.DueDateBlock:
-		return &dueDateBlock
-	default:
-		return nil
 	}
+	return &dueDateBlock
 }
 
 func (o OverrideBlocks) liftsRenewal() bool { return o.RenewalBlock != nil || o.DueDateBlock != nil }
@@ -107,7 +103,7 @@ func (o OverrideBlocks) chooseDueDate(ctx context.Context, terms policy.LoanPoli
 		}
 		return due, nil
 	}
-	if !terms.Loanable {
+	if !terms.Renews() {
 		return time.Time{}, refuse("OVERRIDE_RENEWAL_DUE_DATE_REQUIRED", "New due date must be specified when due date calculation fails")
 	}
 	due, err := terms.RenewedDueDate(t)

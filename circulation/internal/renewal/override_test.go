@@ -66,7 +66,27 @@ func TestRenew_RefusalsNameTheirBlock(t *testing.T) {
 			func(r *renewals) { r.loan = `{"id":"l","userId":"` + librarytest.CarlID + `"}` },
 			[]string{"ITEM_CHECKED_OUT_TO_DIFFERENT_USER"},
 		},
-		"unknown item": {func(r *renewals) { r.NoBook = true }, []string{"ITEM_BARCODE_NOT_FOUND"}},
+		"unknown item":     {func(r *renewals) { r.NoBook = true }, []string{"ITEM_BARCODE_NOT_FOUND"}},
+		"deleted borrower": {func(r *renewals) { r.NoPatron = true }, []string{"USER_NOT_FOUND"}},
+		"another's, who was deleted": {
+			func(r *renewals) { r.loan = `{"id":"l","userId":"` + librarytest.OtherID + `"}` }, []string{"USER_NOT_FOUND"},
+		},
+		"not renewable": {
+			func(r *renewals) { r.Policy = strings.Replace(r.Policy, `"renewable":true`, `"renewable":false`, 1) },
+			[]string{"LOAN_NOT_RENEWABLE renewalDueDateRequiredBlock " + mayRenew},
+		},
+		"a policy without a start": {
+			func(r *renewals) { r.Policy = strings.Replace(r.Policy, "SYSTEM_DATE", "SOME_DATE", 1) },
+			[]string{"LOAN_POLICY_RENEW_FROM_NOT_RECOGNIZED renewalDueDateRequiredBlock " + mayRenew},
+		},
+		"on hold": {
+			func(r *renewals) {
+				r.Queue = []schemas.QueuedRequest{
+					librarytest.NewRequest("q", librarytest.CarlID, "Hold", "Item", schemas.RequestNotYetFilled, 1),
+				}
+			},
+			[]string{"RENEWAL_BLOCKED_BY_HOLD_REQUEST renewalDueDateRequiredBlock " + mayRenew},
+		},
 		"recalled": {
 			func(r *renewals) { r.Queue = recall() }, []string{"RENEWAL_BLOCKED_BY_RECALL renewalBlock " + mayRenew},
 		},
@@ -150,7 +170,12 @@ func TestRenew_Overrides(t *testing.T) {
 			want: schemas.RenewalOverride{ItemStatus: "Checked out"},
 		},
 		"not renewable": {
-			prepare: notRenewable, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled,
+			prepare: notRenewable, blocks: renewal.OverrideBlocks{DueDateBlock: day(t, "2026-05-01T00:00:00Z")}, may: all,
+			wantDue: "2026-05-01T00:00:00.000Z",
+		},
+		"not renewable, no date": {
+			prepare: notRenewable, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all,
+			refused: []string{"OVERRIDE_RENEWAL_DUE_DATE_REQUIRED renewalDueDateRequiredBlock"},
 		},
 		"not loanable": {
 			prepare: notLoanable, blocks: renewal.OverrideBlocks{DueDateBlock: day(t, "2026-05-01T00:00:00Z")}, may: all,

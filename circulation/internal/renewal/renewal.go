@@ -38,6 +38,8 @@ type ByIDRequest struct {
 type Renewer interface {
 	// OpenLoan returns the item's open loan. Fault: NotFound.
 	OpenLoan(ctx context.Context, itemID string) (json.RawMessage, error)
+	// User returns a patron. Fault: NotFound.
+	User(ctx context.Context, id string) (library.User, error)
 	// RenewalPolicy returns the terms of a loan policy. Fault: NotFound.
 	RenewalPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
 	// Renew commits and returns the loan. Faults that say it did not happen: LoanChanged,
@@ -73,7 +75,7 @@ func (s *Service) Renew(ctx context.Context, req Request) (json.RawMessage, erro
 	return s.renew(ctx, renewalRequest{
 		subjects: schemas.CheckOutSubjects{ItemBarcode: library.KeepBarcode(req.ItemBarcode), UserBarcode: library.KeepBarcode(req.UserBarcode)},
 		wrong:    req.check(), item: fault.Param("itemBarcode", req.ItemBarcode), user: fault.Param("userBarcode", req.UserBarcode),
-		noItem:    library.NewItemNotFound(req.ItemBarcode),
+		noItem:    library.NewBarcodeUnknown(req.ItemBarcode),
 		noLoan:    fmt.Sprintf("No open loan of the item with barcode %s exists", req.ItemBarcode),
 		overrides: req.OverrideBlocks,
 	})
@@ -173,8 +175,8 @@ func (r ByIDRequest) check() fault.List {
 	return found
 }
 
-// findLoan returns the patron's loan of the item. It refuses in FOLIO's order: the item first, and
-// then the loan. So an unknown patron is one who did not borrow the item.
+// findLoan returns the patron's loan of the item. It refuses in FOLIO's order: the item first, then a
+// borrower who was deleted, then another borrower. So an unknown patron is one who did not borrow the item.
 func (s *Service) findLoan(ctx context.Context, w renewalRequest, facts *library.Facts) (storedLoan, error) {
 	if facts.Item.ID == "" {
 		return storedLoan{}, fault.Validation(w.noItem)
@@ -191,6 +193,13 @@ func (s *Service) findLoan(ctx context.Context, w renewalRequest, facts *library
 		return loan, fmt.Errorf("reading the stored loan: %w", err)
 	}
 	if facts.User.ID == "" || !strings.EqualFold(loan.UserID, facts.User.ID) {
+		_, exists, err := fault.Found(s.Renewer.User(ctx, loan.UserID))
+		switch {
+		case err != nil:
+			return loan, err
+		case !exists:
+			return loan, fault.Validation(fault.Refusal("USER_NOT_FOUND", "user is not found", fault.Param("userId", loan.UserID)))
+		}
 		return loan, fault.Validation(fault.Refusal("ITEM_CHECKED_OUT_TO_DIFFERENT_USER", "Cannot renew item checked out to different user", w.user))
 	}
 	return loan, nil

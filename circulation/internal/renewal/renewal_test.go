@@ -46,6 +46,14 @@ func (r *renewals) OpenLoan(_ context.Context, itemID string) (json.RawMessage, 
 	return json.RawMessage(r.loan), nil
 }
 
+// User finds Ann unless she was deleted, and Carl.
+func (r *renewals) User(_ context.Context, id string) (library.User, error) {
+	if id == librarytest.CarlID || strings.EqualFold(id, librarytest.AnnID) && !r.NoPatron {
+		return library.User{ID: id}, nil
+	}
+	return library.User{}, librarytest.ErrNone
+}
+
 func (r *renewals) RenewalPolicy(context.Context, string) (policy.LoanPolicy, error) {
 	if r.NoPolicy {
 		return policy.LoanPolicy{}, librarytest.ErrNone
@@ -128,7 +136,7 @@ func TestRenew_Refusals(t *testing.T) {
 			func(_ *renewals, r *renewal.Request) {
 				*r = renewal.Request{ItemBarcode: "x", UserBarcode: "y"}
 			},
-			[]string{"No item with barcode x could be found"},
+			[]string{"No item with barcode x exists"},
 		},
 		"no item barcode": {
 			func(_ *renewals, r *renewal.Request) { *r = renewal.Request{ServicePointID: librarytest.DeskID} },
