@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -82,7 +83,10 @@ func TestRecordRoutes_DeleteByQueryOfEachType(t *testing.T) {
 			a.must(t, http.MethodDelete, typ.Path+"?query=cql.allRecords=1", "", http.StatusMethodNotAllowed)
 			continue
 		}
-		a.must(t, http.MethodDelete, typ.Path, "", http.StatusBadRequest)
+		a.must(t, http.MethodDelete, typ.Path+"?query=", "", http.StatusBadRequest)
+		if typ.Table != "scheduled_notice" {
+			a.must(t, http.MethodDelete, typ.Path, "", http.StatusBadRequest)
+		}
 		a.must(t, http.MethodDelete, typ.Path+"?query=id=="+otherLoanID, "", http.StatusNoContent)
 		a.must(t, http.MethodGet, one, "", http.StatusOK)
 		a.must(t, http.MethodDelete, typ.Path+"?query=cql.allRecords=1", "", http.StatusNoContent)
@@ -138,4 +142,28 @@ func TestRecordRoutes_DeskRecords(t *testing.T) {
 		a.must(t, http.MethodDelete, step.remove, "", http.StatusNoContent)
 	}
 	a.must(t, http.MethodDelete, "/addresstypes/"+addressTypeID, "", http.StatusNoContent)
+}
+
+// As in FOLIO, there all notices go without a query. A query string without one is a mistake.
+func TestRecordRoutes_DeleteAllNotices(t *testing.T) {
+	t.Parallel()
+	a := newRecordAPI(t)
+	a.fill(t)
+	const path = "/scheduled-notice-storage/scheduled-notices"
+	for _, step := range []struct {
+		query  string
+		status int
+		left   string
+	}{
+		{query: "?query=", status: http.StatusBadRequest, left: "1"},
+		{query: "?qeury=loanId==" + loanID, status: http.StatusBadRequest, left: "1"},
+		{query: "?query=loanId==" + otherLoanID, status: http.StatusNoContent, left: "1"},
+		{query: "", status: http.StatusNoContent, left: "0"},
+	} {
+		a.must(t, http.MethodDelete, path+step.query, "", step.status)
+		left := parseJSON(t, a.must(t, http.MethodGet, path, "", http.StatusOK).Body.String())["totalRecords"]
+		if fmt.Sprint(left) != step.left {
+			t.Errorf("after DELETE %q %v notices are left, want %s", step.query, left, step.left)
+		}
+	}
 }

@@ -149,7 +149,11 @@ func (h recordHandlers) deleteMatching(c echo.Context) error {
 	if n := q.Count("query"); n > 1 {
 		return fault.New(fault.Malformed, "Parameter query is there %d times; one is expected", n)
 	}
-	return h.store.DeleteMatching(c.Request().Context(), h.t, q.Text("query"))
+	query := q.Text("query")
+	if c.Request().URL.RawQuery == "" && h.t.Path == records.ScheduledNotice().Path {
+		query = "cql.allRecords=1" // as in FOLIO; a misspelt parameter deletes nothing
+	}
+	return h.store.DeleteMatching(c.Request().Context(), h.t, query)
 }
 
 // readRecord reads a record from the body; id is the one in the path, if any.

@@ -188,7 +188,13 @@ func TestRecordRoutes_RefuseABadRecord(t *testing.T) {
 		},
 		"an overdue fine policy's name that is taken": {
 			path: "/overdue-fines-policies", body: `{"name":"a day each"}`, status: 422,
-			want: `"message":"The Overdue fine policy name entered already exists. Please enter a different name."`,
+			want: `"message":"The Overdue fine policy name entered already exists. Please enter a different name.",` +
+				`"code":"feesfines.policy.overdue.duplicate"`,
+		},
+		"a lost item fee policy's name that is taken": {
+			path: "/lost-item-fees-policies", body: `{"name":"BY price"}`, status: 422,
+			want: `"message":"The Lost item fee policy name entered already exists. Please enter a different name.",` +
+				`"code":"feesfines.policy.lost.duplicate"`,
 		},
 		"a lost item fee below zero": {
 			path: "/lost-item-fees-policies", body: `{"name":"n","lostItemProcessingFee":-0.5}`, status: 422,

@@ -29,7 +29,7 @@ func RequestQueueRoutes(store commit.Store) []web.Route {
 			Body: web.Schema("queue-order"), Endpoint: web.JSON(http.StatusOK, fromParsed(commit.ParseQueueOrder, store.OrderQueue)),
 		},
 		{
-			Method: http.MethodPost, Path: "/scheduled-request-expiration", Permission: "circulation-storage.scheduled-request-expiration.post",
+			Method: http.MethodPost, Path: "/scheduled-request-expiration", // without a permission, which a timer lacks
 			Endpoint: web.Empty(http.StatusNoContent, func(c echo.Context) error {
 				_, err := store.ExpireRequests(c.Request().Context(), expiredAtOnce)
 				return err

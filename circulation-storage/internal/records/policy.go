@@ -62,16 +62,17 @@ var PatronNoticePolicy = sync.OnceValue(func() Type {
 
 // OverdueFinePolicy is the policy of fines for late returns (mod-feesfines).
 var OverdueFinePolicy = sync.OnceValue(func() Type {
-	return newFeePolicy("overdue fine policy", "/overdue-fines-policies", "overdueFinePolicies", "Overdue fine")
+	return newFeePolicy("overdue fine policy", "/overdue-fines-policies", "overdueFinePolicies", "Overdue fine", "feesfines.policy.overdue.duplicate")
 })
 
 // LostItemFeePolicy is the policy of fees for lost items (mod-feesfines).
 var LostItemFeePolicy = sync.OnceValue(func() Type {
-	return newFeePolicy("lost item fee policy", "/lost-item-fees-policies", "lostItemFeePolicies", "Lost item fee")
+	return newFeePolicy("lost item fee policy", "/lost-item-fees-policies", "lostItemFeePolicies", "Lost item fee", "feesfines.policy.lost.duplicate")
 })
 
-// newFeePolicy returns a type of mod-feesfines, whose refusals call it shown.
-func newFeePolicy(name, path, collection, shown string) Type {
+// newFeePolicy returns a type of mod-feesfines, whose refusals call it shown. A name that another policy
+// has is refused with the code.
+func newFeePolicy(name, path, collection, shown, duplicate string) Type {
 	table := strings.ReplaceAll(name, " ", "_")
 	return Type{
 		Name: name, Path: path, Collection: collection, Table: table, Schema: strings.ReplaceAll(name, " ", "-"),
@@ -79,7 +80,8 @@ func newFeePolicy(name, path, collection, shown string) Type {
 		Indexes:    newIndexes(fields{Text: {"name", "description"}}),
 		Unique: []Unique{{
 			Constraint: table + "_name_key", Fields: []string{"name"},
-			Message: "The " + shown + " policy name entered already exists. Please enter a different name.",
+			Message:    "The " + shown + " policy name entered already exists. Please enter a different name.",
+			DetailCode: duplicate,
 		}},
 	}
 }

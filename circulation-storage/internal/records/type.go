@@ -78,6 +78,8 @@ type Unique struct {
 	// Code is the code of a fault that is answered as text; empty means Invalid,
 	// answered as FOLIO's errors JSON with the fields as parameters.
 	Code fault.Code
+	// DetailCode is the code in FOLIO's errors JSON; empty means "-1", that of RMB.
+	DetailCode string
 }
 
 // fields lists indexes that are read from the JSON, by their kind.

@@ -43,8 +43,11 @@ func (t Type) newDuplicate(u Unique, r Record) error {
 	}
 	message := cmp.Or(u.Message,
 		fmt.Sprintf("%s value already exists in table %s: %s", strings.Join(u.Fields, ", "), t.Table, strings.Join(values, ", ")))
-	if u.Code != "" {
+	switch {
+	case u.Code != "":
 		return fault.New(u.Code, "%s", message)
+	case u.DetailCode != "":
+		return fault.Validation(fault.Refusal(u.DetailCode, message, params...))
 	}
 	return fault.StorageRefusal(message, params...)
 }
