@@ -13,6 +13,7 @@ import (
 	"checkoutlock/circulation-storage/internal/readiness"
 	"checkoutlock/circulation-storage/internal/sample"
 	"checkoutlock/circulation-storage/internal/sweep"
+	"checkoutlock/circulation-storage/internal/tenantjob"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
@@ -60,7 +61,7 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 	reg := prometheus.NewRegistry()
 	m := newMetrics(reg)
 	watch := readiness.NewWatch(db, tenantInterval, m.setTenants, log)
-	s := newStores(db, m, log)
+	s := newStores(cfg, db, m, log)
 	reg.MustRegister(web.LiveLocks{
 		Desc:  prometheus.NewDesc("checkout_lock_held", "Live locks in the database, of all tenants.", nil, nil),
 		Count: countHeld(db, s.locks), Log: log,
@@ -72,7 +73,7 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 			// Requests of a tenant outside TENANTS are refused one by one.
 			Ready: func(ctx context.Context) error { return db.Ready(ctx, tenants) },
 		},
-		Workers: []web.Worker{{Name: "readiness", Run: watch.Run}},
+		Workers: []web.Worker{{Name: "readiness", Run: watch.Run}, {Name: "tenant jobs", Run: s.tenantJobs.Run}},
 	}
 	for _, rows := range sweptRows(cfg, s, m) {
 		service.Workers = append(service.Workers,
@@ -94,9 +95,12 @@ type stores struct {
 	rules       *postgres.RulesStore
 	blocks      *postgres.PatronBlockStore
 	history     *postgres.HistoryStore
+	tenantJobs  *tenantjob.Service
 }
 
-func newStores(db *postgres.DB, m *metrics, log *slog.Logger) stores {
+func newStores(cfg Config, db *postgres.DB, m *metrics, log *slog.Logger) stores {
+	recordStore, rules := postgres.NewRecordStore(db, m.unfenced.Inc), postgres.NewRulesStore(db)
+	install := httpapi.InstallWith(db, sample.New(recordStore, rules))
 	locks := postgres.NewLockStore(db)
 	service := lock.NewService(locks, m, log)
 	return stores{
@@ -106,17 +110,18 @@ func newStores(db *postgres.DB, m *metrics, log *slog.Logger) stores {
 		settings:    postgres.NewLockSettingsStore(db),
 		commits:     postgres.NewCommitStore(db, commitEnds{m, service}),
 		keyLeases:   postgres.NewKeyLeaseStore(db),
-		records:     postgres.NewRecordStore(db, m.unfenced.Inc),
-		rules:       postgres.NewRulesStore(db),
+		records:     recordStore,
+		rules:       rules,
 		blocks:      postgres.NewPatronBlockStore(db),
 		history:     postgres.NewHistoryStore(db),
+		tenantJobs:  tenantjob.New(postgres.NewTenantJobStore(db), install, cfg.InstallTimeout, log),
 	}
 }
 
 // endpoints are the options of the front of HTTP.
 func endpoints(cfg Config, db *postgres.DB, watch *readiness.Watch, s stores) httpapi.Options {
 	return httpapi.Options{
-		Served: watch, Tenants: db, Sample: sample.New(s.records, s.rules), InstallTimeout: cfg.InstallTimeout,
+		Served: watch, Tenants: db, TenantJobs: s.tenantJobs, InstallTimeout: cfg.InstallTimeout,
 		Locks: s.lockService, LockTTL: cfg.lockTTL(), LockChanges: s.lockChanges, LockSettings: s.settings,
 		Commits: s.commits, KeyLeases: s.keyLeases, Rules: s.rules, Records: s.records, PatronBlocks: s.blocks, History: s.history,
 	}

@@ -25,7 +25,7 @@ func TestSweptRows(t *testing.T) {
 	ctx := okapi.WithTenant(t.Context(), id)
 	reg := prometheus.NewRegistry()
 	m := newMetrics(reg)
-	s := newStores(db, m, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	s := newStores(cfg, db, m, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	tests := map[string]struct {
 		insert  string // of two rows: too young and old enough
 		counter string // "" if the rows are not counted

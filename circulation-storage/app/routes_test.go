@@ -20,7 +20,7 @@ func TestRoutes_DescribeThemselves(t *testing.T) {
 	db, _ := pgtest.New(t)
 	m := newMetrics(prometheus.NewRegistry())
 	front, err := httpapi.New(endpoints(Config{}, db, nil,
-		newStores(db, m, slog.New(slog.NewTextHandler(t.Output(), nil)))))
+		newStores(Config{}, db, m, slog.New(slog.NewTextHandler(t.Output(), nil)))))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,6 +102,21 @@ func (c Client) InstallTenant(ctx context.Context, sample bool) error {
 	if sample {
 		attributes.Parameters = []parameter{{"loadReference", "true"}, {"loadSample", "true"}}
 	}
-	_, err := c.Must(ctx, http.MethodPost, "/_/tenant", attributes)
+	a, err := c.Must(ctx, http.MethodPost, "/_/tenant", attributes)
+	for err == nil && a.Status != http.StatusNoContent {
+		var job struct {
+			ID, Error string
+			Complete  bool
+		}
+		switch err := a.JSON(&job); {
+		case err != nil:
+			return err
+		case job.Error != "":
+			return fmt.Errorf("installing tenant %s: %s", c.Tenant, job.Error)
+		case job.Complete:
+			return nil
+		}
+		a, err = c.Must(ctx, http.MethodGet, "/_/tenant/"+job.ID+"?wait=5000", nil)
+	}
 	return err
 }

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/circulation-storage/internal/tenantjob"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -306,7 +308,8 @@ func TestTenantRoutes_InstallAndPurge(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
 	p := &platform{}
-	a := newAPI(t, slices.Concat(httpapi.TenantRoutes(db, p, time.Minute), commitRoutes(db)))
+	jobs := tenantjob.New(postgres.NewTenantJobStore(db), httpapi.InstallWith(db, p), time.Minute, slog.Default())
+	a := newAPI(t, slices.Concat(httpapi.TenantRoutes(db, jobs, time.Minute, time.Minute), commitRoutes(db)))
 	of := map[string]string{okapi.TenantHeader: id.String()}
 	for _, step := range []struct {
 		what, method, path, body string

@@ -16,8 +16,8 @@ import (
 type Options struct {
 	Served  Refuser // of tenants that are not served
 	Tenants Tenants
-	Sample  Loader
-	// InstallTimeout bounds POST /_/tenant.
+	// TenantJobs installs tenants. InstallTimeout bounds a purge.
+	TenantJobs     TenantJobs
 	InstallTimeout time.Duration
 
 	Locks *lock.Service
@@ -43,7 +43,7 @@ func New(o Options) (web.Front, error) {
 		KeyLeaseRoutes(o.KeyLeases),
 		LockSettingsRoutes(o.LockSettings),
 		RulesRoutes(o.Rules),
-		TenantRoutes(o.Tenants, o.Sample, o.InstallTimeout),
+		TenantRoutes(o.Tenants, o.TenantJobs, InstallPatience, o.InstallTimeout),
 		RecordRoutes(o.Records),
 		RequestBatchRoutes(o.Records),
 		RequestQueueRoutes(o.Commits),

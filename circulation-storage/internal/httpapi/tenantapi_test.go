@@ -2,14 +2,20 @@ package httpapi_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"checkoutlock/circulation-storage/internal/httpapi"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/circulation-storage/internal/tenantjob"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -17,6 +23,7 @@ import (
 type platform struct {
 	done   []string
 	failAt string
+	busy   chan struct{} // an installation waits until it is closed; nil does not wait
 }
 
 func (p *platform) note(what string) error {
@@ -27,7 +34,14 @@ func (p *platform) note(what string) error {
 	return nil
 }
 
-func (p *platform) Install(_ context.Context, id okapi.Tenant) error {
+func (p *platform) Install(ctx context.Context, id okapi.Tenant) error {
+	if p.busy != nil {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.busy:
+		}
+	}
 	return p.note("install " + id.String())
 }
 
@@ -45,8 +59,41 @@ func (p *platform) load(ctx context.Context, what string) error {
 	return p.note(what + " " + id.String())
 }
 
+// tenantAPI is the tenant API of a platform, for a tenant that is not installed.
+type tenantAPI struct {
+	api
+	id okapi.Tenant
+}
+
+// newTenantAPI returns an API whose POST waits for patience. The jobs are those of db.
+func newTenantAPI(t *testing.T, db *postgres.DB, p *platform, patience time.Duration) tenantAPI {
+	t.Helper()
+	id := pgtest.Tenant(t)
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	jobs := tenantjob.New(postgres.NewTenantJobStore(db), httpapi.InstallWith(p, p), time.Minute, log)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		jobs.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-stopped
+		if err := db.Purge(context.WithoutCancel(t.Context()), id); err != nil {
+			t.Error(err)
+		}
+	})
+	return tenantAPI{newAPI(t, httpapi.TenantRoutes(p, jobs, patience, time.Minute)), id}
+}
+
+func (a tenantAPI) send(method, path, body string) *httptest.ResponseRecorder {
+	return a.call(method, path, body, map[string]string{okapi.TenantHeader: a.id.String()})
+}
+
 func TestTenantRoutes(t *testing.T) {
 	t.Parallel()
+	db, _ := pgtest.New(t)
 	tests := map[string]struct {
 		body   string
 		failAt string
@@ -102,9 +149,13 @@ func TestTenantRoutes(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := &platform{failAt: tt.failAt}
-			a := newAPI(t, httpapi.TenantRoutes(p, p, time.Minute))
-			got := a.call(http.MethodPost, "/_/tenant", tt.body, nil)
+			p := &platform{}
+			a := newTenantAPI(t, db, p, time.Minute)
+			for i, step := range tt.done {
+				tt.done[i] = strings.ReplaceAll(step, "diku", a.id.String())
+			}
+			p.failAt = strings.ReplaceAll(tt.failAt, "diku", a.id.String())
+			got := a.send(http.MethodPost, "/_/tenant", tt.body)
 			if got.Code != tt.status || !slices.Equal(p.done, tt.done) {
 				t.Errorf("got %d %s after %q, want %d after %q", got.Code, got.Body, p.done, tt.status, tt.done)
 			}
@@ -117,31 +168,96 @@ func TestTenantRoutes(t *testing.T) {
 
 func TestTenantRoutes_RequireATenant(t *testing.T) {
 	t.Parallel()
+	db, _ := pgtest.New(t)
+	const job = "/_/tenant/0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 	for _, name := range []string{"", "Diku", "di ku", `d"; DROP SCHEMA x`, strings.Repeat("d", 32)} {
 		p := &platform{}
-		a := newAPI(t, httpapi.TenantRoutes(p, p, time.Minute))
-		got := a.call(http.MethodPost, "/_/tenant", `{"module_to":"m"}`, map[string]string{okapi.TenantHeader: name})
-		if got.Code != http.StatusBadRequest || len(p.done) > 0 {
-			t.Errorf("tenant %q: got %d after %q, want 400 and nothing done", name, got.Code, p.done)
+		a := newTenantAPI(t, db, p, time.Minute)
+		for method, path := range map[string]string{http.MethodPost: "/_/tenant", http.MethodGet: job, http.MethodDelete: job} {
+			got := a.call(method, path, `{"module_to":"m"}`, map[string]string{okapi.TenantHeader: name})
+			if got.Code != http.StatusBadRequest || len(p.done) > 0 {
+				t.Errorf("%s of tenant %q: got %d after %q, want 400 and nothing done", method, name, got.Code, p.done)
+			}
 		}
 	}
 }
 
-// An installation on a slow machine outlasts REQUEST_TIMEOUT.
-func TestTenantRoutes_HaveATimeoutOfTheirOwn(t *testing.T) {
+// answeredJob is a job as _tenant 2.0 answers it.
+type answeredJob struct {
+	ID         string
+	Tenant     string
+	Attributes tenantjob.Attributes `json:"tenantAttributes"`
+	Complete   bool
+	Error      string
+}
+
+func readAnsweredJob(t *testing.T, w *httptest.ResponseRecorder) answeredJob {
+	t.Helper()
+	var job answeredJob
+	if err := json.Unmarshal(w.Body.Bytes(), &job); err != nil {
+		t.Fatalf("%v: %d %s", err, w.Code, w.Body)
+	}
+	return job
+}
+
+func TestTenantRoutes_AnswerAJobThatTakesLonger(t *testing.T) {
 	t.Parallel()
-	if got := httpapi.TenantRoutes(&platform{}, &platform{}, time.Hour)[0]; got.Method != http.MethodPost ||
-		got.Timeout != time.Hour {
-		t.Errorf("%s %s has the time-out %s, want that of installations", got.Method, got.Path, got.Timeout)
+	db, _ := pgtest.New(t)
+	const body = `{"module_to":"m-1.0.0","parameters":[{"key":"loadSample","value":"true"}]}`
+	for name, tt := range map[string]struct {
+		failAt string // "%s" is the tenant
+		error  string
+	}{
+		"one that succeeds": {failAt: "", error: ""},
+		"one that fails":    {failAt: "sample %s", error: "The work failed. The log"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &platform{busy: make(chan struct{})}
+			a := newTenantAPI(t, db, p, 0)
+			p.failAt = strings.ReplaceAll(tt.failAt, "%s", a.id.String())
+			posted := a.send(http.MethodPost, "/_/tenant", body)
+			job := readAnsweredJob(t, posted)
+			where := posted.Header().Get("Location")
+			if posted.Code != http.StatusCreated || where != "/_/tenant/"+job.ID || job.Complete ||
+				job.Tenant != a.id.String() || !job.Attributes.Wants("loadSample") {
+				t.Fatalf("got %d %s at %q, want 201 with the job and its place", posted.Code, posted.Body, where)
+			}
+			if again := a.send(http.MethodPost, "/_/tenant", body); again.Header().Get("Location") != where {
+				t.Errorf("a repeat: got %d at %q, want the same job", again.Code, again.Header().Get("Location"))
+			}
+			wantStatus(t, "other work", a.send(http.MethodPost, "/_/tenant", `{"module_to":"m-2.0.0"}`), http.StatusConflict)
+			if got := readAnsweredJob(t, a.send(http.MethodGet, where, "")); got.Complete {
+				t.Errorf("got %+v, want it running", got)
+			}
+			close(p.busy)
+			got := readAnsweredJob(t, a.send(http.MethodGet, where+"?wait=10000", ""))
+			if !got.Complete || !strings.HasPrefix(got.Error, tt.error) || (got.Error == "") != (tt.error == "") {
+				t.Errorf("got %+v, want it complete with the error %q", got, tt.error)
+			}
+			wantStatus(t, "delete", a.send(http.MethodDelete, where, ""), http.StatusNoContent)
+			wantStatus(t, "read what was deleted", a.send(http.MethodGet, where, ""), http.StatusNotFound)
+			wantStatus(t, "delete again", a.send(http.MethodDelete, where, ""), http.StatusNotFound)
+		})
 	}
 }
 
-func TestTenantRoutes_HaveNoJobs(t *testing.T) {
+func TestTenantRoutes_RefuseBadJobs(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, httpapi.TenantRoutes(&platform{}, &platform{}, time.Minute))
-	for _, method := range []string{http.MethodGet, http.MethodDelete} {
-		if got := a.call(method, "/_/tenant/0bab56e5-1ab6-4ac2-afdf-8b2df0434378", "", nil); got.Code != http.StatusNotFound {
-			t.Errorf("%s: got %d, want 404", method, got.Code)
-		}
+	db, _ := pgtest.New(t)
+	a := newTenantAPI(t, db, &platform{}, time.Minute)
+	const id = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+	for _, tt := range []struct {
+		method, path string
+		status       int
+	}{
+		{method: http.MethodGet, path: id, status: http.StatusNotFound},
+		{method: http.MethodDelete, path: id, status: http.StatusNotFound},
+		{method: http.MethodGet, path: "job", status: http.StatusNotFound},
+		{method: http.MethodGet, path: id + "?wait=-1", status: http.StatusUnprocessableEntity},
+		{method: http.MethodGet, path: id + "?wait=10001", status: http.StatusUnprocessableEntity},
+		{method: http.MethodGet, path: id + "?wait=soon", status: http.StatusUnprocessableEntity},
+	} {
+		wantStatus(t, tt.method+" "+tt.path, a.send(tt.method, "/_/tenant/"+tt.path, ""), tt.status)
 	}
 }

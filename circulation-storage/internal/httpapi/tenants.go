@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/circulation-storage/internal/tenantjob"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
@@ -60,96 +62,163 @@ type Loader interface {
 	LoadSample(ctx context.Context) error
 }
 
-// tenantAttributes is the body of POST /_/tenant (FOLIO's _tenant 2.0).
-type tenantAttributes struct {
-	ModuleTo   string `json:"module_to"`
-	ModuleFrom string `json:"module_from"`
-	Purge      bool   `json:"purge"`
-	Parameters []struct {
-		Key   string `json:"key"`
-		Value string `json:"value"`
-	} `json:"parameters"`
+// TenantJobs installs tenants; see tenantjob.Service.
+type TenantJobs interface {
+	Begin(ctx context.Context, a tenantjob.Attributes) (tenantjob.Job, error)
+	Wait(ctx context.Context, id uuid.UUID, patience time.Duration) (tenantjob.Job, error)
+	Delete(ctx context.Context, id uuid.UUID) error
 }
 
-// wants reports whether the parameter key is "true".
-func (a tenantAttributes) wants(key string) bool {
-	for _, p := range a.Parameters {
-		if p.Key == key {
-			return p.Value == "true"
+// InstallWith returns the work of a tenant job.
+func InstallWith(tenants Tenants, loader Loader) func(context.Context, tenantjob.Attributes) error {
+	return func(ctx context.Context, a tenantjob.Attributes) error {
+		id, err := okapi.TenantFrom(ctx)
+		if err != nil {
+			return err
 		}
+		if err := tenants.Install(ctx, id); err != nil {
+			return fmt.Errorf("installing: %w", err)
+		}
+		if a.Wants("loadReference") {
+			if err := loader.LoadReference(ctx); err != nil {
+				return fmt.Errorf("loading reference records: %w", err)
+			}
+		}
+		if a.Wants("loadSample") {
+			if err := loader.LoadSample(ctx); err != nil {
+				return fmt.Errorf("loading sample records: %w", err)
+			}
+		}
+		return nil
 	}
-	return false
+}
+
+// InstallPatience is how long POST /_/tenant waits for the job before it answers 201. Gateways wait
+// longer for an answer.
+const InstallPatience = 5 * time.Second
+
+// maxJobWait is the longest wait of GET /_/tenant/{id}, in ms. It is below the least REQUEST_TIMEOUT.
+const maxJobWait = 10_000
+
+// tenantJob is a job as FOLIO's _tenant 2.0 answers it.
+type tenantJob struct {
+	ID         string               `json:"id"`
+	Tenant     string               `json:"tenant"`
+	Attributes tenantjob.Attributes `json:"tenantAttributes"`
+	Complete   bool                 `json:"complete"`
+	Error      string               `json:"error,omitempty"`
+	Messages   []string             `json:"messages,omitempty"`
+}
+
+func describeJob(id okapi.Tenant, job tenantjob.Job) tenantJob {
+	return tenantJob{ID: job.ID.String(), Tenant: id.String(), Attributes: job.Attributes, Complete: job.Ended, Error: job.Error}
 }
 
 type tenantHandlers struct {
-	tenants Tenants
-	loader  Loader
+	tenants  Tenants
+	jobs     TenantJobs
+	patience time.Duration
 }
 
-// TenantRoutes are the calls with which the platform installs, upgrades and
-// purges a tenant. The work is done before the answer, because not every caller
-// polls for a job; so there are no jobs. timeout bounds the work.
-func TenantRoutes(tenants Tenants, loader Loader, timeout time.Duration) []web.Route {
-	h := tenantHandlers{tenants: tenants, loader: loader}
-	noJob := web.Handle(h.noJob, web.Answer{Status: http.StatusNotFound})
+// TenantRoutes are the calls with which the platform installs, upgrades, disables and purges a
+// tenant. patience is how long an installation is waited for; timeout bounds a purge.
+func TenantRoutes(tenants Tenants, jobs TenantJobs, patience, timeout time.Duration) []web.Route {
+	const path = "/_/tenant"
+	h := tenantHandlers{tenants: tenants, jobs: jobs, patience: patience}
 	return []web.Route{
 		{
-			Method: http.MethodPost, Path: "/_/tenant", Body: tenantAttributes{}, Endpoint: web.Empty(http.StatusNoContent, h.post),
-			Timeout: timeout, NoTenant: true,
+			Method: http.MethodPost, Path: path, Body: tenantjob.Attributes{}, Timeout: timeout, NoTenant: true,
+			Endpoint: web.Handle(h.post, web.Answer{Status: http.StatusCreated, Body: tenantJob{}}, web.Answer{Status: http.StatusNoContent}),
 		},
-		{Method: http.MethodGet, Path: "/_/tenant/:id", Endpoint: noJob, NoTenant: true},
-		{Method: http.MethodDelete, Path: "/_/tenant/:id", Endpoint: noJob, NoTenant: true},
+		{
+			Method: http.MethodGet, Path: path + "/:id", NoTenant: true, Endpoint: web.JSON(http.StatusOK, h.get),
+			Query: web.Query{Parameters: []web.Parameter{{
+				Name: "wait", Meaning: "most milliseconds to wait for the end of the job", Type: web.Integer, Most: maxJobWait,
+			}}},
+		},
+		{Method: http.MethodDelete, Path: path + "/:id", NoTenant: true, Endpoint: web.Empty(http.StatusNoContent, h.delete)},
 	}
 }
 
-// post handles POST /_/tenant: 204 when the work is done.
-func (h tenantHandlers) post(c echo.Context) error {
+// forTenant returns the context of a call for the tenant that its header names.
+func forTenant(c echo.Context) (context.Context, okapi.Tenant, error) {
 	id, err := okapi.ParseTenant(c.Request().Header.Get(okapi.TenantHeader))
 	if err != nil {
-		return fault.New(fault.Malformed, "Header %s: %v", okapi.TenantHeader, err)
+		return nil, id, fault.New(fault.Malformed, "Header %s: %v", okapi.TenantHeader, err)
 	}
-	var a tenantAttributes
+	return okapi.WithTenant(c.Request().Context(), id), id, nil
+}
+
+// post handles POST /_/tenant: 204 when the work is done, 201 with the job's Location if it takes
+// longer than the patience.
+func (h tenantHandlers) post(c echo.Context) error {
+	ctx, id, err := forTenant(c)
+	if err != nil {
+		return err
+	}
+	var a tenantjob.Attributes
 	if err := web.Decode(c, &a); err != nil {
 		return err
 	}
-	return h.apply(okapi.WithTenant(c.Request().Context(), id), id, a)
-}
-
-func (h tenantHandlers) apply(ctx context.Context, id okapi.Tenant, a tenantAttributes) error {
 	switch {
 	case a.ModuleTo != "" && a.Purge:
 		return fault.StorageRefusal("module_to and purge exclude each other: install the tenant or drop it", fault.Param("purge", "true"))
 	case a.ModuleTo != "":
-		return h.install(ctx, id, a)
+		return h.install(ctx, c, id, a)
 	case a.Purge:
 		if err := h.tenants.Purge(ctx, id); err != nil {
 			return fmt.Errorf("purging: %w", err)
 		}
-		return nil
-	case a.ModuleFrom != "":
-		return nil // disabled: the records stay
+	case a.ModuleFrom == "": // else it is disabled: the records stay
+		return fault.StorageRefusal("one of module_to (install or upgrade), module_from (disable) and purge is required", fault.Param("module_to", ""))
 	}
-	return fault.StorageRefusal("one of module_to (install or upgrade), module_from (disable) and purge is required", fault.Param("module_to", ""))
+	return c.NoContent(http.StatusNoContent)
 }
 
-func (h tenantHandlers) install(ctx context.Context, id okapi.Tenant, a tenantAttributes) error {
-	if err := h.tenants.Install(ctx, id); err != nil {
-		return fmt.Errorf("installing: %w", err)
+func (h tenantHandlers) install(ctx context.Context, c echo.Context, id okapi.Tenant, a tenantjob.Attributes) error {
+	job, err := h.jobs.Begin(ctx, a)
+	if err == nil {
+		job, err = h.jobs.Wait(ctx, job.ID, h.patience)
 	}
-	if a.wants("loadReference") {
-		if err := h.loader.LoadReference(ctx); err != nil {
-			return fmt.Errorf("loading reference records: %w", err)
-		}
+	switch {
+	case err != nil:
+		return err
+	case !job.Ended:
+		c.Response().Header().Set(echo.HeaderLocation, "/_/tenant/"+job.ID.String())
+		return c.JSON(http.StatusCreated, describeJob(id, job))
+	case job.Fault != "":
+		return job.Err()
 	}
-	if a.wants("loadSample") {
-		if err := h.loader.LoadSample(ctx); err != nil {
-			return fmt.Errorf("loading sample records: %w", err)
-		}
-	}
-	return nil
+	return c.NoContent(http.StatusNoContent)
 }
 
-// noJob handles GET and DELETE /_/tenant/{id}: there are no jobs.
-func (h tenantHandlers) noJob(c echo.Context) error {
-	return fault.New(fault.NotFound, "There is no such job: tenant calls are done when they are answered")
+// get handles GET /_/tenant/{id}: how a job stands, after a wait for its end.
+func (h tenantHandlers) get(c echo.Context) (tenantJob, error) {
+	ctx, id, jobID, err := h.readJob(c)
+	if err != nil {
+		return tenantJob{}, err
+	}
+	job, err := h.jobs.Wait(ctx, jobID, time.Duration(web.QueryOf(c).Integer("wait"))*time.Millisecond)
+	return describeJob(id, job), err
+}
+
+// delete handles DELETE /_/tenant/{id}, which ends the job.
+func (h tenantHandlers) delete(c echo.Context) error {
+	ctx, _, jobID, err := h.readJob(c)
+	if err != nil {
+		return err
+	}
+	return h.jobs.Delete(ctx, jobID)
+}
+
+func (h tenantHandlers) readJob(c echo.Context) (context.Context, okapi.Tenant, uuid.UUID, error) {
+	ctx, id, err := forTenant(c)
+	if err != nil {
+		return nil, id, uuid.Nil, err
+	}
+	jobID, err := uuid.Parse(c.Param("id"))
+	if err != nil {
+		return nil, id, uuid.Nil, fault.New(fault.NotFound, "There is no such job: its id is no UUID")
+	}
+	return ctx, id, jobID, nil
 }
