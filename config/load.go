@@ -67,6 +67,7 @@ func parseValues(cfg any, values map[string]string) []error {
 type setting struct {
 	field    string // its name, which two structs may share
 	variable string
+	preset   string // the default in the tag
 	kind     string // the allowed values, in words
 }
 
@@ -81,9 +82,9 @@ func settingsOf(t reflect.Type) []setting {
 		switch {
 		case tag != "" && f.Type.Kind() == reflect.Slice:
 			separator := cmp.Or(f.Tag.Get("envSeparator"), ",")
-			found = append(found, setting{f.Name, tag, "values separated by " + separator + ", each " + kindOf(f.Type.Elem())})
+			found = append(found, setting{f.Name, tag, f.Tag.Get("envDefault"), "values separated by " + separator + ", each " + kindOf(f.Type.Elem())})
 		case tag != "":
-			found = append(found, setting{f.Name, tag, kindOf(f.Type)})
+			found = append(found, setting{f.Name, tag, f.Tag.Get("envDefault"), kindOf(f.Type)})
 		case f.Type.Kind() == reflect.Struct && !f.Anonymous: // VisibleFields lists the fields of an embedded one
 			found = append(found, settingsOf(f.Type)...)
 		}
@@ -102,6 +103,22 @@ func kindOf(t reflect.Type) string {
 		return "a whole number"
 	}
 	return "a value of type " + t.String()
+}
+
+// Default is a variable with the value that it has unless it is set.
+type Default struct{ Name, Value string }
+
+// ListDefaults returns the settings of cfg, a pointer to a struct, that have a default in their tags,
+// sorted by name.
+func ListDefaults(cfg any) []Default {
+	var found []Default
+	for _, s := range settingsOf(reflect.TypeOf(cfg)) {
+		if s.preset != "" {
+			found = append(found, Default{s.variable, s.preset})
+		}
+	}
+	slices.SortFunc(found, func(a, b Default) int { return cmp.Compare(a.Name, b.Name) })
+	return found
 }
 
 // listVariables returns the variables of all settings of cfg, sorted.

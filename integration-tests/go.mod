@@ -10,6 +10,7 @@ require (
 	checkoutlock/resource-locks v0.0.0
 	checkoutlock/resource-locks/mutex v0.0.0
 	checkoutlock/schemas v0.0.0
+	checkoutlock/web v0.0.0
 	github.com/caarlos0/env/v10 v10.0.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
@@ -28,7 +29,6 @@ require (
 require (
 	checkoutlock/database v0.0.0 // indirect
 	checkoutlock/migrations v0.0.0 // indirect
-	checkoutlock/web v0.0.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"compress/gzip"
 	"net/http"
 	"slices"
@@ -18,6 +19,13 @@ type Route struct {
 	// Permission is the name that a gateway asks for; empty for platform
 	// endpoints.
 	Permission string
+	// Interface is FOLIO's interface that the route belongs to, with its version, such as
+	// "circulation 14.7". It is empty for a route that FOLIO does not have.
+	Interface string
+	// Desired are the permissions that the handler looks at itself, so that a gateway passes them on.
+	Desired []string
+	// Every is how often a gateway calls the route; 0 for one that clients call.
+	Every time.Duration
 	// Query declares the parameters of the query string.
 	Query Query
 	// Body is what the request's body must be: a Schema, or a value of the Go type that
@@ -43,6 +51,15 @@ func WithGuard(routes []Route, guard func(Route) echo.MiddlewareFunc) []Route {
 		guarded[i].Guards = slices.Insert(slices.Clone(r.Guards), 0, guard(r))
 	}
 	return guarded
+}
+
+// WithInterface returns the routes as parts of FOLIO's interface, except those that have one.
+func WithInterface(name string, routes []Route) []Route {
+	named := slices.Clone(routes)
+	for i, r := range routes {
+		named[i].Interface = cmp.Or(r.Interface, name)
+	}
+	return named
 }
 
 // Endpoint is what a route does, and what it answers unless it fails.

@@ -50,10 +50,9 @@ func (s *Service) Listen(ctx context.Context) error {
 
 // listeners returns those of all fronts. Routes share one.
 func (s *Service) listeners() []Listener {
-	var routes []Route
+	routes := s.Routes()
 	var listeners []Listener
 	for _, f := range s.fronts {
-		routes = append(routes, f.Routes...)
 		if f.Listener != nil {
 			listeners = append(listeners, f.Listener)
 		}
@@ -67,6 +66,15 @@ func (s *Service) listeners() []Listener {
 	o.Ready = s.server.Ready(o.Ready)
 	s.server.Handler = New(o, routes)
 	return append([]Listener{s.server}, listeners...)
+}
+
+// Routes returns the routes of all fronts that share the service's address.
+func (s *Service) Routes() []Route {
+	var routes []Route
+	for _, f := range s.fronts {
+		routes = append(routes, f.Routes...)
+	}
+	return routes
 }
 
 // endWaiting ends the requests of routes that wait.

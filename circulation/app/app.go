@@ -70,6 +70,18 @@ func WithObserver(o Observer) Option {
 // reason not to start. Storage need not run: the service is ready when storage is. cfg
 // must be valid.
 func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
+	a, err := connect(cfg, log, opts...)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.service.Listen(ctx); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// connect connects the parts of the service.
+func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 	storageURL, err := cfg.storageURL()
 	if err != nil {
 		return nil, err
@@ -120,9 +132,6 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		Admin: locks, Guard: guard, Log: log,
 	}))
 	service.Add(staff.New(staff.Options{Admin: locks, Guard: guard, Log: log}))
-	if err := service.Listen(ctx); err != nil {
-		return nil, err
-	}
 	return &App{storage: storage, service: service}, nil
 }
 

@@ -4,6 +4,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -95,6 +96,18 @@ func ParseFlags(fs *flag.FlagSet, args []string) error {
 		return fmt.Errorf("%s takes flags alone, but got %q as well; quote a value of several words", fs.Name(), fs.Args())
 	}
 	return nil
+}
+
+// PrintJSON writes what read returns as a JSON document with indents.
+func PrintJSON[T any](w io.Writer, read func() (T, error)) error {
+	v, err := read()
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
 }
 
 // UserName returns the name of the user of this machine.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -72,9 +73,13 @@ func (g *Guard) Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
 
 // Routes returns the routes, each guarded by its own Permission.
 func (g *Guard) Routes(routes []web.Route) []web.Route {
-	return web.WithGuard(routes, func(r web.Route) echo.MiddlewareFunc {
+	guarded := web.WithGuard(routes, func(r web.Route) echo.MiddlewareFunc {
 		return func(next echo.HandlerFunc) echo.HandlerFunc { return g.Wrap(r.Permission, next) }
 	})
+	for i, r := range guarded {
+		guarded[i].Desired = append(slices.Clone(r.Desired), r.Permission)
+	}
+	return guarded
 }
 
 // Grant returns routes whose handlers check permissions themselves. With Basic, the password

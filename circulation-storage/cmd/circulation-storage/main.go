@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"checkoutlock/circulation-storage/app"
 	"checkoutlock/config"
@@ -29,6 +30,8 @@ const usage = `circulation-storage keeps a library's records and the patrons' ch
                                                 list the locks, oldest first
   circulation-storage locks -tenant NAME -release ID -reason TEXT
                                                 release a lock; the check-out that held it will be refused
+  circulation-storage descriptor [-without INTERFACE,...]
+                                                print the module descriptor, without what other modules provide
   circulation-storage -healthcheck              exit with 0 if the service on this machine is ready
 
 DATABASE_URL is required.
@@ -43,6 +46,8 @@ func run(ctx context.Context, p command.Process) error {
 		return flag.ErrHelp
 	case "-healthcheck", "--healthcheck":
 		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
+	case "descriptor":
+		return describe(args, p.Stdout)
 	}
 	cfg := app.DefaultConfig()
 	if err := config.Load(&cfg, p.Environ); err != nil {
@@ -71,6 +76,19 @@ func serve(ctx context.Context, cfg app.Config, args []string, log *slog.Logger)
 		err = a.Run(ctx)
 	}
 	return command.LogError(ctx, log, err)
+}
+
+func describe(args []string, stdout io.Writer) error {
+	fs := command.NewFlags("descriptor")
+	var without []string
+	fs.Func("without", "", func(list string) error {
+		without = append(without, strings.Split(list, ",")...)
+		return nil
+	})
+	if err := command.ParseFlags(fs, args); err != nil {
+		return err
+	}
+	return command.PrintJSON(stdout, func() (any, error) { return app.Descriptor(without...) })
 }
 
 func migrate(ctx context.Context, cfg app.Config, args []string, log *slog.Logger) error {

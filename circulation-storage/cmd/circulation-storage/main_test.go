@@ -267,6 +267,21 @@ func TestMigrate_RefusesWordsBesideItsFlags(t *testing.T) {
 	}
 }
 
+func TestDescriptor_LeavesOutNamedInterfaces(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	err := run(t.Context(), command.Process{Args: []string{"descriptor", "-without", "users,settings"}, Stdout: &out})
+	text := out.String()
+	if err != nil || strings.Contains(text, `"/users"`) || strings.Contains(text, `"/settings/entries"`) ||
+		!strings.Contains(text, `"/loan-storage/loans"`) {
+		t.Errorf("got %.200s, %v", text, err)
+	}
+	err = run(t.Context(), command.Process{Args: []string{"descriptor", "users"}, Stdout: io.Discard})
+	if err == nil || !strings.Contains(err.Error(), "descriptor takes flags alone") {
+		t.Errorf("a word beside the flags: %v", err)
+	}
+}
+
 func TestServe_LogsTheErrorThatEndsIt(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -35,7 +35,7 @@ type lockHandlers struct {
 func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []web.Route {
 	const path, permission = "/check-out-lock-storage", "checkout-lock-storage.checkout-locks"
 	h := lockHandlers{locks: locks, defaultTTL: defaultTTL}
-	return []web.Route{
+	return web.WithInterface("checkout-lock-storage 0.1", []web.Route{
 		{
 			Method: http.MethodGet, Path: path, Permission: permission + ".collection.get",
 			Query: web.Query{Parameters: lockFilters, Refuse: refuseLockFilter}, Endpoint: web.JSON(http.StatusOK, h.list),
@@ -61,7 +61,7 @@ func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []web.Rou
 			Method: http.MethodPost, Path: path + "/:lockId/forced-release", Permission: permission + ".item.forced-release.post",
 			Query: web.Strict(), Body: web.Schema(forcedRelease.Name), Endpoint: web.JSON(http.StatusOK, h.forceRelease),
 		},
-	}
+	})
 }
 
 // lockFilters are the parameters of GET /check-out-lock-storage.

@@ -36,7 +36,7 @@ type Options struct {
 
 // New returns the front of the service's endpoints.
 func New(o Options) (web.Front, error) {
-	return web.Front{Name: "endpoints", BeforeClose: o.Locks.Stop, Routes: ForServedTenants(o.Served, slices.Concat(
+	routes := slices.Concat(
 		CheckoutLockRoutes(o.Locks, o.LockTTL),
 		LockChangeRoutes(o.LockChanges),
 		CommitRoutes(o.Commits),
@@ -51,5 +51,42 @@ func New(o Options) (web.Front, error) {
 		OperationRoutes(o.Records),
 		PatronBlockRoutes(o.PatronBlocks),
 		HistoryRoutes(o.History),
-	))}, nil
+	)
+	for i, r := range routes {
+		if slices.Contains(ours, r.Method+" "+r.Path) {
+			routes[i].Interface = ""
+		}
+	}
+	return web.Front{Name: "endpoints", BeforeClose: o.Locks.Stop, Routes: ForServedTenants(o.Served, routes)}, nil
+}
+
+// ours are the routes at paths of FOLIO that none of its module descriptors has.
+var ours = []string{
+	"DELETE /check-out-lock-storage",
+	"POST /check-out-lock-storage/:lockId/forced-release",
+	"PUT /automated-patron-blocks/:id",
+	"PUT /check-in-storage/check-ins/:id",
+	"DELETE /check-in-storage/check-ins/:id",
+	"DELETE /check-in-storage/check-ins",
+	"DELETE /loan-storage/loan-history",
+	"DELETE /loan-types",
+	"DELETE /location-units/institutions",
+	"DELETE /location-units/campuses",
+	"DELETE /location-units/libraries",
+	"DELETE /locations",
+	"DELETE /material-types",
+	"POST /patron-block-conditions",
+	"DELETE /patron-block-conditions/:id",
+	"DELETE /service-points",
+}
+
+// ListRoutes returns the routes for documents, without a database. Their handlers do not work.
+func ListRoutes() ([]web.Route, error) {
+	front, err := New(Options{
+		Locks: lock.NewService(nil, nil, nil), Commits: struct{ commit.Store }{}, KeyLeases: struct{ keylease.Store }{},
+		Rules: struct{ records.RulesStore }{}, Records: struct{ records.Store }{}, LockSettings: struct{ LockSettingsStore }{},
+		LockChanges: struct{ LockChanges }{}, PatronBlocks: struct{ PatronBlockStore }{}, History: struct{ history.Store }{},
+		Tenants: struct{ Tenants }{}, TenantJobs: struct{ TenantJobs }{}, Served: struct{ Refuser }{},
+	})
+	return front.Routes, err
 }

@@ -20,10 +20,10 @@ type rulesHandlers struct{ store records.RulesStore }
 func RulesRoutes(store records.RulesStore) []web.Route {
 	const path, permission = "/circulation-rules-storage", "circulation-storage.circulation-rules"
 	h := rulesHandlers{store: store}
-	return []web.Route{
+	return web.WithInterface("circulation-rules-storage 1.0", []web.Route{
 		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Endpoint: web.JSON(http.StatusOK, web.FromContext(store.Rules))},
 		{Method: http.MethodPut, Path: path, Permission: permission + ".put", Body: web.Schema("circulation-rules"), Endpoint: web.Empty(http.StatusNoContent, h.put)},
-	}
+	})
 }
 
 func (h rulesHandlers) put(c echo.Context) error {
@@ -58,10 +58,10 @@ type patronBlockHandlers struct{ store PatronBlockStore }
 func PatronBlockRoutes(store PatronBlockStore) []web.Route {
 	const path, permission = "/automated-patron-blocks/:id", "patron-blocks.automated-patron-blocks.collection"
 	h := patronBlockHandlers{store: store}
-	return []web.Route{
+	return web.WithInterface("automated-patron-blocks 0.1", []web.Route{
 		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Endpoint: web.JSON(http.StatusOK, fromPathID(h.get)).Of("automated-patron-blocks")},
 		{Method: http.MethodPut, Path: path, Permission: permission + ".put", Body: web.Schema("automated-patron-blocks"), Endpoint: web.Empty(http.StatusNoContent, h.put)},
-	}
+	})
 }
 
 // noBlocks is the answer for a patron without blocks.

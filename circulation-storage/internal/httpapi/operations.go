@@ -15,24 +15,26 @@ import (
 
 type operationHandlers struct{ store records.Store }
 
+const printsInterface = "print-events-storage 1.0"
+
 // OperationRoutes are FOLIO's prints of slips and anonymization of loans.
 func OperationRoutes(store records.Store) []web.Route {
 	h := operationHandlers{store: store}
 	return []web.Route{
 		{
-			Method: http.MethodPost, Path: "/print-events-storage/print-events-entry", Permission: "print-events-storage.print-events-entry.item.post",
+			Method: http.MethodPost, Path: "/print-events-storage/print-events-entry", Permission: "print-events-storage.print-events-entry.item.post", Interface: printsInterface,
 			Body: web.Schema(records.PrintSchema), Endpoint: web.Empty(http.StatusCreated, writeParsed(records.ParsePrint, store.AddPrint)),
 		},
 		{
-			Method: http.MethodPost, Path: "/print-events-storage/print-events-status", Permission: "print-events-storage.print-events-status.item.post",
+			Method: http.MethodPost, Path: "/print-events-storage/print-events-status", Permission: "print-events-storage.print-events-status.item.post", Interface: printsInterface,
 			Body: web.Schema(records.PrintedRequestsSchema), Endpoint: web.JSON(http.StatusOK, fromParsed(records.ParsePrintedRequests, h.listPrints)),
 		},
 		{
-			Method: http.MethodPost, Path: "/anonymize-storage-loans", Permission: "anonymize-storage-loans.post",
+			Method: http.MethodPost, Path: "/anonymize-storage-loans", Permission: "anonymize-storage-loans.post", Interface: "anonymize-storage-loans 0.1",
 			Body: web.Schema(records.AnonymizedLoansSchema), Endpoint: web.JSON(http.StatusOK, fromParsed(records.ParseAnonymizedLoans, h.anonymize)),
 		},
 		{
-			Method: http.MethodPost, Path: "/loan-storage/loans/anonymize/:id", Permission: "circulation-storage.loans.anonymize.execute",
+			Method: http.MethodPost, Path: "/loan-storage/loans/anonymize/:id", Permission: "circulation-storage.loans.anonymize.execute", Interface: records.Loan().Interface,
 			Endpoint: web.Empty(http.StatusNoContent, h.anonymizeUser),
 		},
 	}

@@ -48,29 +48,29 @@ func RecordRoutes(store records.Store) []web.Route {
 		if h.isSettings() {
 			create = web.Empty(http.StatusNoContent, func(c echo.Context) error { _, err := h.create(c); return err })
 		}
-		routes = append(routes,
-			web.Route{
+		routes = append(routes, web.WithInterface(t.Interface, []web.Route{
+			{
 				Method: http.MethodGet, Path: t.Path, Permission: t.Permission + ".collection.get", Query: page,
 				Endpoint: web.Handle(h.list, web.Answer{Status: http.StatusOK, Body: []web.Schema{schema}}),
 			},
-			web.Route{Method: http.MethodPost, Path: t.Path, Permission: t.Permission + ".item.post", Body: schema, Endpoint: create},
-			web.Route{Method: http.MethodGet, Path: one, Permission: t.Permission + ".item.get", Endpoint: web.JSON(http.StatusOK, fromPathID(h.get)).Of(schema)},
-			web.Route{
+			{Method: http.MethodPost, Path: t.Path, Permission: t.Permission + ".item.post", Body: schema, Endpoint: create},
+			{Method: http.MethodGet, Path: one, Permission: t.Permission + ".item.get", Endpoint: web.JSON(http.StatusOK, fromPathID(h.get)).Of(schema)},
+			{
 				Method: http.MethodPut, Path: one, Permission: t.Permission + ".item.put", Body: schema,
 				Endpoint: web.Empty(http.StatusNoContent, h.update),
 			},
-			web.Route{Method: http.MethodDelete, Path: one, Permission: t.Permission + ".item.delete", Endpoint: web.Empty(http.StatusNoContent, h.delete)},
-		)
+			{Method: http.MethodDelete, Path: one, Permission: t.Permission + ".item.delete", Endpoint: web.Empty(http.StatusNoContent, h.delete)},
+		})...)
 	}
 	history := records.LoanHistory()
 	routes = append(routes, web.Route{
-		Method: http.MethodGet, Path: history.Path, Permission: history.Permission + ".collection.get", Query: page,
+		Method: http.MethodGet, Path: history.Path, Permission: history.Permission + ".collection.get", Interface: history.Interface, Query: page,
 		Endpoint: web.Handle(recordHandlers{store: store, t: history}.list, web.Answer{Status: http.StatusOK}),
 	})
 	for _, t := range deletedByQuery() {
 		h := recordHandlers{store: store, t: t}
 		routes = append(routes, web.Route{
-			Method: http.MethodDelete, Path: t.Path, Permission: t.Permission + ".collection.delete",
+			Method: http.MethodDelete, Path: t.Path, Permission: t.Permission + ".collection.delete", Interface: t.Interface,
 			Query:    web.Query{Parameters: []web.Parameter{{Name: "query", Meaning: "CQL that the records to delete match"}}},
 			Endpoint: web.Empty(http.StatusNoContent, h.deleteMatching),
 		})
@@ -189,7 +189,7 @@ func readPathID(c echo.Context) (string, error) {
 // is put into another order at once: 201 without a body.
 func RequestBatchRoutes(store records.Store) []web.Route {
 	return []web.Route{{
-		Method: http.MethodPost, Path: "/request-storage-batch/requests", Permission: "circulation-storage.request-batch.item.post",
+		Method: http.MethodPost, Path: "/request-storage-batch/requests", Permission: "circulation-storage.request-batch.item.post", Interface: "request-storage-batch 2.1",
 		Body: web.Schema(records.RequestBatchSchema), Endpoint: web.Empty(http.StatusCreated, writeParsed(records.ParseRequestBatch, store.PutRequests)),
 	}}
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -29,7 +30,7 @@ func RequestQueueRoutes(store commit.Store) []web.Route {
 			Body: web.Schema("queue-order"), Endpoint: web.JSON(http.StatusOK, fromParsed(commit.ParseQueueOrder, store.OrderQueue)),
 		},
 		{
-			Method: http.MethodPost, Path: "/scheduled-request-expiration", // without a permission, which a timer lacks
+			Method: http.MethodPost, Path: "/scheduled-request-expiration", Interface: "_timer 1.0", Every: 2 * time.Minute,
 			Endpoint: web.Empty(http.StatusNoContent, func(c echo.Context) error {
 				_, err := store.ExpireRequests(c.Request().Context(), expiredAtOnce)
 				return err

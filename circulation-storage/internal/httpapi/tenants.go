@@ -125,7 +125,7 @@ type tenantHandlers struct {
 func TenantRoutes(tenants Tenants, jobs TenantJobs, patience, timeout time.Duration) []web.Route {
 	const path = "/_/tenant"
 	h := tenantHandlers{tenants: tenants, jobs: jobs, patience: patience}
-	return []web.Route{
+	return web.WithInterface("_tenant 2.0", []web.Route{
 		{
 			Method: http.MethodPost, Path: path, Body: tenantjob.Attributes{}, Timeout: timeout, NoTenant: true,
 			Endpoint: web.Handle(h.post, web.Answer{Status: http.StatusCreated, Body: tenantJob{}}, web.Answer{Status: http.StatusNoContent}),
@@ -137,7 +137,7 @@ func TenantRoutes(tenants Tenants, jobs TenantJobs, patience, timeout time.Durat
 			}}},
 		},
 		{Method: http.MethodDelete, Path: path + "/:id", NoTenant: true, Endpoint: web.Empty(http.StatusNoContent, h.delete)},
-	}
+	})
 }
 
 // forTenant returns the context of a call for the tenant that its header names.

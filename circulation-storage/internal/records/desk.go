@@ -6,9 +6,9 @@ import "sync"
 var StaffSlip = sync.OnceValue(func() Type {
 	return Type{
 		Name: "staff slip", Path: "/staff-slips-storage/staff-slips", Collection: "staffSlips", Table: "staff_slips", Schema: "staff-slip",
-		Permission: "circulation-storage.staff-slips",
-		Indexes:    newIndexes(fields{Text: {"name", "description"}, Boolean: {"active", "isRawHtml"}}),
-		Unique:     uniqueFields("staff_slips", "name"),
+		Permission: "circulation-storage.staff-slips", Interface: "staff-slips-storage 1.1",
+		Indexes: newIndexes(fields{Text: {"name", "description"}, Boolean: {"active", "isRawHtml"}}),
+		Unique:  uniqueFields("staff_slips", "name"),
 	}
 })
 
@@ -16,7 +16,7 @@ var StaffSlip = sync.OnceValue(func() Type {
 var CancellationReason = sync.OnceValue(func() Type {
 	return Type{
 		Name: "cancellation reason", Path: "/cancellation-reason-storage/cancellation-reasons", Collection: "cancellationReasons",
-		Table: "cancellation_reason", Schema: "cancellation-reason", Permission: "circulation-storage.cancellation-reasons",
+		Table: "cancellation_reason", Schema: "cancellation-reason", Permission: "circulation-storage.cancellation-reasons", Interface: "cancellation-reason-storage 1.2",
 		Indexes: newIndexes(fields{Text: {"name", "description", "publicDescription", "source"}, Boolean: {"requiresAdditionalInformation"}}),
 		Unique:  uniqueFields("cancellation_reason", "name"),
 	}
@@ -27,7 +27,7 @@ var CancellationReason = sync.OnceValue(func() Type {
 var RequestPreference = sync.OnceValue(func() Type {
 	return Type{
 		Name: "request preference", Path: "/request-preference-storage/request-preference", Collection: "requestPreferences",
-		Table: "user_request_preference", Schema: "request-preference", Permission: "circulation-storage.request-preferences",
+		Table: "user_request_preference", Schema: "request-preference", Permission: "circulation-storage.request-preferences", Interface: "request-preference-storage 2.0",
 		Indexes: newIndexes(fields{
 			Text: {"fulfillment"}, Boolean: {"holdShelf", "delivery"}, UUID: {"defaultServicePointId", "defaultDeliveryAddressTypeId"},
 		}, "userId"),
@@ -39,8 +39,8 @@ var RequestPreference = sync.OnceValue(func() Type {
 var AddressType = sync.OnceValue(func() Type {
 	return Type{
 		Name: "address type", Path: "/addresstypes", Collection: "addressTypes", Table: "addresstype", Schema: "addresstype",
-		Permission: "addresstypes",
-		Indexes:    newIndexes(fields{Text: {"addressType", "desc"}}),
-		Unique:     uniqueFields("addresstype", "addressType"),
+		Permission: "addresstypes", Interface: "users 16.5",
+		Indexes: newIndexes(fields{Text: {"addressType", "desc"}}),
+		Unique:  uniqueFields("addresstype", "addressType"),
 	}
 })

@@ -15,7 +15,7 @@ const (
 var Instance = sync.OnceValue(func() Type {
 	return Type{
 		Name: "instance", Path: "/instance-storage/instances", Collection: "instances", Table: "instance", Schema: "instance",
-		Permission: "inventory-storage.instances", Versioned: true,
+		Permission: "inventory-storage.instances", Interface: "instance-storage 11.4", Versioned: true,
 		Indexes: newIndexes(fields{
 			Text: {
 				"hrid", "title", "indexTitle", "source", "languages", "contributors", "identifiers", "subjects", "tags.tagList",
@@ -32,7 +32,7 @@ var Instance = sync.OnceValue(func() Type {
 var Holdings = sync.OnceValue(func() Type {
 	return Type{
 		Name: "holdings record", Path: "/holdings-storage/holdings", Collection: "holdingsRecords", Table: holdingsTable, Schema: "holdings-record",
-		Permission: "inventory-storage.holdings", Versioned: true, Prepare: prepareHoldings,
+		Permission: "inventory-storage.holdings", Interface: "holdings-storage 8.2", Versioned: true, Prepare: prepareHoldings,
 		Indexes: newIndexes(fields{
 			Text: {
 				"hrid", "callNumber", "callNumberPrefix", "callNumberSuffix", "copyNumber", "shelvingTitle", "tags.tagList",
@@ -54,7 +54,7 @@ var Holdings = sync.OnceValue(func() Type {
 var Item = sync.OnceValue(func() Type {
 	t := Type{
 		Name: "item", Path: "/item-storage/items", Collection: "items", Table: "item", Schema: "item",
-		Permission: "inventory-storage.items", Versioned: true,
+		Permission: "inventory-storage.items", Interface: "item-storage 11.2", Versioned: true,
 		Indexes: newIndexes(fields{
 			Text: {
 				"hrid", "barcode", "accessionNumber", "status.name", "itemLevelCallNumber", "effectiveCallNumberComponents.callNumber",

@@ -13,7 +13,7 @@ import (
 var Loan = sync.OnceValue(func() Type {
 	return Type{
 		Name: "loan", Path: "/loan-storage/loans", Collection: "loans", Table: "loan", Schema: "loan",
-		Permission: "circulation-storage.loans", Upsert: true, Prepare: prepareLoan,
+		Permission: "circulation-storage.loans", Interface: "loan-storage 7.4", Upsert: true, Prepare: prepareLoan,
 		Indexes: newIndexes(fields{
 			Text: {"status", "status.name", "action", "actionComment", "itemStatus", "forUseAtLocation.status"},
 			UUID: {
@@ -41,7 +41,7 @@ var PatronActionSession = sync.OnceValue(func() Type {
 	return Type{
 		Name: "patron action session", Path: "/patron-action-session-storage/patron-action-sessions", Collection: "patronActionSessions",
 		Table: "patron_action_session", Schema: "patron-action-session",
-		Permission: "patron-action-session-storage.patron-action-sessions",
+		Permission: "patron-action-session-storage.patron-action-sessions", Interface: "patron-action-session-storage 0.3",
 		Indexes: newIndexes(fields{Text: {"actionType"}, UUID: {"sessionId"}},
 			"patronId", "loanId"),
 	}

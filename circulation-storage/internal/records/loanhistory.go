@@ -12,6 +12,6 @@ var LoanHistory = sync.OnceValue(func() Type {
 	all["loan.id"] = Index{Kind: UUID, Column: "loan_id"}
 	return Type{
 		Name: "history of a loan", Path: "/loan-storage/loan-history", Collection: "loansHistory", Table: "loan_history", Schema: "loan",
-		Permission: "circulation-storage.loans-history", Indexes: all,
+		Permission: "circulation-storage.loans-history", Interface: "loan-storage 7.4", Indexes: all,
 	}
 })

@@ -12,7 +12,7 @@ import (
 var LoanPolicy = sync.OnceValue(func() Type {
 	return Type{
 		Name: "loan policy", Path: "/loan-policy-storage/loan-policies", Collection: "loanPolicies", Table: "loan_policy", Schema: "loan-policy",
-		Permission: "circulation-storage.loan-policies", Prepare: prepareLoanPolicy,
+		Permission: "circulation-storage.loan-policies", Interface: "loan-policy-storage 2.4", Prepare: prepareLoanPolicy,
 		Indexes: newIndexes(fields{
 			Text: {"name", "description", "loansPolicy.profileId"}, Boolean: {"loanable", "renewable"},
 			Number: {"loansPolicy.itemLimit"},

@@ -10,7 +10,7 @@ import (
 var CheckInOperation = sync.OnceValue(func() Type {
 	return Type{
 		Name: "check-in", Path: "/check-in-storage/check-ins", Collection: "checkIns", Table: "check_in_operation",
-		Schema: "check-in-operation", Permission: "check-in-storage.check-ins",
+		Schema: "check-in-operation", Permission: "check-in-storage.check-ins", Interface: "check-in-storage 0.2",
 		Indexes: newIndexes(fields{
 			Text: {"itemStatusPriorToCheckIn"}, UUID: {"servicePointId", "performedByUserId", "itemLocationId"},
 			Number: {"requestQueueSize"}, Time: {"occurredDateTime"},
@@ -22,7 +22,7 @@ var CheckInOperation = sync.OnceValue(func() Type {
 var ScheduledNotice = sync.OnceValue(func() Type {
 	return Type{
 		Name: "scheduled notice", Path: "/scheduled-notice-storage/scheduled-notices", Collection: "scheduledNotices",
-		Table: "scheduled_notice", Schema: "scheduled-notice", Permission: "scheduled-notice-storage.scheduled-notices",
+		Table: "scheduled_notice", Schema: "scheduled-notice", Permission: "scheduled-notice-storage.scheduled-notices", Interface: "scheduled-notice-storage 0.6",
 		Indexes: newIndexes(fields{
 			Text: {"triggeringEvent", "noticeConfig.timing", "noticeConfig.format"}, Boolean: {"noticeConfig.sendInRealTime"},
 			UUID: {"feeFineActionId", "recipientUserId", "sessionId", "noticeConfig.templateId"}, Time: {"nextRunTime"},
@@ -44,7 +44,7 @@ var ActualCostRecord = sync.OnceValue(func() Type {
 	all["loan.id"] = Index{Kind: UUID, Column: "loan_id"}
 	return Type{
 		Name: "actual cost record", Path: "/actual-cost-record-storage/actual-cost-records", Collection: "actualCostRecords",
-		Table: "actual_cost_record", Schema: "actual-cost-record", Permission: "actual-cost-record-storage.actual-cost-records",
+		Table: "actual_cost_record", Schema: "actual-cost-record", Permission: "actual-cost-record-storage.actual-cost-records", Interface: "actual-cost-record-storage 0.9",
 		Prepare: prepareActualCostRecord, Indexes: all,
 	}
 })
@@ -63,7 +63,7 @@ var TLRFeatureToggleJob = sync.OnceValue(func() Type {
 	return Type{
 		Name: "job of title level requests", Path: "/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs",
 		Collection: "tlrFeatureToggleJobs", Table: "tlr_feature_toggle_job", Schema: "tlr-feature-toggle-job",
-		Permission: "tlr-feature-toggle-job-storage.tlr-feature-toggle-jobs",
-		Indexes:    newIndexes(fields{Text: {"status"}, Number: {"numberOfUpdatedRequests"}}),
+		Permission: "tlr-feature-toggle-job-storage.tlr-feature-toggle-jobs", Interface: "tlr-feature-toggle-job-storage 0.1",
+		Indexes: newIndexes(fields{Text: {"status"}, Number: {"numberOfUpdatedRequests"}}),
 	}
 })

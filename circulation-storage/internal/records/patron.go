@@ -6,9 +6,9 @@ import "sync"
 var Usergroup = sync.OnceValue(func() Type {
 	return Type{
 		Name: "group", Path: "/groups", Collection: "usergroups", Table: "usergroup", Schema: "usergroup",
-		Permission: "usergroups",
-		Indexes:    newIndexes(fields{Text: {"group", "desc", "source"}, Number: {"expirationOffsetInDays"}}),
-		Unique:     uniqueFields("usergroup", "group"),
+		Permission: "usergroups", Interface: "users 16.5",
+		Indexes: newIndexes(fields{Text: {"group", "desc", "source"}, Number: {"expirationOffsetInDays"}}),
+		Unique:  uniqueFields("usergroup", "group"),
 	}
 })
 
@@ -16,7 +16,7 @@ var Usergroup = sync.OnceValue(func() Type {
 var User = sync.OnceValue(func() Type {
 	return Type{
 		Name: "user", Path: "/users", Collection: "users", Table: "users", Schema: "user",
-		Permission: "users",
+		Permission: "users", Interface: "users 16.5",
 		Indexes: newIndexes(fields{
 			Text: {
 				"username", "barcode", "externalSystemId", "type", "tags.tagList", "departments",
@@ -39,7 +39,7 @@ var User = sync.OnceValue(func() Type {
 var ProxyFor = sync.OnceValue(func() Type {
 	return Type{
 		Name: "proxy relationship", Path: "/proxiesfor", Collection: "proxiesFor", Table: "proxyfor", Schema: "proxyfor",
-		Permission: "proxiesfor",
+		Permission: "proxiesfor", Interface: "users 16.5",
 		Indexes: newIndexes(fields{
 			Text: {"status", "requestForSponsor", "notificationsTo", "accrueTo"}, Time: {"expirationDate", "createdDate"},
 		}, "userId", "proxyUserId"),

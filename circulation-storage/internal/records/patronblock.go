@@ -24,7 +24,7 @@ const (
 var PatronBlockCondition = sync.OnceValue(func() Type {
 	return Type{
 		Name: "patron block condition", Path: "/patron-block-conditions", Collection: "patronBlockConditions",
-		Table: "patron_block_conditions", Schema: "patron-block-condition", Permission: "patron-blocks.patron-block-conditions",
+		Table: "patron_block_conditions", Schema: "patron-block-condition", Permission: "patron-blocks.patron-block-conditions", Interface: "patron-block-conditions 0.1",
 		Prepare: preparePatronBlockCondition,
 		Indexes: newIndexes(fields{
 			Text: {"name", "message", "valueType"}, Boolean: {"blockBorrowing", "blockRenewals", "blockRequests"},
@@ -37,7 +37,7 @@ var PatronBlockCondition = sync.OnceValue(func() Type {
 var PatronBlockLimit = sync.OnceValue(func() Type {
 	return Type{
 		Name: "patron block limit", Path: "/patron-block-limits", Collection: "patronBlockLimits",
-		Table: "patron_block_limits", Schema: "patron-block-limit", Permission: "patron-blocks.patron-block-limits",
+		Table: "patron_block_limits", Schema: "patron-block-limit", Permission: "patron-blocks.patron-block-limits", Interface: "patron-block-limits 0.1",
 		Prepare:    preparePatronBlockLimit,
 		Indexes:    newIndexes(fields{Number: {"value"}}, "patronGroupId", "conditionId"),
 		References: []Reference{newReference("patron_block_limits", "conditionId", "patron_block_conditions")},

@@ -17,7 +17,7 @@ import (
 var RequestPolicy = sync.OnceValue(func() Type {
 	return Type{
 		Name: "request policy", Path: "/request-policy-storage/request-policies", Collection: "requestPolicies",
-		Table: "request_policy", Schema: "request-policy", Permission: "circulation-storage.request-policies",
+		Table: "request_policy", Schema: "request-policy", Permission: "circulation-storage.request-policies", Interface: "request-policy-storage 1.0",
 		Prepare: prepareRequestPolicy,
 		Indexes: newIndexes(fields{Text: {"name", "description", "requestTypes"}}),
 		Unique:  uniqueFields("request_policy", "name"),
@@ -54,7 +54,7 @@ func prepareRequestPolicy(ctx context.Context, r Reader, w Write) error {
 var PatronNoticePolicy = sync.OnceValue(func() Type {
 	return Type{
 		Name: "patron notice policy", Path: "/patron-notice-policy-storage/patron-notice-policies", Collection: "patronNoticePolicies",
-		Table: "patron_notice_policy", Schema: "patron-notice-policy", Permission: "circulation-storage.patron-notice-policies",
+		Table: "patron_notice_policy", Schema: "patron-notice-policy", Permission: "circulation-storage.patron-notice-policies", Interface: "patron-notice-policy-storage 0.13",
 		Indexes: newIndexes(fields{Text: {"name", "description"}, Boolean: {"active"}}),
 		Unique:  uniqueFields("patron_notice_policy", "name"),
 	}
@@ -91,7 +91,7 @@ func newFeePolicy(name, path, collection, shown, duplicate string) Type {
 var CirculationSetting = sync.OnceValue(func() Type {
 	return Type{
 		Name: "circulation setting", Path: "/circulation-settings-storage/circulation-settings", Collection: "circulationSettings",
-		Table: "circulation_settings", Schema: "circulation-setting", Permission: "circulation-storage.circulation-settings",
+		Table: "circulation_settings", Schema: "circulation-setting", Permission: "circulation-storage.circulation-settings", Interface: "circulation-settings-storage 1.0",
 		Named:   true,
 		Indexes: newIndexes(fields{Text: {"name"}}),
 		Unique:  uniqueFields("circulation_settings", "name"),
@@ -102,7 +102,7 @@ var CirculationSetting = sync.OnceValue(func() Type {
 var FixedDueDateSchedule = sync.OnceValue(func() Type {
 	return Type{
 		Name: "fixed due date schedule", Path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", Collection: "fixedDueDateSchedules",
-		Table: "fixed_due_date_schedule", Schema: "fixed-due-date-schedule", Permission: "circulation-storage.fixed-due-date-schedules",
+		Table: "fixed_due_date_schedule", Schema: "fixed-due-date-schedule", Permission: "circulation-storage.fixed-due-date-schedules", Interface: "fixed-due-date-schedules-storage 2.0",
 		Prepare: prepareSchedule,
 		Indexes: newIndexes(fields{Text: {"name", "description"}}),
 		Unique:  uniqueFields("fixed_due_date_schedule", "name"),

@@ -20,7 +20,7 @@ import (
 var Request = sync.OnceValue(func() Type {
 	return Type{
 		Name: "request", Path: "/request-storage/requests", Collection: "requests", Table: "request", Schema: "request",
-		Permission: "circulation-storage.requests", Upsert: true, Prepare: prepareRequest,
+		Permission: "circulation-storage.requests", Interface: "request-storage 6.2", Upsert: true, Prepare: prepareRequest,
 		Indexes: newIndexes(fields{
 			Text: {
 				"status", "requestType", "requestLevel", "fulfillmentPreference", "ecsRequestPhase", "patronComments", "tags.tagList",

@@ -16,7 +16,7 @@ import (
 var SettingsEntry = sync.OnceValue(func() Type {
 	return Type{
 		Name: "settings entry", Path: "/settings/entries", Collection: "items", Table: "settings_entry", Schema: "settings-entry",
-		Permission: "mod-settings.entries", Prepare: prepareSettingsEntry,
+		Permission: "mod-settings.entries", Interface: "settings 1.2", Prepare: prepareSettingsEntry,
 		Indexes: newIndexes(fields{Text: {"scope", "key", "value"}, UUID: {"userId"}}),
 		Unique: []Unique{
 			{

@@ -26,6 +26,8 @@ type Type struct {
 	// Permission is the prefix of the permission names; ".collection.get",
 	// ".item.get", ".item.post", ".item.put" and ".item.delete" follow.
 	Permission string
+	// Interface is FOLIO's interface with its version, as web.Route has it.
+	Interface string
 	// Indexes lists what CQL may search, by the index's name: a JSON path with dots.
 	Indexes map[string]Index
 	// Unique lists the values that no two records may share.

@@ -19,9 +19,9 @@ func Types() []Type {
 var MaterialType = sync.OnceValue(func() Type {
 	return Type{
 		Name: "material type", Path: "/material-types", Collection: "mtypes", Table: "material_type", Schema: "material-type",
-		Permission: "inventory-storage.material-types",
-		Indexes:    newIndexes(fields{Text: {"name", "source"}}),
-		Unique:     uniqueFields("material_type", "name"),
+		Permission: "inventory-storage.material-types", Interface: "material-types 2.2",
+		Indexes: newIndexes(fields{Text: {"name", "source"}}),
+		Unique:  uniqueFields("material_type", "name"),
 	}
 })
 
@@ -29,9 +29,9 @@ var MaterialType = sync.OnceValue(func() Type {
 var LoanType = sync.OnceValue(func() Type {
 	return Type{
 		Name: "loan type", Path: "/loan-types", Collection: "loantypes", Table: "loan_type", Schema: "loan-type",
-		Permission: "inventory-storage.loan-types",
-		Indexes:    newIndexes(fields{Text: {"name", "source"}}),
-		Unique:     uniqueFields("loan_type", "name"),
+		Permission: "inventory-storage.loan-types", Interface: "loan-types 2.4",
+		Indexes: newIndexes(fields{Text: {"name", "source"}}),
+		Unique:  uniqueFields("loan_type", "name"),
 	}
 })
 
@@ -39,7 +39,7 @@ var LoanType = sync.OnceValue(func() Type {
 var ServicePoint = sync.OnceValue(func() Type {
 	return Type{
 		Name: "service point", Path: "/service-points", Collection: "servicepoints", Table: "service_point", Schema: "service-point",
-		Permission: "inventory-storage.service-points",
+		Permission: "inventory-storage.service-points", Interface: "service-points 3.5",
 		Indexes: newIndexes(fields{
 			Text: {"name", "code", "discoveryDisplayName", "description"}, Boolean: {"pickupLocation", "ecsRequestRouting"},
 			Number: {"shelvingLagTime"},
@@ -52,9 +52,9 @@ var ServicePoint = sync.OnceValue(func() Type {
 var Institution = sync.OnceValue(func() Type {
 	return Type{
 		Name: "institution", Path: "/location-units/institutions", Collection: "locinsts", Table: "locinstitution", Schema: "locinstitution",
-		Permission: "inventory-storage.location-units.institutions",
-		Indexes:    newIndexes(fields{Text: {"name", "code"}, Boolean: {"isShadow"}}),
-		Unique:     uniqueFields("locinstitution", "name"),
+		Permission: "inventory-storage.location-units.institutions", Interface: "location-units 2.1",
+		Indexes: newIndexes(fields{Text: {"name", "code"}, Boolean: {"isShadow"}}),
+		Unique:  uniqueFields("locinstitution", "name"),
 	}
 })
 
@@ -62,7 +62,7 @@ var Institution = sync.OnceValue(func() Type {
 var Campus = sync.OnceValue(func() Type {
 	return Type{
 		Name: "campus", Path: "/location-units/campuses", Collection: "loccamps", Table: "loccampus", Schema: "loccampus",
-		Permission: "inventory-storage.location-units.campuses",
+		Permission: "inventory-storage.location-units.campuses", Interface: "location-units 2.1",
 		Indexes:    newIndexes(fields{Text: {"name", "code"}, Boolean: {"isShadow"}}, "institutionId"),
 		Unique:     uniqueFields("loccampus", "name"),
 		References: []Reference{newReference("loccampus", "institutionId", "locinstitution")},
@@ -73,7 +73,7 @@ var Campus = sync.OnceValue(func() Type {
 var Library = sync.OnceValue(func() Type {
 	return Type{
 		Name: "library", Path: "/location-units/libraries", Collection: "loclibs", Table: "loclibrary", Schema: "loclibrary",
-		Permission: "inventory-storage.location-units.libraries",
+		Permission: "inventory-storage.location-units.libraries", Interface: "location-units 2.1",
 		Indexes:    newIndexes(fields{Text: {"name", "code"}, Boolean: {"isShadow"}}, "campusId"),
 		Unique:     uniqueFields("loclibrary", "name"),
 		References: []Reference{newReference("loclibrary", "campusId", "loccampus")},
@@ -85,7 +85,7 @@ var Library = sync.OnceValue(func() Type {
 var Location = sync.OnceValue(func() Type {
 	return Type{
 		Name: "location", Path: "/locations", Collection: "locations", Table: "location", Schema: "location",
-		Permission: "inventory-storage.locations",
+		Permission: "inventory-storage.locations", Interface: "locations 3.2",
 		Indexes: newIndexes(fields{
 			Text:    {"name", "code", "description", "discoveryDisplayName", "servicePointIds"},
 			UUID:    {"primaryServicePoint"},

@@ -17,6 +17,7 @@ import (
 const usage = `circulation lends a library's items and takes them back.
 
   circulation [serve]        run the service
+  circulation descriptor     print the module descriptor
   circulation -healthcheck   exit with 0 if the service on this machine is ready
 
 `
@@ -33,6 +34,8 @@ func run(ctx context.Context, p command.Process) error {
 		return flag.ErrHelp
 	case "-healthcheck", "--healthcheck":
 		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
+	case "descriptor":
+		return command.PrintJSON(p.Stdout, app.Descriptor)
 	case "serve":
 		return serve(ctx, p)
 	}

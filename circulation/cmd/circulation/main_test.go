@@ -44,6 +44,19 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+func TestDescriptor_NeedsNoSettings(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	wrong := []string{"LOCK_TTL_MS=0"}
+	err := run(t.Context(), command.Process{Args: []string{"descriptor"}, Environ: wrong, Stdout: &out})
+	var d struct {
+		Provides []struct{ ID string }
+	}
+	if err = errors.Join(err, json.Unmarshal(out.Bytes(), &d)); err != nil || len(d.Provides) == 0 {
+		t.Errorf("got %.200s, %v", &out, err)
+	}
+}
+
 func TestRun_WarnsOfVariablesThatResembleSettings(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -35,6 +35,13 @@ const (
 	MaySeeRules       = "circulation.rules.get" // FOLIO's
 )
 
+// Permissions returns all of them.
+func Permissions() []string {
+	return []string{
+		MaySeeSettings, MayChangeSettings, MaySeeChanges, MaySeeLocks, MayReleaseLocks, MaySeeCheckOuts, MaySeeFigures, MayExplain, MaySeeRules,
+	}
+}
+
 // Settings keeps the check-out lock's settings of the tenant in ctx.
 type Settings interface {
 	Read(ctx context.Context) (s settings.Settings, problem, err error)

@@ -26,19 +26,19 @@ type LoanChanges interface {
 // change-due-date, claim-item-returned and declare-item-lost).
 func loanChangeRoutes(changes LoanChanges) []web.Route {
 	return []web.Route{
-		loanChangeRoute[loans.AddInfo](changes, "add-info"),
-		loanChangeRoute[loans.ChangeDueDate](changes, "change-due-date"),
-		loanChangeRoute[loans.ClaimReturned](changes, "claim-item-returned"),
-		loanChangeRoute[loans.DeclareLost](changes, "declare-item-lost"),
-		loanChangeRoute[loans.DeclareMissing](changes, "declare-claimed-returned-item-as-missing"),
+		loanChangeRoute[loans.AddInfo](changes, "add-info", "add-info 0.1"),
+		loanChangeRoute[loans.ChangeDueDate](changes, "change-due-date", "change-due-date 0.1"),
+		loanChangeRoute[loans.ClaimReturned](changes, "claim-item-returned", "claim-item-returned 0.2"),
+		loanChangeRoute[loans.DeclareLost](changes, "declare-item-lost", "declare-item-lost 0.3"),
+		loanChangeRoute[loans.DeclareMissing](changes, "declare-claimed-returned-item-as-missing", "claim-item-returned 0.2"),
 	}
 }
 
 // loanChangeRoute is an action with its wish as the body: 204, 404 without the loan, 422.
-func loanChangeRoute[W loans.Wish](changes LoanChanges, action string) web.Route {
+func loanChangeRoute[W loans.Wish](changes LoanChanges, action, ofInterface string) web.Route {
 	var wish W
 	return web.Route{
-		Method: http.MethodPost, Path: loansPath + "/:id/" + action, Permission: "circulation.loans." + action + ".post", Body: wish,
+		Method: http.MethodPost, Path: loansPath + "/:id/" + action, Permission: "circulation.loans." + action + ".post", Interface: ofInterface, Body: wish,
 		Endpoint: web.Empty(http.StatusNoContent, func(c echo.Context) error {
 			id, err := readPathID(c, "loan")
 			if err != nil {
@@ -80,7 +80,7 @@ func loanRecordRoutes(o Options) []web.Route {
 			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(o.LoanRecords.DeleteLoans)),
 		},
 		{
-			Method: http.MethodPost, Path: "/loan-anonymization/by-user/:id", Permission: "circulation.loans.collection.anonymize.user.post",
+			Method: http.MethodPost, Path: "/loan-anonymization/by-user/:id", Permission: "circulation.loans.collection.anonymize.user.post", Interface: "loan-anonymization 0.1",
 			Endpoint: web.JSON(http.StatusOK, circ.anonymizeLoans),
 		},
 	}

@@ -25,7 +25,7 @@ const printSchema = "print-events"
 // printRoutes are FOLIO's (mod-circulation, interface print-events).
 func printRoutes(o Options) []web.Route {
 	return []web.Route{{
-		Method: http.MethodPost, Path: "/circulation/print-events-entry", Permission: "circulation.print-events-entry.item.post",
+		Method: http.MethodPost, Path: "/circulation/print-events-entry", Permission: "circulation.print-events-entry.item.post", Interface: "print-events 1.0",
 		Body: web.Schema(printSchema), Endpoint: web.Empty(http.StatusNoContent, circulation{o}.notePrint),
 	}}
 }

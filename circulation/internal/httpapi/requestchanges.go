@@ -7,6 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/circulation/internal/requestview"
 	"checkoutlock/web"
@@ -33,7 +34,7 @@ func requestChangeRoutes(o Options) []web.Route {
 	h := requestHandlers{changes: o.Changes, records: o.Loans, log: o.Log}
 	return []web.Route{
 		{
-			Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.requests.item.put",
+			Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.requests.item.put", Desired: []string{library.PatronBlock.Permission},
 			Body: web.Schema("request"), Endpoint: web.Empty(http.StatusNoContent, replaceByID("request", o.Changes.Edit)),
 		},
 		{
@@ -46,7 +47,7 @@ func requestChangeRoutes(o Options) []web.Route {
 			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(o.Changes.DeleteMatching)),
 		},
 		{
-			Method: http.MethodPost, Path: path + "/:id/move", Permission: "circulation.requests.item.move.post",
+			Method: http.MethodPost, Path: path + "/:id/move", Permission: "circulation.requests.item.move.post", Interface: "request-move 0.7",
 			Body: requests.MoveRequest{}, Endpoint: web.JSON(http.StatusOK, h.move).Of("request"),
 		},
 		{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/related"
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/circulation/internal/requestview"
@@ -50,7 +51,7 @@ func requestRoutes(o Options) []web.Route {
 	h := requestHandlers{placing: o.Placing, queues: o.Queues, records: o.Loans, log: o.Log}
 	return []web.Route{
 		{
-			Method: http.MethodPost, Path: path, Permission: "circulation.requests.item.post",
+			Method: http.MethodPost, Path: path, Permission: "circulation.requests.item.post", Desired: []string{library.PatronBlock.Permission},
 			Body: web.Schema("new-request"), Endpoint: web.JSON(http.StatusCreated, h.create).Of("request"),
 		},
 		{
@@ -58,7 +59,7 @@ func requestRoutes(o Options) []web.Route {
 			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, h.list),
 		},
 		{
-			Method: http.MethodGet, Path: path + "/allowed-service-points", Permission: "circulation.requests.allowed-service-points.get",
+			Method: http.MethodGet, Path: path + "/allowed-service-points", Permission: "circulation.requests.allowed-service-points.get", Interface: "allowed-service-points 1.2",
 			Query: web.Query{Parameters: allowedParameters, Refuse: web.RefuseAsFolio}, Endpoint: web.JSON(http.StatusOK, h.listAllowed),
 		},
 		{

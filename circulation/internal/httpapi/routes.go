@@ -82,13 +82,13 @@ func New(o Options) (web.Front, error) {
 func routes(o Options) []web.Route {
 	const rulesPath = "/circulation/rules"
 	circ, rules := circulation{o}, rulesHandlers{o.Rules, o.Log}
-	folio := slices.Concat(rulePolicyRoutes(o), requestRoutes(o), requestChangeRoutes(o), loanChangeRoutes(o.LoanChanges), loanRecordRoutes(o), settingRoutes(o.Settings), printRoutes(o), []web.Route{
+	folio := web.WithInterface("circulation 14.7", slices.Concat(rulePolicyRoutes(o), requestRoutes(o), requestChangeRoutes(o), loanChangeRoutes(o.LoanChanges), loanRecordRoutes(o), settingRoutes(o.Settings), printRoutes(o), tenantRoutes(), []web.Route{
 		{
-			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post",
+			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post", Desired: checkout.OverridePermissions(),
 			Body: checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}),
 		},
 		{
-			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode-dry-run", Permission: "circulation.check-out-by-barcode-dry-run.post",
+			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode-dry-run", Permission: "circulation.check-out-by-barcode-dry-run.post", Desired: checkout.OverridePermissions(),
 			Body: checkout.DryRunRequest{}, Endpoint: web.JSON(http.StatusCreated, web.FromExact(circ.dryRun)),
 		},
 		{
@@ -96,15 +96,15 @@ func routes(o Options) []web.Route {
 			Body: checkin.Request{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.checkIn)),
 		},
 		{
-			Method: http.MethodPost, Path: "/circulation/end-patron-action-session", Permission: "circulation.end-patron-action-session.post",
+			Method: http.MethodPost, Path: "/circulation/end-patron-action-session", Permission: "circulation.end-patron-action-session.post", Interface: "patron-action-session 0.2",
 			Body: checkin.EndSessionsRequest{}, Endpoint: web.Empty(http.StatusNoContent, circ.endSessions),
 		},
 		{
-			Method: http.MethodPost, Path: "/circulation/renew-by-barcode", Permission: "circulation.renew-by-barcode.post",
+			Method: http.MethodPost, Path: "/circulation/renew-by-barcode", Permission: "circulation.renew-by-barcode.post", Desired: renewal.OverridePermissions(),
 			Body: renewal.Request{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.renew)).Of("loan"),
 		},
 		{
-			Method: http.MethodPost, Path: "/circulation/renew-by-id", Permission: "circulation.renew-by-id.post",
+			Method: http.MethodPost, Path: "/circulation/renew-by-id", Permission: "circulation.renew-by-id.post", Desired: renewal.OverridePermissions(),
 			Body: renewal.ByIDRequest{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.renewByID)).Of("loan"),
 		},
 		{
@@ -112,14 +112,24 @@ func routes(o Options) []web.Route {
 			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, circ.listLoans),
 		},
 		{Method: http.MethodGet, Path: loansPath + "/:id", Permission: "circulation.loans.item.get", Endpoint: web.JSON(http.StatusOK, circ.getLoan).Of("loan")},
-		{Method: http.MethodGet, Path: rulesPath, Permission: "circulation.rules.get", Endpoint: web.JSON(http.StatusOK, web.FromContext(o.Rules.StoredRules))},
+		{Method: http.MethodGet, Path: rulesPath, Permission: "circulation.rules.get", Interface: rulesInterface, Endpoint: web.JSON(http.StatusOK, web.FromContext(o.Rules.StoredRules))},
 		{
-			Method: http.MethodPut, Path: rulesPath, Permission: "circulation.rules.put",
+			Method: http.MethodPut, Path: rulesPath, Permission: "circulation.rules.put", Interface: rulesInterface,
 			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(rules.put, web.Answer{Status: http.StatusNoContent}),
 		},
-	})
+	}))
 	all := append(o.Guard.Grant(folio), adminRoutes(o.Admin, o.Guard)...)
 	return web.WithGuard(all, func(web.Route) echo.MiddlewareFunc { return ignoreContentType })
+}
+
+// tenantRoutes are FOLIO's by which a gateway installs and removes the module. Storage keeps all
+// records, so they do nothing.
+func tenantRoutes() []web.Route {
+	done := web.Empty(http.StatusNoContent, func(echo.Context) error { return nil })
+	return web.WithInterface("_tenant 1.0", []web.Route{
+		{Method: http.MethodPost, Path: "/_/tenant", Endpoint: done},
+		{Method: http.MethodDelete, Path: "/_/tenant", Endpoint: done},
+	})
 }
 
 // ignoreContentType lets any Content-Type announce a JSON body, as mod-circulation does. The

@@ -31,8 +31,10 @@ func checkDescribed(t *testing.T, routes []web.Route) {
 	for _, r := range routes {
 		name := r.Method + " " + r.Path
 		writes := r.Method == http.MethodPost || r.Method == http.MethodPut
-		if r.Path == "/loan-anonymization/by-user/:id" {
-			writes = false // FOLIO sends no body
+		switch r.Path {
+		case "/loan-anonymization/by-user/:id", // FOLIO sends no body
+			"/_/tenant": // what it says does not matter
+			writes = false
 		}
 		if writes != (r.Body != nil) {
 			t.Errorf("%s: the body is %v", name, r.Body)

@@ -26,6 +26,8 @@ var policyKinds = [...]struct {
 	{"lost-item", policy.KindLostItem, "lostItemPolicyId"},
 }
 
+const rulesInterface = "circulation-rules 1.1"
+
 // rulePolicyRoutes are FOLIO's matches of the rules (interface circulation-rules): which
 // policy of a kind applies, and which rules match.
 func rulePolicyRoutes(o Options) []web.Route {
@@ -33,13 +35,17 @@ func rulePolicyRoutes(o Options) []web.Route {
 	for _, k := range policyKinds {
 		h := rulePolicyHandlers{o, k.kind, k.key}
 		path, permission := "/circulation/rules/"+k.name+"-policy", "circulation.rules."+k.name+"-policy"
+		ofAll := permission + "-all.get"
+		if k.kind == policy.KindLostItem {
+			ofAll = "circulation.rules.lost-item-all.get" // FOLIO's name
+		}
 		query := web.Query{Parameters: criteria, Refuse: refuseCriterion}
 		routes = append(routes,
 			web.Route{Method: http.MethodGet, Path: path, Permission: permission + ".get", Query: query, Endpoint: web.JSON(http.StatusOK, h.match)},
-			web.Route{Method: http.MethodGet, Path: path + "-all", Permission: permission + "-all.get", Query: query, Endpoint: web.JSON(http.StatusOK, h.matchAll)},
+			web.Route{Method: http.MethodGet, Path: path + "-all", Permission: ofAll, Query: query, Endpoint: web.JSON(http.StatusOK, h.matchAll)},
 		)
 	}
-	return web.WithGuard(routes, func(web.Route) echo.MiddlewareFunc { return refuseAsText })
+	return web.WithGuard(web.WithInterface(rulesInterface, routes), func(web.Route) echo.MiddlewareFunc { return refuseAsText })
 }
 
 // criteria are the parameters that all of these endpoints require.

@@ -147,7 +147,7 @@ func (p *pages) routes() []web.Route {
 		}},
 	} {
 		routes = append(routes, web.Route{
-			Method: r.method, Path: "/staff/:tenant" + r.path, Permission: r.permission, Endpoint: web.Handle(p.withVisit(r.handler)),
+			Method: r.method, Path: "/staff/:tenant" + r.path, Permission: r.permission, Desired: admin.Permissions(), Endpoint: web.Handle(p.withVisit(r.handler)),
 			Query:  web.Query{Parameters: slices.Concat(pageParameters, r.parameters), Refuse: refuseParameter},
 			Guards: []echo.MiddlewareFunc{p.withErrorPage, p.withTenant(r.permission)},
 		})

@@ -28,6 +28,7 @@ const usage = `resource-locks serves four lock protocols on one PostgreSQL.
                                              release a claim
   resource-locks locket -config FILE         serve Locket with a file of the published server
   resource-locks version                     print the version
+  resource-locks descriptor                  print FOLIO's module descriptor
   resource-locks -healthcheck                exit with 0 if the service on this machine is ready
 
 DATABASE_URL is required. A front is off until its address is set.
@@ -42,6 +43,8 @@ func run(ctx context.Context, p command.Process) error {
 		return flag.ErrHelp
 	case "-healthcheck", "--healthcheck":
 		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
+	case "descriptor":
+		return command.PrintJSON(p.Stdout, app.Descriptor)
 	case "version":
 		return printVersion(p.Stdout)
 	case "locket":

@@ -86,6 +86,7 @@ func (p *pages) routes() []web.Route {
 	}
 	for i, r := range routes {
 		if r.Permission != "" {
+			routes[i].Desired = []string{MaySee, MayRelease}
 			routes[i].Guards = []echo.MiddlewareFunc{p.withErrorPage, p.requirePermission(r.Permission)}
 		}
 	}

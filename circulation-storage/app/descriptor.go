@@ -1,0 +1,21 @@
+package app
+
+import (
+	"checkoutlock/circulation-storage/internal/httpapi"
+	"checkoutlock/web/describe"
+)
+
+var module = describe.Module{
+	Name: "mod-circulation-storage-checkoutlock", Title: "Circulation storage with the check-out lock", Folio: "circulation-storage",
+	Own: "circulation-storage-checkoutlock 1.0", Port: DefaultConfig().HTTP.Port, Settings: &Config{},
+}
+
+// Descriptor returns FOLIO's module descriptor of the service. It leaves out the interfaces that
+// other modules provide.
+func Descriptor(without ...string) (describe.Descriptor, error) {
+	routes, err := httpapi.ListRoutes()
+	if err != nil {
+		return describe.Descriptor{}, err
+	}
+	return module.Descriptor(routes, without...)
+}

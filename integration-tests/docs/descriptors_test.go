@@ -1,0 +1,166 @@
+package docs_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	storage "checkoutlock/circulation-storage/app"
+	circulation "checkoutlock/circulation/app"
+	"checkoutlock/config/command"
+	locks "checkoutlock/resource-locks/app"
+	"checkoutlock/web/describe"
+)
+
+var update = flag.Bool("update", false, "write the generated documents")
+
+// descriptors are the services' module descriptors, by file.
+func descriptors(t *testing.T) map[string]describe.Descriptor {
+	t.Helper()
+	all := map[string]describe.Descriptor{}
+	for name, read := range map[string]func() (describe.Descriptor, error){
+		"circulation":         circulation.Descriptor,
+		"circulation-storage": func() (describe.Descriptor, error) { return storage.Descriptor() },
+		"resource-locks":      locks.Descriptor,
+	} {
+		d, err := read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = d
+	}
+	return all
+}
+
+// compareFile fails the test if a generated document is not the checked-in one, or writes it.
+func compareFile(t *testing.T, file string, want []byte) {
+	t.Helper()
+	path := filepath.Join(root, file)
+	if *update {
+		if err := os.WriteFile(path, want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is out of date (%v): go test ./integration-tests/docs -update", file, err)
+	}
+}
+
+func TestDescriptors_AreTheCheckedInFiles(t *testing.T) {
+	t.Parallel()
+	for name, d := range descriptors(t) {
+		var file bytes.Buffer
+		if err := command.PrintJSON(&file, func() (describe.Descriptor, error) { return d, nil }); err != nil {
+			t.Fatal(err)
+		}
+		compareFile(t, "docs/descriptors/"+name+".json", file.Bytes())
+	}
+}
+
+var pathParameter = regexp.MustCompile(`\{\w+\}`)
+
+// The names of interfaces and permissions are FOLIO's. What FOLIO does not have is in an
+// interface of our own.
+func TestDescriptors_HaveNamesOfFOLIO(t *testing.T) {
+	t.Parallel()
+	folio := map[string]string{} // "METHOD path interface" to the permission
+	paths := map[string]bool{}   // "METHOD path" that FOLIO has
+	for line := range strings.Lines(read(t, "integration-tests/docs/testdata/folio-routes.tsv")) {
+		if cells := strings.Split(strings.TrimSpace(line), "\t"); len(cells) == 4 {
+			folio[strings.Join(cells[:3], " ")] = strings.Trim(cells[3], "-")
+			paths[cells[0]+" "+cells[1]] = true
+		}
+	}
+	compared := 0
+	for name, d := range descriptors(t) {
+		for _, p := range d.Provides {
+			isOwn := strings.Contains(p.ID, "checkoutlock") || name == "resource-locks"
+			for _, h := range p.Handlers {
+				route := h.Methods[0] + " " + pathParameter.ReplaceAllString(h.Path, "{}")
+				permission, known := folio[route+" "+p.ID+" "+p.Version]
+				switch {
+				case isOwn && paths[route]:
+					t.Errorf("%s: FOLIO has %s, but it is in %s", name, route, p.ID)
+				case isOwn:
+				case !known:
+					t.Errorf("%s: FOLIO does not have %s in %s %s", name, route, p.ID, p.Version)
+				case strings.Join(h.Required, ",") != permission:
+					t.Errorf("%s: %s requires %q, in FOLIO %q", name, route, h.Required, permission)
+				default:
+					compared++
+				}
+			}
+		}
+	}
+	if compared < 150 {
+		t.Errorf("compared %d routes, want at least 150", compared)
+	}
+}
+
+// What circulation calls is what storage provides, so a gateway lets the two talk.
+func TestDescriptors_OfThePairFitTogether(t *testing.T) {
+	t.Parallel()
+	all := descriptors(t)
+	var interfaces, permissions []string
+	for _, p := range all["circulation-storage"].Provides {
+		interfaces = append(interfaces, p.ID+" "+p.Version)
+		for _, h := range p.Handlers {
+			permissions = append(permissions, h.Required...)
+		}
+	}
+	for _, r := range all["circulation"].Requires {
+		if !slices.Contains(interfaces, r.ID+" "+r.Version) {
+			t.Errorf("storage does not provide %s %s", r.ID, r.Version)
+		}
+	}
+	for name, d := range all {
+		defined := map[string]bool{}
+		for _, p := range d.PermissionSets {
+			if defined[p.Name] {
+				t.Errorf("%s defines %s twice", name, p.Name)
+			}
+			defined[p.Name] = true
+			for _, sub := range p.Sub {
+				if !defined[sub] && !slices.Contains(permissions, sub) {
+					t.Errorf("%s: %s has %s, which nothing requires", name, p.Name, sub)
+				}
+			}
+		}
+		for _, p := range d.Provides {
+			for _, h := range p.Handlers {
+				for _, permission := range slices.Concat(h.Required, h.Desired, h.Module) {
+					if !defined[permission] {
+						t.Errorf("%s does not define %s of %s", name, permission, h.Path)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestStorageDescriptor_LeavesOutInterfacesOfOtherModules(t *testing.T) {
+	t.Parallel()
+	d, err := storage.Descriptor("users", "item-storage")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(id string) bool {
+		return slices.ContainsFunc(d.Provides, func(p describe.Provided) bool { return p.ID == id })
+	}
+	if has("users") || has("item-storage") || !has("loan-storage") {
+		t.Errorf("the interfaces are %v", d.Provides)
+	}
+	if slices.ContainsFunc(d.PermissionSets, func(p describe.Permission) bool { return p.Name == "users.item.get" }) {
+		t.Error("it defines permissions of mod-users")
+	}
+	if _, err := storage.Descriptor("user"); err == nil || !strings.Contains(err.Error(), `no interface "user"`) {
+		t.Errorf("an unknown interface: %v", err)
+	}
+}
