@@ -206,7 +206,7 @@ func (c CheckOut) checkItem(seen Seen) error {
 		return fault.New(fault.ItemChanged, "The item has the status %s and cannot be lent", status)
 	}
 	if seen.OnLoan {
-		return records.Loan().Violation(openLoanKey, c.loan)
+		return records.Loan.Violation(openLoanKey, c.loan)
 	}
 	return nil
 }
@@ -264,8 +264,8 @@ func (c CheckOut) lendItem(ctx context.Context, seen Seen, own records.Record) (
 // Violation is the fault if writing the loan violates a constraint, because another
 // transaction wrote meanwhile. It is nil for other constraints.
 func (c CheckOut) Violation(constraint string) error {
-	if constraint == records.Loan().Table+"_pkey" {
+	if constraint == records.Loan.Table+"_pkey" {
 		return c.newLoanTaken()
 	}
-	return records.Loan().Violation(constraint, c.loan)
+	return records.Loan.Violation(constraint, c.loan)
 }

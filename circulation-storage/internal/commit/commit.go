@@ -63,7 +63,7 @@ func withStatus(item records.Record, status string) records.Record {
 // stored ones. It does not read the holdings records of the items, which would have to be locked
 // before them: they only change their statuses.
 func (c Change) complete(ctx context.Context, now time.Time, loan records.Record, items, queue []records.Record) (Change, error) {
-	user, item := okapi.FromContext(ctx).UserID, records.Item()
+	user, item := okapi.FromContext(ctx).UserID, records.Item
 	item.Prepare = func(_ context.Context, _ records.Reader, w records.Write) error {
 		records.StampStatus(w)
 		return nil
@@ -74,18 +74,18 @@ func (c Change) complete(ctx context.Context, now time.Time, loan records.Record
 			err = t.Complete(ctx, nil, records.Write{Record: r, Stored: stored, Now: now, UserID: user})
 		}
 	}
-	write(records.Loan(), c.Loan, loan)
+	write(records.Loan, c.Loan, loan)
 	for _, changed := range c.Items {
 		write(item, changed, find(items, changed.ID()))
 	}
 	for _, changed := range c.Requests {
-		write(records.Request(), changed, find(queue, changed.ID()))
+		write(records.Request, changed, find(queue, changed.ID()))
 	}
 	if find(queue, c.Request.ID()) == nil {
-		write(records.Request(), c.Request, nil)
+		write(records.Request, c.Request, nil)
 	}
-	write(records.PatronActionSession(), c.Session, nil)
-	write(records.CheckInOperation(), c.CheckIn, nil)
+	write(records.PatronActionSession, c.Session, nil)
+	write(records.CheckInOperation, c.CheckIn, nil)
 	if err != nil {
 		return Change{}, err
 	}

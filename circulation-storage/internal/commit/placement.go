@@ -124,7 +124,7 @@ func (p Placement) appendRequest(ctx context.Context, seen SeenQueue) (Change, e
 // Violation is the fault if writing the request violates a constraint, because another
 // transaction wrote meanwhile. It is nil for other constraints.
 func (p Placement) Violation(constraint string) error {
-	if constraint == records.Request().Table+"_pkey" {
+	if constraint == records.Request.Table+"_pkey" {
 		return p.newRequestTaken()
 	}
 	return nil

@@ -75,7 +75,7 @@ func TestParse_BindsWhatWasSent(t *testing.T) {
 	for _, relation := range []string{"==", "=", "<>", "<", "<=", ">", ">=", "all", "any", "adj"} {
 		for _, term := range []string{"sent' $9", "*sent' $9"} {
 			query := `username ` + relation + ` "` + term + `" sortBy sent`
-			sel, err := cql.Parse(records.User().Indexes, query)
+			sel, err := cql.Parse(records.User.Indexes, query)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,13 +129,13 @@ func TestParse_Refusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := cql.Parse(records.User().Indexes, tt.query)
+			_, err := cql.Parse(records.User.Indexes, tt.query)
 			if !fault.Is(err, fault.Malformed) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want it to be %s and to say %q", err, fault.Malformed, tt.want)
 			}
 		})
 	}
-	_, err := cql.Parse(records.Usergroup().Indexes, "expirationOffsetInDays>many")
+	_, err := cql.Parse(records.Usergroup.Indexes, "expirationOffsetInDays>many")
 	if !fault.Is(err, fault.Malformed) {
 		t.Errorf("got %v, want %s", err, fault.Malformed)
 	}

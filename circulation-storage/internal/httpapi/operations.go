@@ -34,7 +34,7 @@ func OperationRoutes(store records.Store) []web.Route {
 			Body: web.Schema(records.AnonymizedLoansSchema), Endpoint: web.JSON(http.StatusOK, fromParsed(records.ParseAnonymizedLoans, h.anonymize)),
 		},
 		{
-			Method: http.MethodPost, Path: "/loan-storage/loans/anonymize/:id", Permission: "circulation-storage.loans.anonymize.execute", Interface: records.Loan().Interface,
+			Method: http.MethodPost, Path: "/loan-storage/loans/anonymize/:id", Permission: "circulation-storage.loans.anonymize.execute", Interface: records.Loan.Interface,
 			Endpoint: web.Empty(http.StatusNoContent, h.anonymizeUser),
 		},
 	}

@@ -25,12 +25,12 @@ type recordHandlers struct {
 // loans and the check-ins, which grow (ours).
 func deletedByQuery() []records.Type {
 	return []records.Type{
-		records.User(), records.MaterialType(), records.LoanType(), records.ServicePoint(),
-		records.Institution(), records.Campus(), records.Library(), records.Location(),
-		records.Instance(), records.Holdings(), records.Item(),
-		records.FixedDueDateSchedule(), records.LoanPolicy(), records.RequestPolicy(),
-		records.StaffSlip(), records.CancellationReason(), records.Loan(), records.Request(), records.LoanHistory(),
-		records.ScheduledNotice(), records.CheckInOperation(),
+		records.User, records.MaterialType, records.LoanType, records.ServicePoint,
+		records.Institution, records.Campus, records.Library, records.Location,
+		records.Instance, records.Holdings, records.Item,
+		records.FixedDueDateSchedule, records.LoanPolicy, records.RequestPolicy,
+		records.StaffSlip, records.CancellationReason, records.Loan, records.Request, records.LoanHistory,
+		records.ScheduledNotice, records.CheckInOperation,
 	}
 }
 
@@ -62,7 +62,7 @@ func RecordRoutes(store records.Store) []web.Route {
 			{Method: http.MethodDelete, Path: one, Permission: t.Permission + ".item.delete", Endpoint: web.Empty(http.StatusNoContent, h.delete)},
 		})...)
 	}
-	history := records.LoanHistory()
+	history := records.LoanHistory
 	routes = append(routes, web.Route{
 		Method: http.MethodGet, Path: history.Path, Permission: history.Permission + ".collection.get", Interface: history.Interface, Query: page,
 		Endpoint: web.Handle(recordHandlers{store: store, t: history}.list, web.Answer{Status: http.StatusOK}),
@@ -97,7 +97,7 @@ func (h recordHandlers) list(c echo.Context) error {
 
 // isSettings reports whether the type is that of mod-settings, which is not built on
 // RMB: its list and its POST differ.
-func (h recordHandlers) isSettings() bool { return h.t.Path == records.SettingsEntry().Path }
+func (h recordHandlers) isSettings() bool { return h.t.Path == records.SettingsEntry.Path }
 
 // create handles POST to a collection: 201 with the record, for settings 204.
 func (h recordHandlers) create(c echo.Context) (json.RawMessage, error) {
@@ -150,7 +150,7 @@ func (h recordHandlers) deleteMatching(c echo.Context) error {
 		return fault.New(fault.Malformed, "Parameter query is there %d times; one is expected", n)
 	}
 	query := q.Text("query")
-	if c.Request().URL.RawQuery == "" && h.t.Path == records.ScheduledNotice().Path {
+	if c.Request().URL.RawQuery == "" && h.t.Path == records.ScheduledNotice.Path {
 		query = "cql.allRecords=1" // as in FOLIO; a misspelt parameter deletes nothing
 	}
 	return h.store.DeleteMatching(c.Request().Context(), h.t, query)

@@ -24,19 +24,19 @@ const (
 func patrons(tb testing.TB) library {
 	tb.Helper()
 	l := newLibrary(tb)
-	l.create(tb, records.Usergroup(), object{"id": staffID, "group": "staff", "expirationOffsetInDays": 365})
-	l.create(tb, records.Usergroup(), object{"group": "guest", "expirationOffsetInDays": 9})
-	l.create(tb, records.User(), object{
+	l.create(tb, records.Usergroup, object{"id": staffID, "group": "staff", "expirationOffsetInDays": 365})
+	l.create(tb, records.Usergroup, object{"group": "guest", "expirationOffsetInDays": 9})
+	l.create(tb, records.User, object{
 		"id": annID, "username": "ann", "barcode": "Ab-100%", "active": true, "patronGroup": staffID,
 		"expirationDate": "2026-06-01T00:00:00.000+00:00", "enrollmentDate": "2020-01-01",
 		"personal": object{"lastName": "O'Brien-Smith", "firstName": "Ann Marie", "email": "ann@example.org"},
 	})
-	l.create(tb, records.User(), object{
+	l.create(tb, records.User, object{
 		"id": benID, "username": "ben", "barcode": "AB-1000", "active": false, "externalSystemId": "",
 		"expirationDate": "2026-06-01T01:30:00.000+0200",
 		"personal":       object{"lastName": "Müller", "firstName": "Marie*Ben"},
 	})
-	l.create(tb, records.User(), object{
+	l.create(tb, records.User, object{
 		"id": cleoID, "username": "cleo", "barcode": `a\b"c`, "active": true,
 		"personal": object{
 			"lastName": "Smithson", "firstName": "Cleo",
@@ -171,11 +171,11 @@ func TestCQL_FindsWhatFOLIOFinds(t *testing.T) {
 func TestCQL_FindsTheReplacementCharacter(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	l.create(t, records.User(), object{"username": "one", "barcode": "A\ufffd1"})
-	l.create(t, records.User(), object{
+	l.create(t, records.User, object{"username": "one", "barcode": "A\ufffd1"})
+	l.create(t, records.User, object{
 		"username": "two", "barcode": "\ufffd\ufffd", "personal": object{"lastName": "M\ufffdller Smith"},
 	})
-	l.create(t, records.User(), object{"username": "private", "barcode": "A\ue0001"})
+	l.create(t, records.User, object{"username": "private", "barcode": "A\ue0001"})
 	for query, want := range map[string]string{
 		"barcode==\"A\ufffd1\"":                                  "one",
 		"barcode==a\ufffd1":                                      "one",
@@ -196,7 +196,7 @@ func TestCQL_FindsTheReplacementCharacter(t *testing.T) {
 
 // usernames lists the patrons that match.
 func usernames(t *testing.T, l library, query string, sorted bool) string {
-	list, err := pgtest.List(l.in(t), l.store, records.User(), records.Page{Query: query, Limit: 100})
+	list, err := pgtest.List(l.in(t), l.store, records.User, records.Page{Query: query, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestCQL_ComparesNumbersAsNumbers(t *testing.T) {
 		`expirationOffsetInDays>9`: 1, `expirationOffsetInDays==9.0`: 1, `expirationOffsetInDays<400`: 2,
 		`expirationOffsetInDays<>365`: 1,
 	} {
-		list, err := pgtest.List(l.in(t), l.store, records.Usergroup(), records.Page{Query: query})
+		list, err := pgtest.List(l.in(t), l.store, records.Usergroup, records.Page{Query: query})
 		if err != nil || list.Total != want {
 			t.Errorf("%s: got %d, %v, want %d", query, list.Total, err, want)
 		}
@@ -271,8 +271,8 @@ func TestCQL_ComparesIDsWithoutRegardToCase(t *testing.T) {
 	l := newLibrary(t)
 	loan := newLoan(annID, benID)
 	loan["proxyUserId"] = strings.ToUpper(staffID)
-	l.create(t, records.Loan(), loan)
-	list, err := pgtest.List(l.in(t), l.store, records.Loan(), records.Page{Query: "proxyUserId==" + staffID})
+	l.create(t, records.Loan, loan)
+	list, err := pgtest.List(l.in(t), l.store, records.Loan, records.Page{Query: "proxyUserId==" + staffID})
 	if err != nil || list.Total != 1 {
 		t.Errorf("got %d, %v, want 1", list.Total, err)
 	}
@@ -282,7 +282,7 @@ func TestCQL_ComparesIDsWithoutRegardToCase(t *testing.T) {
 func TestCQL_RefusesABadQuery(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	_, err := pgtest.List(l.in(t), l.store, records.User(), records.Page{Query: "shoeSize==43", Limit: 1})
+	_, err := pgtest.List(l.in(t), l.store, records.User, records.Page{Query: "shoeSize==43", Limit: 1})
 	wantCode(t, err, fault.Malformed)
 }
 
@@ -300,7 +300,7 @@ func FuzzCQL(f *testing.F) {
 	}
 	l := patrons(f)
 	f.Fuzz(func(t *testing.T, query string) {
-		for _, typ := range []records.Type{records.User(), records.Loan(), records.Usergroup()} {
+		for _, typ := range []records.Type{records.User, records.Loan, records.Usergroup} {
 			_, err := pgtest.List(l.in(t), l.store, typ, records.Page{Query: query, Limit: 2})
 			if code := fault.CodeOf(err); code != "" && code != fault.Malformed {
 				t.Errorf("%s %q: %v", typ.Collection, query, err)

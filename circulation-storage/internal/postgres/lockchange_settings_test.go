@@ -33,7 +33,7 @@ func (l harness) entries() entries { return entries{l, postgres.NewRecordStore(l
 
 func (e entries) record(body []byte) records.Record {
 	e.l.t.Helper()
-	r, err := records.SettingsEntry().Parse(body, "")
+	r, err := records.SettingsEntry.Parse(body, "")
 	if err != nil {
 		e.l.t.Fatal(err)
 	}
@@ -41,16 +41,16 @@ func (e entries) record(body []byte) records.Record {
 }
 
 func (e entries) create(ctx context.Context, body []byte) error {
-	_, err := e.store.Create(ctx, records.SettingsEntry(), e.record(body))
+	_, err := e.store.Create(ctx, records.SettingsEntry, e.record(body))
 	return err
 }
 
 func (e entries) update(ctx context.Context, body []byte) error {
-	return e.store.Update(ctx, records.SettingsEntry(), e.record(body))
+	return e.store.Update(ctx, records.SettingsEntry, e.record(body))
 }
 
 func (e entries) delete(ctx context.Context, id uuid.UUID) error {
-	return e.store.Delete(ctx, records.SettingsEntry(), id.String())
+	return e.store.Delete(ctx, records.SettingsEntry, id.String())
 }
 
 func TestLockChange_EveryChangeOfTheSettingsIsNoted(t *testing.T) {

@@ -85,7 +85,7 @@ func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSetti
 		if w.Record, err = newSettingsEntry(w.Stored, change.Value); err != nil {
 			return err
 		}
-		if err := records.SettingsEntry().Complete(ctx, nil, w); err != nil { // its rules read no other record
+		if err := records.SettingsEntry.Complete(ctx, nil, w); err != nil { // its rules read no other record
 			return err
 		}
 		var b batch

@@ -248,11 +248,11 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 
 // How FOLIO's circulation writes requests: one by one, or several at once.
 func (l harness) putRequest(r request) error {
-	return postgres.NewRecordStore(l.db, func() {}).Update(l.ctx(), records.Request(), l.parsed(r.doc()))
+	return postgres.NewRecordStore(l.db, func() {}).Update(l.ctx(), records.Request, l.parsed(r.doc()))
 }
 
 func (l harness) parsed(doc string) records.Record {
-	parsed, err := records.Request().Parse(json.RawMessage(doc), "")
+	parsed, err := records.Request.Parse(json.RawMessage(doc), "")
 	if err != nil {
 		l.t.Error(err)
 	}

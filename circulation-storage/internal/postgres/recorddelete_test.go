@@ -18,7 +18,7 @@ import (
 // remaining returns the usernames that remain, in order.
 func (l library) remaining(t *testing.T) string {
 	t.Helper()
-	list, err := pgtest.List(l.in(t), l.store, records.User(), records.Page{
+	list, err := pgtest.List(l.in(t), l.store, records.User, records.Page{
 		Query: "cql.allRecords=1 sortby username", Limit: 100,
 	})
 	if err != nil {
@@ -54,7 +54,7 @@ func TestRecordStore_DeleteMatching(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			l := patrons(t)
-			if err := l.store.DeleteMatching(l.in(t), records.User(), tt.query); err != nil {
+			if err := l.store.DeleteMatching(l.in(t), records.User, tt.query); err != nil {
 				t.Fatal(err)
 			}
 			if got := l.remaining(t); got != tt.left {
@@ -73,7 +73,7 @@ func TestRecordStore_DeleteMatching_RemovesNothingWhenTheQueryIsWrong(t *testing
 		"an unknown relation": "username within ann",
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantCode(t, l.store.DeleteMatching(l.in(t), records.User(), query), fault.Malformed)
+			wantCode(t, l.store.DeleteMatching(l.in(t), records.User, query), fault.Malformed)
 			if got := l.remaining(t); got != "ann ben cleo" {
 				t.Errorf("left are %q, want all three", got)
 			}
@@ -84,30 +84,30 @@ func TestRecordStore_DeleteMatching_RemovesNothingWhenTheQueryIsWrong(t *testing
 func TestRecordStore_DeleteMatching_LeavesOtherTenantsAndTypesAlone(t *testing.T) {
 	t.Parallel()
 	ours, theirs := patrons(t), patrons(t)
-	if err := ours.store.DeleteMatching(ours.in(t), records.User(), "cql.allRecords=1"); err != nil {
+	if err := ours.store.DeleteMatching(ours.in(t), records.User, "cql.allRecords=1"); err != nil {
 		t.Fatal(err)
 	}
 	if got := theirs.remaining(t); got != "ann ben cleo" {
 		t.Errorf("the other tenant has %q, want all three", got)
 	}
-	ours.get(t, records.Usergroup(), staffID)
+	ours.get(t, records.Usergroup, staffID)
 }
 
 func TestRecordStore_DeleteMatching_KeepsAllWhenOneIsReferenced(t *testing.T) {
 	t.Parallel()
 	l := patrons(t)
-	err := l.store.DeleteMatching(l.in(t), records.Usergroup(), "cql.allRecords=1")
+	err := l.store.DeleteMatching(l.in(t), records.Usergroup, "cql.allRecords=1")
 	wantCode(t, err, fault.Invalid)
 	want := "Cannot delete usergroup.id = " + staffID + " because id is still referenced from table users. The user " +
 		annID + " names it in patronGroup."
 	if f := (*fault.Error)(nil); !errors.As(err, &f) || f.Msg != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	list, err := pgtest.List(l.in(t), l.store, records.Usergroup(), records.Page{})
+	list, err := pgtest.List(l.in(t), l.store, records.Usergroup, records.Page{})
 	if err != nil || list.Total != 2 {
 		t.Errorf("%d groups are left, %v, want both", list.Total, err)
 	}
-	if err := l.store.DeleteMatching(l.in(t), records.Usergroup(), "group==guest"); err != nil {
+	if err := l.store.DeleteMatching(l.in(t), records.Usergroup, "group==guest"); err != nil {
 		t.Errorf("deleting the group that has no users: %v", err)
 	}
 }
@@ -128,22 +128,22 @@ func TestRecordStore_DeleteMatching_LeavesConnectionsToShortCalls(t *testing.T) 
 	ctx, leave := context.WithCancel(l.in(t))
 	defer leave()
 	for range cap(ended) {
-		go func() { ended <- l.store.DeleteMatching(ctx, records.User(), "cql.allRecords=1") }()
+		go func() { ended <- l.store.DeleteMatching(ctx, records.User, "cql.allRecords=1") }()
 	}
 	harness{t: t, id: l.id, db: l.db}.waitUntilBlocked(cap(ended))
 	var f *fault.Error
-	err = l.store.DeleteMatching(l.in(t), records.Usergroup(), "group==guest")
+	err = l.store.DeleteMatching(l.in(t), records.Usergroup, "group==guest")
 	if !errors.As(err, &f) || f.Code != fault.Overloaded || f.RetryAfter != time.Second {
 		t.Errorf("the fifth: got %v, want %s and a pause", err, fault.Overloaded)
 	}
-	l.get(t, records.User(), annID)
+	l.get(t, records.User, annID)
 	leave()
 	for range cap(ended) {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("a caller that left: got %v", err)
 		}
 	}
-	if err := l.store.DeleteMatching(l.in(t), records.Usergroup(), "group==guest"); err != nil {
+	if err := l.store.DeleteMatching(l.in(t), records.Usergroup, "group==guest"); err != nil {
 		t.Errorf("after them: %v", err)
 	}
 }
@@ -162,7 +162,7 @@ func TestRecordStore_DeleteMatching_RemovesNothingWhenItsTimeIsOver(t *testing.T
 	}
 	ctx, cancel := context.WithTimeout(l.in(t), 200*time.Millisecond)
 	defer cancel()
-	wantCode(t, l.store.DeleteMatching(ctx, records.User(), "cql.allRecords=1"), fault.Timeout)
+	wantCode(t, l.store.DeleteMatching(ctx, records.User, "cql.allRecords=1"), fault.Timeout)
 	if got := l.remaining(t); got != "ann ben cleo" {
 		t.Errorf("left are %q, want all three", got)
 	}
@@ -172,12 +172,12 @@ func TestRecordStore_DeleteMatching_RemovesNothingWhenItsTimeIsOver(t *testing.T
 func TestRecordStore_DeleteMatching_RaisesTheVersionOfTheLockSettings(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	l.create(t, records.SettingsEntry(), object{
+	l.create(t, records.SettingsEntry, object{
 		"id": uuid.NewString(), "scope": "mod-circulation", "key": "checkoutLockFeature", "value": object{
 			"checkOutLockFeatureEnabled": true,
 		},
 	})
-	l.create(t, records.SettingsEntry(), object{"id": uuid.NewString(), "scope": "ui", "key": "colour", "value": "red"})
+	l.create(t, records.SettingsEntry, object{"id": uuid.NewString(), "scope": "ui", "key": "colour", "value": "red"})
 	settings := postgres.NewLockSettingsStore(l.db)
 	version := func() string {
 		t.Helper()
@@ -192,7 +192,7 @@ func TestRecordStore_DeleteMatching_RaisesTheVersionOfTheLockSettings(t *testing
 		raised bool
 	}{{"scope==ui", false}, {"scope==mod-circulation", true}} {
 		before := version()
-		if err := l.store.DeleteMatching(l.in(t), records.SettingsEntry(), step.query); err != nil {
+		if err := l.store.DeleteMatching(l.in(t), records.SettingsEntry, step.query); err != nil {
 			t.Fatal(err)
 		}
 		if raised := version() != before; raised != step.raised {

@@ -18,13 +18,13 @@ import (
 // of an item, and the service points of a request policy. Their writes change it, in that order.
 func (w *recordWrite) lockReadRecords(ctx context.Context, r records.Record) error {
 	switch w.t.Table {
-	case records.RequestPolicy().Table:
+	case records.RequestPolicy.Table:
 		return w.t.Prepare(ctx, w, records.Write{Record: r})
-	case records.Item().Table:
+	case records.Item.Table:
 	default:
 		return nil
 	}
-	_, err := w.Read(ctx, records.Holdings().Table, r.Text("holdingsRecordId"))
+	_, err := w.Read(ctx, records.Holdings.Table, r.Text("holdingsRecordId"))
 	if fault.Is(err, fault.NotFound) {
 		return nil // the item's rules refuse it
 	}
@@ -36,7 +36,7 @@ func (w *recordWrite) lockReadRecords(ctx context.Context, r records.Record) err
 // counts up and metadata follows, as in FOLIO. So a check-out that judged the item by
 // its old location is refused.
 func (w *recordWrite) deriveItems(ctx context.Context, before records.Record) error {
-	if w.t.Table != records.Holdings().Table {
+	if w.t.Table != records.Holdings.Table {
 		return nil
 	}
 	after, err := w.Read(ctx, w.t.Table, before.ID())
@@ -60,10 +60,10 @@ func (w *recordWrite) deriveItems(ctx context.Context, before records.Record) er
 		if reflect.DeepEqual(stored, derived) {
 			continue
 		}
-		if err := w.completeRecord(ctx, records.Item(), derived, stored); err != nil {
+		if err := w.completeRecord(ctx, records.Item, derived, stored); err != nil {
 			return fmt.Errorf("item %s: %w", stored.ID(), err)
 		}
-		updates.storeRecord(nameTable(updateRecordSQL, records.Item().Table), derived)
+		updates.storeRecord(nameTable(updateRecordSQL, records.Item.Table), derived)
 	}
 	return updates.send(ctx, w.tx)
 }

@@ -91,16 +91,16 @@ func (l library) update(tb testing.TB, typ records.Type, r records.Record) error
 
 func (l library) location(tb testing.TB, code string) string {
 	tb.Helper()
-	return l.create(tb, records.Location(), l.newLocation(tb, code)).ID()
+	return l.create(tb, records.Location, l.newLocation(tb, code)).ID()
 }
 
 // newLocation is a location that could be created, with records of its own around it.
 func (l library) newLocation(tb testing.TB, code string) object {
 	tb.Helper()
-	institution := l.create(tb, records.Institution(), object{"name": code}).ID()
-	campus := l.create(tb, records.Campus(), object{"name": code, "institutionId": institution}).ID()
-	branch := l.create(tb, records.Library(), object{"name": code, "campusId": campus}).ID()
-	desk := l.create(tb, records.ServicePoint(), object{"name": code, "code": code}).ID()
+	institution := l.create(tb, records.Institution, object{"name": code}).ID()
+	campus := l.create(tb, records.Campus, object{"name": code, "institutionId": institution}).ID()
+	branch := l.create(tb, records.Library, object{"name": code, "campusId": campus}).ID()
+	desk := l.create(tb, records.ServicePoint, object{"name": code, "code": code}).ID()
 	return object{
 		"name": code, "code": code, "institutionId": institution, "campusId": campus, "libraryId": branch,
 		"primaryServicePoint": desk, "servicePointIds": []string{desk},
@@ -110,10 +110,10 @@ func (l library) newLocation(tb testing.TB, code string) object {
 // holdings makes a title with one holdings record at location.
 func (l library) holdings(tb testing.TB, location string) string {
 	tb.Helper()
-	instance := l.create(tb, records.Instance(), object{
+	instance := l.create(tb, records.Instance, object{
 		"title": "Watership Down", "source": "FOLIO", "instanceTypeId": uuid.NewString(),
 	})
-	return l.create(tb, records.Holdings(), object{
+	return l.create(tb, records.Holdings, object{
 		"instanceId": instance.ID(), "permanentLocationId": location, "sourceId": uuid.NewString(), "callNumber": "PR6051",
 	}).ID()
 }
@@ -121,8 +121,8 @@ func (l library) holdings(tb testing.TB, location string) string {
 // newItem is an item that could be created; each has types of its own.
 func (l library) newItem(tb testing.TB, holdings, barcode string) object {
 	tb.Helper()
-	book := l.create(tb, records.MaterialType(), object{"name": "book " + uuid.NewString()})
-	canCirculate := l.create(tb, records.LoanType(), object{"name": "can circulate " + uuid.NewString()})
+	book := l.create(tb, records.MaterialType, object{"name": "book " + uuid.NewString()})
+	canCirculate := l.create(tb, records.LoanType, object{"name": "can circulate " + uuid.NewString()})
 	return object{
 		"holdingsRecordId": holdings, "materialTypeId": book.ID(), "permanentLoanTypeId": canCirculate.ID(),
 		"barcode": barcode, "status": object{"name": "Available"},

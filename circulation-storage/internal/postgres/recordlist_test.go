@@ -174,18 +174,18 @@ func TestRecordStore_List_LeavesConnectionsToShortPages(t *testing.T) {
 				<-proceed
 				return nil
 			}}
-			ended <- l.store.List(l.in(t), records.MaterialType(), records.Page{Limit: 1<<31 - 1}, out)
+			ended <- l.store.List(l.in(t), records.MaterialType, records.Page{Limit: 1<<31 - 1}, out)
 		}()
 	}
 	for range 4 {
 		<-begun
 	}
 	var f *fault.Error
-	_, err := pgtest.List(l.in(t), l.store, records.MaterialType(), records.Page{Limit: 1<<31 - 1})
+	_, err := pgtest.List(l.in(t), l.store, records.MaterialType, records.Page{Limit: 1<<31 - 1})
 	if !errors.As(err, &f) || f.Code != fault.Overloaded || f.RetryAfter != time.Second {
 		t.Errorf("the fifth long page: got %v, want %s and a pause", err, fault.Overloaded)
 	}
-	if list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), records.Page{Limit: 1}); err != nil ||
+	if list, err := pgtest.List(l.in(t), l.store, records.MaterialType, records.Page{Limit: 1}); err != nil ||
 		len(list.Records) != 1 {
 		t.Errorf("a short page: got %d records, %v, want 1", len(list.Records), err)
 	}
@@ -195,7 +195,7 @@ func TestRecordStore_List_LeavesConnectionsToShortPages(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), records.Page{Limit: 1<<31 - 1}); err != nil ||
+	if list, err := pgtest.List(l.in(t), l.store, records.MaterialType, records.Page{Limit: 1<<31 - 1}); err != nil ||
 		len(list.Records) != 4 {
 		t.Errorf("after them: got %d records, %v, want 4", len(list.Records), err)
 	}
@@ -217,7 +217,7 @@ func TestRecordStore_List_EndsWithAnErrorWhenTheConnectionIsLostHalfWay(t *testi
 		_, err := l.db.Pool().Exec(ctx, endReadersSQL, "%"+postgres.SchemaName(l.id)+"%row_number%")
 		return err
 	}
-	err := l.store.List(l.in(t), records.MaterialType(), records.Page{Limit: 1<<31 - 1}, out)
+	err := l.store.List(l.in(t), records.MaterialType, records.Page{Limit: 1<<31 - 1}, out)
 	if err == nil || out.begun != 1 || out.got == 60 {
 		t.Errorf("got %v, %d beginnings and %d records, want an error after a part", err, out.begun, out.got)
 	}

@@ -58,15 +58,15 @@ func TestRecordStore_OneOfParallelUpdatesOfAVersionWins(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	l.warm(t)
-	item := l.create(t, records.Item(), l.newItem(t, l.holdings(t, l.location(t, "main")), "b"))
+	item := l.create(t, records.Item, l.newItem(t, l.holdings(t, l.location(t, "main")), "b"))
 	changes := make([]records.Record, rivals)
 	for i := range changes {
 		item["volume"] = fmt.Sprint(i)
-		changes[i] = parse(t, records.Item(), item, item.ID())
+		changes[i] = parse(t, records.Item, item, item.ID())
 	}
-	wantOneWinner(t, race(rivals, func(i int) error { return l.store.Update(l.in(t), records.Item(), changes[i]) }),
+	wantOneWinner(t, race(rivals, func(i int) error { return l.store.Update(l.in(t), records.Item, changes[i]) }),
 		fault.Conflict)
-	if v, _ := l.get(t, records.Item(), item.ID()).Version(); v != 2 {
+	if v, _ := l.get(t, records.Item, item.ID()).Version(); v != 2 {
 		t.Errorf("_version is %d, want 2", v)
 	}
 }
@@ -81,10 +81,10 @@ func TestRecordStore_OneOfParallelItemsWithOneBarcodeIsStored(t *testing.T) {
 		if i%2 == 0 {
 			o["barcode"] = "sAME"
 		}
-		items[i] = parse(t, records.Item(), o, "")
+		items[i] = parse(t, records.Item, o, "")
 	}
 	wantOneWinner(t, race(rivals, func(i int) error {
-		_, err := l.store.Create(l.in(t), records.Item(), items[i])
+		_, err := l.store.Create(l.in(t), records.Item, items[i])
 		return err
 	}), fault.Invalid)
 }
@@ -96,10 +96,10 @@ func TestRecordStore_OneOfParallelOpenLoansOfAnItemIsStored(t *testing.T) {
 	loans := make([]records.Record, rivals)
 	item := uuid.NewString()
 	for i := range loans {
-		loans[i] = parse(t, records.Loan(), newLoan(item, uuid.NewString()), "")
+		loans[i] = parse(t, records.Loan, newLoan(item, uuid.NewString()), "")
 	}
 	wantOneWinner(t, race(rivals, func(i int) error {
-		_, err := l.store.Create(l.in(t), records.Loan(), loans[i])
+		_, err := l.store.Create(l.in(t), records.Loan, loans[i])
 		return err
 	}), fault.Invalid)
 	if got := l.unfenced.Load(); got != 1 {
@@ -132,13 +132,13 @@ func TestRecordStore_PutOfALoanThatAnotherCreatesMeanwhile(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	item := uuid.NewString()
-	loan := parse(t, records.Loan(), newLoan(item, uuid.NewString()), "")
+	loan := parse(t, records.Loan, newLoan(item, uuid.NewString()), "")
 	err := l.runBehind(t, `INSERT INTO {schema}.loan (id, jsonb) VALUES ('`+loan.ID()+`', '{"status": {"name": "Open"}}')`,
-		func() error { return l.store.Update(l.in(t), records.Loan(), loan) })
+		func() error { return l.store.Update(l.in(t), records.Loan, loan) })
 	if err != nil {
 		t.Fatalf("got %v, want the loan updated", err)
 	}
-	if got := l.get(t, records.Loan(), loan.ID()).Text("itemId"); got != item {
+	if got := l.get(t, records.Loan, loan.ID()).Text("itemId"); got != item {
 		t.Errorf("itemId is %q, want %q", got, item)
 	}
 	if got := l.unfenced.Load(); got != 0 {
@@ -149,9 +149,9 @@ func TestRecordStore_PutOfALoanThatAnotherCreatesMeanwhile(t *testing.T) {
 func TestRecordStore_PutOfAnItemThatAnotherChangesMeanwhile(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	item := l.create(t, records.Item(), l.newItem(t, l.holdings(t, l.location(t, "main")), "b"))
+	item := l.create(t, records.Item, l.newItem(t, l.holdings(t, l.location(t, "main")), "b"))
 	err := l.runBehind(t, `UPDATE {schema}.item SET jsonb = jsonb || '{"_version": 2}'`,
-		func() error { return l.update(t, records.Item(), item) })
+		func() error { return l.update(t, records.Item, item) })
 	wantCode(t, err, fault.Conflict)
 }
 
@@ -159,16 +159,16 @@ func TestRecordStore_ItemWhoseHoldingsMoveMeanwhile(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	annex := l.location(t, "annex")
-	item := parse(t, records.Item(), l.newItem(t, l.holdings(t, l.location(t, "main")), "b"), "")
+	item := parse(t, records.Item, l.newItem(t, l.holdings(t, l.location(t, "main")), "b"), "")
 	err := l.runBehind(t, `UPDATE {schema}.holdings_record SET jsonb = jsonb || '{"temporaryLocationId": "`+annex+`"}'`,
 		func() error {
-			_, err := l.store.Create(l.in(t), records.Item(), item)
+			_, err := l.store.Create(l.in(t), records.Item, item)
 			return err
 		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := l.get(t, records.Item(), item.ID()).Text("effectiveLocationId"); got != annex {
+	if got := l.get(t, records.Item, item.ID()).Text("effectiveLocationId"); got != annex {
 		t.Errorf("the item is at %s, want the annex %s", got, annex)
 	}
 }
@@ -183,23 +183,23 @@ func TestRecordStore_ItemsAgreeWithHoldingsChangedInParallel(t *testing.T) {
 	var items [rivals]records.Record
 	for i := range rivals {
 		id := l.holdings(t, main)
-		holdings[i] = l.get(t, records.Holdings(), id)
+		holdings[i] = l.get(t, records.Holdings, id)
 		holdings[i]["temporaryLocationId"] = annex
-		holdings[i] = parse(t, records.Holdings(), holdings[i], id)
-		items[i] = parse(t, records.Item(), l.newItem(t, id, fmt.Sprint(i)), "")
+		holdings[i] = parse(t, records.Holdings, holdings[i], id)
+		items[i] = parse(t, records.Item, l.newItem(t, id, fmt.Sprint(i)), "")
 	}
 	codes := race(2*rivals, func(i int) error {
 		if i%2 == 0 {
-			return l.store.Update(l.in(t), records.Holdings(), holdings[i/2])
+			return l.store.Update(l.in(t), records.Holdings, holdings[i/2])
 		}
-		_, err := l.store.Create(l.in(t), records.Item(), items[i/2])
+		_, err := l.store.Create(l.in(t), records.Item, items[i/2])
 		return err
 	})
 	if codes[""] != 2*rivals {
 		t.Fatalf("got %v, want %d successes", codes, 2*rivals)
 	}
 	for _, item := range items {
-		if got := l.get(t, records.Item(), item.ID()).Text("effectiveLocationId"); got != annex {
+		if got := l.get(t, records.Item, item.ID()).Text("effectiveLocationId"); got != annex {
 			t.Errorf("an item is at %s, want the annex %s", got, annex)
 		}
 	}

@@ -19,8 +19,8 @@ import (
 func TestRecordStore_CreateReplacesASettingOfTheSameName(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	first := l.create(t, records.CirculationSetting(), object{"name": "other_settings", "value": object{"a": 1}})
-	again := l.create(t, records.CirculationSetting(), object{
+	first := l.create(t, records.CirculationSetting, object{"name": "other_settings", "value": object{"a": 1}})
+	again := l.create(t, records.CirculationSetting, object{
 		"id": annID, "name": "OTHER_settings", "value": object{"b": 2},
 	})
 	if again.ID() != first.ID() || again.Object("value")["a"] != nil ||
@@ -30,17 +30,17 @@ func TestRecordStore_CreateReplacesASettingOfTheSameName(t *testing.T) {
 	var writes sync.WaitGroup
 	for range 8 {
 		writes.Go(func() {
-			if _, err := l.tryCreate(t, records.CirculationSetting(), object{"name": "new", "value": object{}}); err != nil {
+			if _, err := l.tryCreate(t, records.CirculationSetting, object{"name": "new", "value": object{}}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	writes.Wait()
-	list, err := pgtest.List(l.in(t), l.store, records.CirculationSetting(), records.Page{})
+	list, err := pgtest.List(l.in(t), l.store, records.CirculationSetting, records.Page{})
 	if err != nil || list.Total != 2 {
 		t.Errorf("%d settings, %v, want two", list.Total, err)
 	}
-	_, err = l.tryCreate(t, records.CirculationSetting(), object{
+	_, err = l.tryCreate(t, records.CirculationSetting, object{
 		"id": first.ID(), "name": "another name", "value": object{},
 	})
 	wantCode(t, err, fault.Invalid)
@@ -51,20 +51,20 @@ func TestRecordStore_ItemFollowsItsHoldings(t *testing.T) {
 	l := newLibrary(t)
 	main, annex := l.location(t, "main"), l.location(t, "annex")
 	holdings := l.holdings(t, main)
-	plain := l.create(t, records.Item(), l.newItem(t, holdings, "plain"))
+	plain := l.create(t, records.Item, l.newItem(t, holdings, "plain"))
 	own := l.newItem(t, holdings, "own")
 	own["permanentLocationId"], own["itemLevelCallNumber"] = main, "X 1"
-	stays := l.create(t, records.Item(), own)
+	stays := l.create(t, records.Item, own)
 	if got := plain.Text("effectiveLocationId"); got != main {
 		t.Fatalf("effectiveLocationId is %q, want the holdings' %q", got, main)
 	}
 
-	h := l.get(t, records.Holdings(), holdings)
+	h := l.get(t, records.Holdings, holdings)
 	h["temporaryLocationId"], h["callNumberPrefix"] = annex, "fol"
-	if err := l.update(t, records.Holdings(), h); err != nil {
+	if err := l.update(t, records.Holdings, h); err != nil {
 		t.Fatal(err)
 	}
-	moved := l.get(t, records.Item(), plain.ID())
+	moved := l.get(t, records.Item, plain.ID())
 	if got := moved.Text("effectiveLocationId"); got != annex {
 		t.Errorf("effectiveLocationId is %q after the holdings moved, want %q", got, annex)
 	}
@@ -77,7 +77,7 @@ func TestRecordStore_ItemFollowsItsHoldings(t *testing.T) {
 	if v, _ := moved.Version(); v != 2 {
 		t.Errorf("_version of an item that moved is %d, want 2", v)
 	}
-	unmoved := l.get(t, records.Item(), stays.ID())
+	unmoved := l.get(t, records.Item, stays.ID())
 	if got := unmoved.Text("effectiveLocationId"); got != main {
 		t.Errorf("an item with a location of its own moved to %q", got)
 	}
@@ -90,8 +90,8 @@ func TestRecordStore_HoldingsUpdateLeavesItemsThatKeepTheirValues(t *testing.T) 
 	t.Parallel()
 	l := newLibrary(t)
 	holdings := l.holdings(t, l.location(t, "main"))
-	item := l.create(t, records.Item(), l.newItem(t, holdings, "b"))
-	h := l.get(t, records.Holdings(), holdings)
+	item := l.create(t, records.Item, l.newItem(t, holdings, "b"))
+	h := l.get(t, records.Holdings, holdings)
 	h["shelvingTitle"] = "Down, Watership"
 	tx, err := l.db.Pool().Begin(l.in(t)) // a check-out that holds the item
 	if err != nil {
@@ -103,10 +103,10 @@ func TestRecordStore_HoldingsUpdateLeavesItemsThatKeepTheirValues(t *testing.T) 
 	}
 	ctx, cancel := context.WithTimeout(l.in(t), time.Minute)
 	defer cancel()
-	if err := l.store.Update(ctx, records.Holdings(), parse(t, records.Holdings(), h, holdings)); err != nil {
+	if err := l.store.Update(ctx, records.Holdings, parse(t, records.Holdings, h, holdings)); err != nil {
 		t.Fatalf("the update waits for an item that it leaves alone: %v", err)
 	}
-	if v, _ := l.get(t, records.Item(), item.ID()).Version(); v != 1 {
+	if v, _ := l.get(t, records.Item, item.ID()).Version(); v != 1 {
 		t.Errorf("_version of the item is %d, want 1", v)
 	}
 }
@@ -117,20 +117,20 @@ func TestRecordStore_WithoutPreparedStatements(t *testing.T) {
 	l := newLibrary(t)
 	l.db = openWith(t, pooled)
 	l.store = postgres.NewRecordStore(l.db, func() {})
-	item := l.create(t, records.Item(), l.newItem(t, l.holdings(t, l.location(t, "main")), "b"))
-	h := l.get(t, records.Holdings(), item.Text("holdingsRecordId"))
+	item := l.create(t, records.Item, l.newItem(t, l.holdings(t, l.location(t, "main")), "b"))
+	h := l.get(t, records.Holdings, item.Text("holdingsRecordId"))
 	h["callNumber"] = "new"
-	if err := l.update(t, records.Holdings(), h); err != nil {
+	if err := l.update(t, records.Holdings, h); err != nil {
 		t.Fatal(err)
 	}
 	query := `effectiveCallNumberComponents.callNumber==new and metadata.createdDate>2020-01-01 and holdingsRecordId==` +
 		h.ID() +
 		` and status.name any "available unknown" not order>3 sortBy status.date`
-	list, err := pgtest.List(l.in(t), l.store, records.Item(), records.Page{Query: query, Limit: 5})
+	list, err := pgtest.List(l.in(t), l.store, records.Item, records.Page{Query: query, Limit: 5})
 	if err != nil || len(list.Records) != 1 || list.Total != 1 {
 		t.Errorf("got %d of %d, %v, want the one item", len(list.Records), list.Total, err)
 	}
-	if err := l.store.Delete(l.in(t), records.Item(), item.ID()); err != nil {
+	if err := l.store.Delete(l.in(t), records.Item, item.ID()); err != nil {
 		t.Error(err)
 	}
 }
@@ -139,14 +139,14 @@ func TestRecordStore_WithoutPreparedStatements(t *testing.T) {
 func TestRecordStore_LeavesTheCallersRecordAsItIs(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	r := parse(t, records.Instance(), object{
+	r := parse(t, records.Instance, object{
 		"title": "Watership Down", "_version": 7, "metadata": object{"createdDate": "2020-01-01"},
 	}, "")
 	sent := fmt.Sprint(r)
-	if _, err := l.store.Create(l.in(t), records.Instance(), r); err != nil {
+	if _, err := l.store.Create(l.in(t), records.Instance, r); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, l.store.Update(l.in(t), records.Instance(), r), fault.Conflict)
+	wantCode(t, l.store.Update(l.in(t), records.Instance, r), fault.Conflict)
 	if got := fmt.Sprint(r); got != sent {
 		t.Errorf("the record became %s, was %s", got, sent)
 	}
@@ -162,11 +162,11 @@ func TestRecordStore_ReportsUnfencedLoans(t *testing.T) {
 		want int32
 	}{
 		{name: "an open loan", do: func() error {
-			_, err := l.tryCreate(t, records.Loan(), newLoan(item, user))
+			_, err := l.tryCreate(t, records.Loan, newLoan(item, user))
 			return err
 		}, want: 1},
 		{name: "a second one for the item is refused", do: func() error {
-			_, err := l.tryCreate(t, records.Loan(), newLoan(item, user))
+			_, err := l.tryCreate(t, records.Loan, newLoan(item, user))
 			wantCode(t, err, fault.Invalid)
 			return nil
 		}, want: 1},
@@ -176,12 +176,12 @@ func TestRecordStore_ReportsUnfencedLoans(t *testing.T) {
 		{name: "a PUT that creates one", do: func() error {
 			o := newLoan(uuid.NewString(), user)
 			o["id"] = uuid.NewString()
-			return l.update(t, records.Loan(), o)
+			return l.update(t, records.Loan, o)
 		}, want: 3},
 		{name: "a closed loan", do: func() error {
 			o := newLoan(uuid.NewString(), user)
 			o["status"] = object{"name": "Closed"}
-			_, err := l.tryCreate(t, records.Loan(), o)
+			_, err := l.tryCreate(t, records.Loan, o)
 			return err
 		}, want: 3},
 	}
@@ -197,7 +197,7 @@ func TestRecordStore_ReportsUnfencedLoans(t *testing.T) {
 
 // changeLoan updates the tenant's first loan.
 func (l library) changeLoan(t *testing.T, status, action string) error {
-	list, err := pgtest.List(l.in(t), l.store, records.Loan(), records.Page{
+	list, err := pgtest.List(l.in(t), l.store, records.Loan, records.Page{
 		Query: "loanDate>2000-01-01 sortBy metadata.createdDate", Limit: 1,
 	})
 	if err != nil {
@@ -208,7 +208,7 @@ func (l library) changeLoan(t *testing.T, status, action string) error {
 		return err
 	}
 	loan["status"], loan["action"] = object{"name": status}, action
-	return l.update(t, records.Loan(), loan)
+	return l.update(t, records.Loan, loan)
 }
 
 func (l library) settingsVersion(t *testing.T) (version int) {
@@ -223,7 +223,7 @@ func (l library) settingsVersion(t *testing.T) (version int) {
 func TestRecordStore_EveryChangeOfTheLockSettingsRaisesTheirVersion(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	typ := records.SettingsEntry()
+	typ := records.SettingsEntry
 	entry := object{
 		"id": uuid.NewString(), "scope": "mod-circulation", "key": "checkoutLockFeature",
 		"value": object{"checkOutLockFeatureEnabled": true},
@@ -270,7 +270,7 @@ func TestRecordStore_List_ReturnsPageAndTotal(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	for i := range 7 {
-		l.create(t, records.MaterialType(), object{"name": fmt.Sprintf("type %d", i)})
+		l.create(t, records.MaterialType, object{"name": fmt.Sprintf("type %d", i)})
 	}
 	tests := map[string]struct {
 		page        records.Page
@@ -297,7 +297,7 @@ func TestRecordStore_List_ReturnsPageAndTotal(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), tt.page)
+			list, err := pgtest.List(l.in(t), l.store, records.MaterialType, tt.page)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -313,10 +313,10 @@ func TestRecordStore_List_PagesNeitherRepeatNorSkip(t *testing.T) {
 	l := newLibrary(t)
 	seen := map[string]bool{}
 	for i := range 10 {
-		l.create(t, records.MaterialType(), object{"name": fmt.Sprint(i), "source": "local"})
+		l.create(t, records.MaterialType, object{"name": fmt.Sprint(i), "source": "local"})
 	}
 	for offset := range 10 {
-		list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), records.Page{
+		list, err := pgtest.List(l.in(t), l.store, records.MaterialType, records.Page{
 			Query: "source==local sortBy source", Offset: offset, Limit: 1,
 		})
 		if err != nil {

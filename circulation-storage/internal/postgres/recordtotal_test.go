@@ -50,7 +50,7 @@ func TestList_Total(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), tt.page)
+			list, err := pgtest.List(l.in(t), l.store, records.MaterialType, tt.page)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func TestList_OfLoansByDateReadsAnIndex(t *testing.T) {
 	} {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
-			if plan := explain(t, l, records.Loan(), query); !strings.Contains(plan, index) {
+			if plan := explain(t, l, records.Loan, query); !strings.Contains(plan, index) {
 				t.Errorf("the plan does not use %s:\n%s", index, plan)
 			}
 		})

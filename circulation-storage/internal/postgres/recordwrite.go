@@ -100,7 +100,7 @@ func (w *recordWrite) writeRecord(ctx context.Context, statement string, r, stor
 	if err := scanRow(ctx, w.tx, nameTable(statement, w.t.Table), []any{r.ID(), string(doc)}, &written); err != nil {
 		return nil, w.explainViolation(err, r)
 	}
-	w.opened = w.t.Table == records.Loan().Table && records.IsOpenLoan(r) && !records.IsOpenLoan(stored)
+	w.opened = w.t.Table == records.Loan.Table && records.IsOpenLoan(r) && !records.IsOpenLoan(stored)
 	return written, w.noteSettings(ctx, stored, r)
 }
 
@@ -117,7 +117,7 @@ func (w *recordWrite) explainViolation(err error, r records.Record) error {
 }
 
 // holdsSettings reports whether records of the type may be the lock settings.
-func holdsSettings(t records.Type) bool { return t.Table == records.SettingsEntry().Table }
+func holdsSettings(t records.Type) bool { return t.Table == records.SettingsEntry.Table }
 
 // noteSettings raises the version of the lock settings, and notes who did it, if the
 // record was or is the entry that holds them; nil is no record.

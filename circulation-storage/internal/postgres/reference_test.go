@@ -64,103 +64,103 @@ func (l library) references(t *testing.T) map[string]named {
 	field := func(name string) func(object, string) { return func(o object, id string) { o[name] = id } }
 	name := func() object { return object{"name": uuid.NewString(), "code": uuid.NewString()} }
 	schedule := func() string {
-		return l.create(t, records.FixedDueDateSchedule(), object{"name": uuid.NewString()}).ID()
+		return l.create(t, records.FixedDueDateSchedule, object{"name": uuid.NewString()}).ID()
 	}
-	desk := func() string { return l.create(t, records.ServicePoint(), name()).ID() }
-	institution := l.create(t, records.Institution(), name()).ID()
+	desk := func() string { return l.create(t, records.ServicePoint, name()).ID() }
+	institution := l.create(t, records.Institution, name()).ID()
 	newCampus := setField(name(), "institutionId", institution)
-	campus := l.create(t, records.Campus(), newCampus).ID()
+	campus := l.create(t, records.Campus, newCampus).ID()
 	request := object{
 		"instanceId": uuid.NewString(), "requesterId": uuid.NewString(), "requestType": "Hold", "requestLevel": "Title",
 		"requestDate": "2026-03-01T10:00:00Z", "fulfillmentPreference": "Delivery", "status": "Closed - Cancelled",
 	}
 	newAddressType := func() string {
-		return l.create(t, records.AddressType(), object{"addressType": uuid.NewString()}).ID()
+		return l.create(t, records.AddressType, object{"addressType": uuid.NewString()}).ID()
 	}
 	branch := setField(name(), "campusId", campus)
 	return map[string]named{
 		"a schedule of a policy": {
-			typ: records.FixedDueDateSchedule(), id: schedule(),
-			by: l.writeNamed(t, records.LoanPolicy(), policy, func(o object, id string) {
+			typ: records.FixedDueDateSchedule, id: schedule(),
+			by: l.writeNamed(t, records.LoanPolicy, policy, func(o object, id string) {
 				o["loansPolicy"] = object{"profileId": "Fixed", "fixedDueDateScheduleId": id}
 			}), referrer: "loan policy", field: "loansPolicy.fixedDueDateScheduleId", mayMiss: false,
 		},
 		"a schedule of renewals": {
-			typ: records.FixedDueDateSchedule(), id: schedule(),
-			by: l.writeNamed(t, records.LoanPolicy(), policy, func(o object, id string) {
+			typ: records.FixedDueDateSchedule, id: schedule(),
+			by: l.writeNamed(t, records.LoanPolicy, policy, func(o object, id string) {
 				o["renewalsPolicy"] = object{"differentPeriod": true, "alternateFixedDueDateScheduleId": id}
 			}), referrer: "loan policy", field: "renewalsPolicy.alternateFixedDueDateScheduleId", mayMiss: false,
 		},
 		"a location's service point": {
-			typ: records.ServicePoint(), id: desk(),
-			by: l.writeNamed(t, records.Location(), location, func(o object, id string) {
+			typ: records.ServicePoint, id: desk(),
+			by: l.writeNamed(t, records.Location, location, func(o object, id string) {
 				o["servicePointIds"] = []string{id, id}
 			}), referrer: "location", field: "servicePointIds", mayMiss: true,
 		},
 		"a location's first service point": {
-			typ: records.ServicePoint(), id: desk(),
-			by: l.writeNamed(t, records.Location(), location, field("primaryServicePoint")), referrer: "location",
+			typ: records.ServicePoint, id: desk(),
+			by: l.writeNamed(t, records.Location, location, field("primaryServicePoint")), referrer: "location",
 			field: "primaryServicePoint", mayMiss: true,
 		},
 		"a location's institution": {
-			typ: records.Institution(), id: l.create(t, records.Institution(), name()).ID(),
-			by: l.writeNamed(t, records.Location(), location, field("institutionId")), referrer: "location",
+			typ: records.Institution, id: l.create(t, records.Institution, name()).ID(),
+			by: l.writeNamed(t, records.Location, location, field("institutionId")), referrer: "location",
 			field: "institutionId", mayMiss: false,
 		},
 		"a location's campus": {
-			typ: records.Campus(), id: l.create(t, records.Campus(), setField(newCampus, "name", uuid.NewString())).ID(),
-			by: l.writeNamed(t, records.Location(), location, field("campusId")), referrer: "location", field: "campusId",
+			typ: records.Campus, id: l.create(t, records.Campus, setField(newCampus, "name", uuid.NewString())).ID(),
+			by: l.writeNamed(t, records.Location, location, field("campusId")), referrer: "location", field: "campusId",
 			mayMiss: false,
 		},
 		"a location's library": {
-			typ: records.Library(), id: l.create(t, records.Library(), branch).ID(),
-			by: l.writeNamed(t, records.Location(), location, field("libraryId")), referrer: "location", field: "libraryId",
+			typ: records.Library, id: l.create(t, records.Library, branch).ID(),
+			by: l.writeNamed(t, records.Location, location, field("libraryId")), referrer: "location", field: "libraryId",
 			mayMiss: false,
 		},
 		"a loan policy of the rules": {
-			typ: records.LoanPolicy(), id: l.create(t, records.LoanPolicy(), setField(policy, "name", uuid.NewString())).ID(),
+			typ: records.LoanPolicy, id: l.create(t, records.LoanPolicy, setField(policy, "name", uuid.NewString())).ID(),
 			by: nameInRules("l"), referrer: "circulation rules", field: "rulesAsText", mayMiss: false,
 		},
 		"a request policy of the rules": {
-			typ: records.RequestPolicy(), id: l.create(t, records.RequestPolicy(), object{"name": uuid.NewString()}).ID(),
+			typ: records.RequestPolicy, id: l.create(t, records.RequestPolicy, object{"name": uuid.NewString()}).ID(),
 			by: nameInRules("r"), referrer: "circulation rules", field: "rulesAsText", mayMiss: false,
 		},
 		"a notice policy of the rules": {
-			typ: records.PatronNoticePolicy(),
-			id:  l.create(t, records.PatronNoticePolicy(), object{"name": uuid.NewString()}).ID(), by: nameInRules("n"),
+			typ: records.PatronNoticePolicy,
+			id:  l.create(t, records.PatronNoticePolicy, object{"name": uuid.NewString()}).ID(), by: nameInRules("n"),
 			referrer: "circulation rules", field: "rulesAsText", mayMiss: false,
 		},
 		"an overdue fine policy of the rules": {
-			typ: records.OverdueFinePolicy(),
-			id:  l.create(t, records.OverdueFinePolicy(), object{"name": uuid.NewString()}).ID(), by: nameInRules("o"),
+			typ: records.OverdueFinePolicy,
+			id:  l.create(t, records.OverdueFinePolicy, object{"name": uuid.NewString()}).ID(), by: nameInRules("o"),
 			referrer: "circulation rules", field: "rulesAsText", mayMiss: false,
 		},
 		"a lost item fee policy of the rules": {
-			typ: records.LostItemFeePolicy(),
-			id:  l.create(t, records.LostItemFeePolicy(), object{"name": uuid.NewString()}).ID(), by: nameInRules("i"),
+			typ: records.LostItemFeePolicy,
+			id:  l.create(t, records.LostItemFeePolicy, object{"name": uuid.NewString()}).ID(), by: nameInRules("i"),
 			referrer: "circulation rules", field: "rulesAsText", mayMiss: false,
 		},
 		"a reason of a cancelled request": {
-			typ: records.CancellationReason(), id: l.create(t, records.CancellationReason(), name()).ID(),
-			by: l.writeNamed(t, records.Request(), request, field("cancellationReasonId")), referrer: "request",
+			typ: records.CancellationReason, id: l.create(t, records.CancellationReason, name()).ID(),
+			by: l.writeNamed(t, records.Request, request, field("cancellationReasonId")), referrer: "request",
 			field: "cancellationReasonId", mayMiss: false,
 		},
 		"an address type of a request": {
-			typ: records.AddressType(), id: newAddressType(),
-			by: l.writeNamed(t, records.Request(), request, field("deliveryAddressTypeId")), referrer: "request",
+			typ: records.AddressType, id: newAddressType(),
+			by: l.writeNamed(t, records.Request, request, field("deliveryAddressTypeId")), referrer: "request",
 			field: "deliveryAddressTypeId", mayMiss: true,
 		},
 		"an address type of a patron": {
-			typ: records.AddressType(), id: newAddressType(),
-			by: l.writeNamed(t, records.User(), object{}, func(o object, id string) {
+			typ: records.AddressType, id: newAddressType(),
+			by: l.writeNamed(t, records.User, object{}, func(o object, id string) {
 				o["personal"] = object{
 					"lastName": "Two", "addresses": []object{{"city": "Bath"}, {"addressTypeId": id}, {"addressTypeId": id}},
 				}
 			}), referrer: "user", field: "personal.addresses", mayMiss: true,
 		},
 		"a patron's group": {
-			typ: records.Usergroup(), id: l.create(t, records.Usergroup(), object{"group": uuid.NewString()}).ID(),
-			by: l.writeNamed(t, records.User(), object{}, field("patronGroup")), referrer: "user", field: "patronGroup",
+			typ: records.Usergroup, id: l.create(t, records.Usergroup, object{"group": uuid.NewString()}).ID(),
+			by: l.writeNamed(t, records.User, object{}, field("patronGroup")), referrer: "user", field: "patronGroup",
 			mayMiss: false,
 		},
 	}
@@ -208,29 +208,29 @@ func TestReferences(t *testing.T) {
 func TestReferences_EndWithTheRecordOrItsField(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	location := l.create(t, records.Location(), l.newLocation(t, "main"))
-	first, second := l.create(t, records.ServicePoint(), object{"name": "1", "code": "1"}), l.create(t,
-		records.ServicePoint(), object{"name": "2", "code": "2"})
+	location := l.create(t, records.Location, l.newLocation(t, "main"))
+	first, second := l.create(t, records.ServicePoint, object{"name": "1", "code": "1"}), l.create(t,
+		records.ServicePoint, object{"name": "2", "code": "2"})
 	location["servicePointIds"] = []string{first.ID(), second.ID()}
-	if err := l.update(t, records.Location(), location); err != nil {
+	if err := l.update(t, records.Location, location); err != nil {
 		t.Fatal(err)
 	}
 	location["servicePointIds"] = []string{second.ID()}
-	if err := l.update(t, records.Location(), location); err != nil {
+	if err := l.update(t, records.Location, location); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.store.Delete(l.in(t), records.ServicePoint(), first.ID()); err != nil {
+	if err := l.store.Delete(l.in(t), records.ServicePoint, first.ID()); err != nil {
 		t.Errorf("a service point that the location no longer names: %v", err)
 	}
-	wantCode(t, l.store.Delete(l.in(t), records.ServicePoint(), second.ID()), fault.Invalid)
-	if err := l.store.Delete(l.in(t), records.Location(), location.ID()); err != nil {
+	wantCode(t, l.store.Delete(l.in(t), records.ServicePoint, second.ID()), fault.Invalid)
+	if err := l.store.Delete(l.in(t), records.Location, location.ID()); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.store.Delete(l.in(t), records.ServicePoint(), second.ID()); err != nil {
+	if err := l.store.Delete(l.in(t), records.ServicePoint, second.ID()); err != nil {
 		t.Errorf("a service point of a deleted location: %v", err)
 	}
 
-	home, work := l.create(t, records.AddressType(), object{"addressType": "1"}), l.create(t, records.AddressType(),
+	home, work := l.create(t, records.AddressType, object{"addressType": "1"}), l.create(t, records.AddressType,
 		object{"addressType": "2"})
 	at := func(ids ...string) object {
 		addresses := []object{}
@@ -239,24 +239,24 @@ func TestReferences_EndWithTheRecordOrItsField(t *testing.T) {
 		}
 		return object{"lastName": "Two", "addresses": addresses}
 	}
-	patron := l.create(t, records.User(), object{"personal": at(home.ID(), work.ID())})
+	patron := l.create(t, records.User, object{"personal": at(home.ID(), work.ID())})
 	patron["personal"] = at(work.ID())
-	if err := l.update(t, records.User(), patron); err != nil {
+	if err := l.update(t, records.User, patron); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.store.Delete(l.in(t), records.AddressType(), home.ID()); err != nil {
+	if err := l.store.Delete(l.in(t), records.AddressType, home.ID()); err != nil {
 		t.Errorf("an address type that the patron no longer has: %v", err)
 	}
-	wantCode(t, l.store.Delete(l.in(t), records.AddressType(), work.ID()), fault.Invalid)
-	if err := l.store.Delete(l.in(t), records.User(), patron.ID()); err != nil {
+	wantCode(t, l.store.Delete(l.in(t), records.AddressType, work.ID()), fault.Invalid)
+	if err := l.store.Delete(l.in(t), records.User, patron.ID()); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.store.Delete(l.in(t), records.AddressType(), work.ID()); err != nil {
+	if err := l.store.Delete(l.in(t), records.AddressType, work.ID()); err != nil {
 		t.Errorf("an address type of a deleted patron: %v", err)
 	}
 
 	rules := postgres.NewRulesStore(l.db)
-	policy := l.create(t, records.LoanPolicy(), object{"name": "p", "loanable": true, "renewable": true})
+	policy := l.create(t, records.LoanPolicy, object{"name": "p", "loanable": true, "renewable": true})
 	for _, text := range []string{
 		rulesWith("l", policy.ID()), "# l " + policy.ID(), "m l " + strings.ToUpper(policy.ID()), "/ l " + policy.ID() +
 			"\nm x-l " + policy.ID(),
@@ -266,7 +266,7 @@ func TestReferences_EndWithTheRecordOrItsField(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.store.Delete(l.in(t), records.LoanPolicy(), policy.ID()); err != nil {
+	if err := l.store.Delete(l.in(t), records.LoanPolicy, policy.ID()); err != nil {
 		t.Errorf("a policy that the rules name no longer: %v", err)
 	}
 }
@@ -339,16 +339,16 @@ ALTER TABLE S.%[1]s ENABLE TRIGGER ALL`, r.table, r.doc["id"], raw))
 		l.executeStatements(t, `UPDATE S.`+r.table+` SET jsonb = jsonb`) // the triggers link what exists
 	}
 	l.executeStatements(t, fmt.Sprintf(`UPDATE S.circulation_rules SET rules = 'l %s r %s'`, policy, missing))
-	wantCode(t, l.store.Delete(ctx, records.ServicePoint(), desk), fault.Invalid)
-	if err := l.store.Delete(ctx, records.ServicePoint(), pickup); err != nil {
+	wantCode(t, l.store.Delete(ctx, records.ServicePoint, desk), fault.Invalid)
+	if err := l.store.Delete(ctx, records.ServicePoint, pickup); err != nil {
 		t.Error(err)
 	}
 	if got, want := l.allowed(t, holds, nil), "map[Hold:["+missing+"] Wish:[none]]"; got != want {
 		t.Errorf("the request policy allows %s, want %s", got, want)
 	}
-	wantCode(t, l.store.Delete(ctx, records.LoanPolicy(), policy), fault.Invalid)
-	if err := l.update(t, records.LoanPolicy(), setField(policyDoc, "renewable", false)); err != nil {
+	wantCode(t, l.store.Delete(ctx, records.LoanPolicy, policy), fault.Invalid)
+	if err := l.update(t, records.LoanPolicy, setField(policyDoc, "renewable", false)); err != nil {
 		t.Errorf("a write that leaves what is dangling: %v", err)
 	}
-	wantCode(t, l.update(t, records.Location(), setField(stored, "campusId", uuid.NewString())), fault.Invalid)
+	wantCode(t, l.update(t, records.Location, setField(stored, "campusId", uuid.NewString())), fault.Invalid)
 }

@@ -66,7 +66,7 @@ func explainOn(ctx context.Context, on queries, statement string, args ...any) (
 func TestReferences_AddressTypesAreFoundByAnIndex(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	home, work := l.create(t, records.AddressType(), object{"addressType": "1"}).ID(), l.create(t, records.AddressType(),
+	home, work := l.create(t, records.AddressType, object{"addressType": "1"}).ID(), l.create(t, records.AddressType,
 		object{"addressType": "2"}).ID()
 	l.executeStatements(t, `INSERT INTO S.users (id, jsonb) SELECT id, jsonb_build_object('id', id, 'personal',
 		jsonb_build_object('addresses',
@@ -94,7 +94,7 @@ func TestReferences_AddressTypesAreFoundByAnIndex(t *testing.T) {
 			}
 			return err
 		})
-		err := l.store.Delete(l.in(t), records.AddressType(), id)
+		err := l.store.Delete(l.in(t), records.AddressType, id)
 		if (err != nil) != (message != "") || err != nil && !strings.Contains(err.Error(), message) {
 			t.Errorf("DELETE of %s: got %v, want %q", id, err, message)
 		}

@@ -21,7 +21,7 @@ const (
 // others created. Requests come from records.ParseRequestBatch. Faults: Invalid
 // for two open requests of an item at one position, those of the type's rules.
 func (s *RecordStore) PutRequests(ctx context.Context, requests []records.Record) error {
-	return s.writeRecords(ctx, records.Request(), "writing requests", func(w *recordWrite) error {
+	return s.writeRecords(ctx, records.Request, "writing requests", func(w *recordWrite) error {
 		if _, err := runStatement(ctx, w.tx, deferPositionsSQL); err != nil {
 			return err
 		}

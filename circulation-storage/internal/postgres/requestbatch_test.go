@@ -19,7 +19,7 @@ func queueOf(tb testing.TB, n int) []records.Record {
 	item, title, holdings := uuid.NewString(), uuid.NewString(), uuid.NewString()
 	queue := make([]records.Record, n)
 	for i := range queue {
-		queue[i] = parse(tb, records.Request(), object{
+		queue[i] = parse(tb, records.Request, object{
 			"itemId": item, "instanceId": title, "holdingsRecordId": holdings, "requesterId": uuid.NewString(),
 			"requestType":  "Hold",
 			"requestLevel": "Item", "requestDate": "2026-08-22T10:11:12Z", "fulfillmentPreference": "Hold Shelf",
@@ -34,7 +34,7 @@ func reversed(tb testing.TB, queue []records.Record) []records.Record {
 	tb.Helper()
 	turned := make([]records.Record, len(queue))
 	for i, r := range queue {
-		turned[i] = parse(tb, records.Request(), r, "")
+		turned[i] = parse(tb, records.Request, r, "")
 		turned[i]["position"] = len(queue) - i
 	}
 	return turned
@@ -45,7 +45,7 @@ func (l library) positions(t *testing.T, queue []records.Record) string {
 	t.Helper()
 	got := make([]string, len(queue))
 	for i, r := range queue {
-		got[i] = fmt.Sprint(l.get(t, records.Request(), r.ID())["position"])
+		got[i] = fmt.Sprint(l.get(t, records.Request, r.ID())["position"])
 	}
 	return fmt.Sprint(got)
 }
@@ -65,23 +65,23 @@ func TestRecordStore_NotesWhenARequestThatWaitedForPickupIsClosed(t *testing.T) 
 		{before: "Open - Not yet filled", after: "Closed - Cancelled", noted: false},
 	} {
 		t.Run(tt.before+" to "+tt.after, func(t *testing.T) {
-			r := l.create(t, records.Request(), object{
+			r := l.create(t, records.Request, object{
 				"instanceId": annID, "requesterId": benID, "requestType": "Hold", "requestLevel": "Title",
 				"requestDate":           "2026-03-01T10:00:00Z",
 				"fulfillmentPreference": "Hold Shelf", "status": tt.before,
 			})
 			r["status"] = tt.after
-			batch := parse(t, records.Request(), r, r.ID())
+			batch := parse(t, records.Request, r, r.ID())
 			if err := l.store.PutRequests(l.in(t), []records.Record{batch}); err != nil {
 				t.Fatal(err)
 			}
-			list, err := pgtest.List(l.in(t), l.store, records.Request(), records.Page{
+			list, err := pgtest.List(l.in(t), l.store, records.Request, records.Page{
 				Query: `id==` + r.ID() + ` and ` + closed + `>""`,
 			})
 			if noted := list.Total == 1; err != nil || noted != tt.noted {
 				t.Errorf("found by %s: %t, %v, want %t", closed, noted, err, tt.noted)
 			}
-			got := l.get(t, records.Request(), r.ID())
+			got := l.get(t, records.Request, r.ID())
 			if date := got.Text(closed); (date == got.Text("metadata.updatedDate")) != tt.noted {
 				t.Errorf("%s is %q, updated %q", closed, date, got.Text("metadata.updatedDate"))
 			}
@@ -119,7 +119,7 @@ func TestPutRequests_ManyAtOnceLeaveOneOrder(t *testing.T) {
 	orders := [][]records.Record{queue, other, mixed}
 	codes := race(rivals, func(i int) error {
 		if i%4 == 3 { // one request alone, where it may not stand
-			return l.store.Update(l.in(t), records.Request(), []records.Record{queue[0], other[0]}[i%8/4])
+			return l.store.Update(l.in(t), records.Request, []records.Record{queue[0], other[0]}[i%8/4])
 		}
 		return l.store.PutRequests(l.in(t), orders[i%4%3])
 	})

@@ -114,14 +114,14 @@ func TestLockSettings_GenericEndpointWaitsForTheVersionFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry, err := records.SettingsEntry().Parse(made.Entry, "")
+	entry, err := records.SettingsEntry.Parse(made.Entry, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	change := l.begin(`UPDATE {schema}.lock_settings_version SET version = version + 1`)
 	updated := make(chan error, 1)
 	go func() {
-		updated <- postgres.NewRecordStore(l.db, func() {}).Update(l.ctx(), records.SettingsEntry(), entry)
+		updated <- postgres.NewRecordStore(l.db, func() {}).Update(l.ctx(), records.SettingsEntry, entry)
 	}()
 	l.waitUntilBlocked(1)
 	if _, err := change.Exec(l.ctx(), l.sql(`SELECT FROM {schema}.settings_entry FOR UPDATE NOWAIT`)); err != nil {
@@ -208,7 +208,7 @@ func TestLockSettings_LaterCheckOutsDoNotPassAChange(t *testing.T) {
 		},
 		"removal": func(l harness) error { return l.settings.Remove(l.ctx()) },
 		"settings entry": func(l harness) error {
-			_, err := postgres.NewRecordStore(l.db, func() {}).Create(l.ctx(), records.SettingsEntry(), records.Record{
+			_, err := postgres.NewRecordStore(l.db, func() {}).Create(l.ctx(), records.SettingsEntry, records.Record{
 				"id": "6c4d6f0e-7e7a-4f5b-8b4c-2d1c0a9b8e77", "scope": "mod-circulation", "key": "checkoutLockFeature",
 				"value": map[string]any{"checkOutLockFeatureEnabled": true},
 			})

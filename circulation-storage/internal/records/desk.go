@@ -1,46 +1,36 @@
 package records
 
-import "sync"
-
 // StaffSlip is the template of a slip that a desk prints (mod-circulation-storage).
-var StaffSlip = sync.OnceValue(func() Type {
-	return Type{
-		Name: "staff slip", Path: "/staff-slips-storage/staff-slips", Collection: "staffSlips", Table: "staff_slips", Schema: "staff-slip",
-		Permission: "circulation-storage.staff-slips", Interface: "staff-slips-storage 1.1",
-		Indexes: newIndexes(fields{Text: {"name", "description"}, Boolean: {"active", "isRawHtml"}}),
-		Unique:  uniqueFields("staff_slips", "name"),
-	}
-})
+var StaffSlip = Type{
+	Name: "staff slip", Path: "/staff-slips-storage/staff-slips", Collection: "staffSlips", Table: "staff_slips", Schema: "staff-slip",
+	Permission: "circulation-storage.staff-slips", Interface: "staff-slips-storage 1.1",
+	Indexes: newIndexes(fields{Text: {"name", "description"}, Boolean: {"active", "isRawHtml"}}),
+	Unique:  uniqueFields("staff_slips", "name"),
+}
 
 // CancellationReason is why a request is cancelled (mod-circulation-storage).
-var CancellationReason = sync.OnceValue(func() Type {
-	return Type{
-		Name: "cancellation reason", Path: "/cancellation-reason-storage/cancellation-reasons", Collection: "cancellationReasons",
-		Table: "cancellation_reason", Schema: "cancellation-reason", Permission: "circulation-storage.cancellation-reasons", Interface: "cancellation-reason-storage 1.2",
-		Indexes: newIndexes(fields{Text: {"name", "description", "publicDescription", "source"}, Boolean: {"requiresAdditionalInformation"}}),
-		Unique:  uniqueFields("cancellation_reason", "name"),
-	}
-})
+var CancellationReason = Type{
+	Name: "cancellation reason", Path: "/cancellation-reason-storage/cancellation-reasons", Collection: "cancellationReasons",
+	Table: "cancellation_reason", Schema: "cancellation-reason", Permission: "circulation-storage.cancellation-reasons", Interface: "cancellation-reason-storage 1.2",
+	Indexes: newIndexes(fields{Text: {"name", "description", "publicDescription", "source"}, Boolean: {"requiresAdditionalInformation"}}),
+	Unique:  uniqueFields("cancellation_reason", "name"),
+}
 
 // RequestPreference is how a user wants to get requested items (mod-circulation-storage). As in
 // FOLIO, the user need not exist.
-var RequestPreference = sync.OnceValue(func() Type {
-	return Type{
-		Name: "request preference", Path: "/request-preference-storage/request-preference", Collection: "requestPreferences",
-		Table: "user_request_preference", Schema: "request-preference", Permission: "circulation-storage.request-preferences", Interface: "request-preference-storage 2.0",
-		Indexes: newIndexes(fields{
-			Text: {"fulfillment"}, Boolean: {"holdShelf", "delivery"}, UUID: {"defaultServicePointId", "defaultDeliveryAddressTypeId"},
-		}, "userId"),
-		Unique: uniqueFields("user_request_preference", "userId"),
-	}
-})
+var RequestPreference = Type{
+	Name: "request preference", Path: "/request-preference-storage/request-preference", Collection: "requestPreferences",
+	Table: "user_request_preference", Schema: "request-preference", Permission: "circulation-storage.request-preferences", Interface: "request-preference-storage 2.0",
+	Indexes: newIndexes(fields{
+		Text: {"fulfillment"}, Boolean: {"holdShelf", "delivery"}, UUID: {"defaultServicePointId", "defaultDeliveryAddressTypeId"},
+	}, "userId"),
+	Unique: uniqueFields("user_request_preference", "userId"),
+}
 
 // AddressType is a kind of address, such as home or work (mod-users).
-var AddressType = sync.OnceValue(func() Type {
-	return Type{
-		Name: "address type", Path: "/addresstypes", Collection: "addressTypes", Table: "addresstype", Schema: "addresstype",
-		Permission: "addresstypes", Interface: "users 16.5",
-		Indexes: newIndexes(fields{Text: {"addressType", "desc"}}),
-		Unique:  uniqueFields("addresstype", "addressType"),
-	}
-})
+var AddressType = Type{
+	Name: "address type", Path: "/addresstypes", Collection: "addressTypes", Table: "addresstype", Schema: "addresstype",
+	Permission: "addresstypes", Interface: "users 16.5",
+	Indexes: newIndexes(fields{Text: {"addressType", "desc"}}),
+	Unique:  uniqueFields("addresstype", "addressType"),
+}

@@ -11,11 +11,11 @@ import (
 
 // prepareItem computes what an item takes from its holdings record, and the date of its
 // status.
-func prepareItem(ctx context.Context, t Type, r Reader, w Write) error {
+func prepareItem(ctx context.Context, r Reader, w Write) error {
 	item := w.Record
 	holdings, err := r.Read(ctx, holdingsTable, item.Text("holdingsRecordId"))
 	if fault.Is(err, fault.NotFound) {
-		return t.Violation(itemHoldingsKey, item)
+		return holdingsOfItem.Dangling(Type{Table: "item"}, item.Text("holdingsRecordId"))
 	}
 	if err != nil {
 		return err

@@ -3,49 +3,44 @@ package records
 import (
 	"context"
 	"strings"
-	"sync"
 
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
 )
 
 // Loan is an open or closed loan (mod-circulation-storage).
-var Loan = sync.OnceValue(func() Type {
-	return Type{
-		Name: "loan", Path: "/loan-storage/loans", Collection: "loans", Table: "loan", Schema: "loan",
-		Permission: "circulation-storage.loans", Interface: "loan-storage 7.4", Upsert: true, Prepare: prepareLoan,
-		Indexes: newIndexes(fields{
-			Text: {"status", "status.name", "action", "actionComment", "itemStatus", "forUseAtLocation.status"},
-			UUID: {
-				"proxyUserId", "loanPolicyId", "checkoutServicePointId", "checkinServicePointId", "patronGroupIdAtCheckout",
-				"itemEffectiveLocationIdAtCheckOut", "overdueFinePolicyId", "lostItemPolicyId",
-			},
-			Boolean: {"dueDateChangedByRecall", "isDcb", "agedToLostDelayedBilling.lostItemHasBeenBilled"},
-			Number:  {"renewalCount", "reminders.lastFeeBilled.number"},
-			Time: {
-				"loanDate", "dueDate", "returnDate", "systemReturnDate", "declaredLostDate", "claimedReturnedDate",
-				"agedToLostDelayedBilling.dateLostItemShouldBeBilled", "agedToLostDelayedBilling.agedToLostDate",
-				"reminders.lastFeeBilled.date", "forUseAtLocation.statusDate", "forUseAtLocation.holdShelfExpirationDate",
-			},
-		}, "userId", "itemId").inColumns("loanDate", "dueDate"),
-		Unique: []Unique{{
-			Constraint: "loan_open_item_id_key", Fields: []string{"itemId"},
-			Message: "Cannot have more than one open loan for the same item",
-		}},
-	}
-})
+var Loan = Type{
+	Name: "loan", Path: "/loan-storage/loans", Collection: "loans", Table: "loan", Schema: "loan",
+	Permission: "circulation-storage.loans", Interface: "loan-storage 7.4", Upsert: true, Prepare: prepareLoan,
+	Indexes: newIndexes(fields{
+		Text: {"status", "status.name", "action", "actionComment", "itemStatus", "forUseAtLocation.status"},
+		UUID: {
+			"proxyUserId", "loanPolicyId", "checkoutServicePointId", "checkinServicePointId", "patronGroupIdAtCheckout",
+			"itemEffectiveLocationIdAtCheckOut", "overdueFinePolicyId", "lostItemPolicyId",
+		},
+		Boolean: {"dueDateChangedByRecall", "isDcb", "agedToLostDelayedBilling.lostItemHasBeenBilled"},
+		Number:  {"renewalCount", "reminders.lastFeeBilled.number"},
+		Time: {
+			"loanDate", "dueDate", "returnDate", "systemReturnDate", "declaredLostDate", "claimedReturnedDate",
+			"agedToLostDelayedBilling.dateLostItemShouldBeBilled", "agedToLostDelayedBilling.agedToLostDate",
+			"reminders.lastFeeBilled.date", "forUseAtLocation.statusDate", "forUseAtLocation.holdShelfExpirationDate",
+		},
+	}, "userId", "itemId").inColumns("loanDate", "dueDate"),
+	Unique: []Unique{{
+		Constraint: "loan_open_item_id_key", Fields: []string{"itemId"},
+		Message: "Cannot have more than one open loan for the same item",
+	}},
+}
 
 // PatronActionSession is a check-out or check-in since the patron's last notice
 // (mod-circulation-storage).
-var PatronActionSession = sync.OnceValue(func() Type {
-	return Type{
-		Name: "patron action session", Path: "/patron-action-session-storage/patron-action-sessions", Collection: "patronActionSessions",
-		Table: "patron_action_session", Schema: "patron-action-session",
-		Permission: "patron-action-session-storage.patron-action-sessions", Interface: "patron-action-session-storage 0.3",
-		Indexes: newIndexes(fields{Text: {"actionType"}, UUID: {"sessionId"}},
-			"patronId", "loanId"),
-	}
-})
+var PatronActionSession = Type{
+	Name: "patron action session", Path: "/patron-action-session-storage/patron-action-sessions", Collection: "patronActionSessions",
+	Table: "patron_action_session", Schema: "patron-action-session",
+	Permission: "patron-action-session-storage.patron-action-sessions", Interface: "patron-action-session-storage 0.3",
+	Indexes: newIndexes(fields{Text: {"actionType"}, UUID: {"sessionId"}},
+		"patronId", "loanId"),
+}
 
 // Session is what a patron did at a desk since the patron's last notice.
 type Session struct {

@@ -3,27 +3,24 @@ package records
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"checkoutlock/schemas/fault"
 )
 
 // LoanPolicy holds loan periods and the item limit (mod-circulation-storage).
-var LoanPolicy = sync.OnceValue(func() Type {
-	return Type{
-		Name: "loan policy", Path: "/loan-policy-storage/loan-policies", Collection: "loanPolicies", Table: "loan_policy", Schema: "loan-policy",
-		Permission: "circulation-storage.loan-policies", Interface: "loan-policy-storage 2.4", Prepare: prepareLoanPolicy,
-		Indexes: newIndexes(fields{
-			Text: {"name", "description", "loansPolicy.profileId"}, Boolean: {"loanable", "renewable"},
-			Number: {"loansPolicy.itemLimit"},
-		}, "loansPolicy.fixedDueDateScheduleId", "renewalsPolicy.alternateFixedDueDateScheduleId"),
-		Unique: uniqueFields("loan_policy", "name"),
-		References: []Reference{
-			newReference("loan_policy", "loansPolicy.fixedDueDateScheduleId", "fixed_due_date_schedule"),
-			newReference("loan_policy", "renewalsPolicy.alternateFixedDueDateScheduleId", "fixed_due_date_schedule"),
-		},
-	}
-})
+var LoanPolicy = Type{
+	Name: "loan policy", Path: "/loan-policy-storage/loan-policies", Collection: "loanPolicies", Table: "loan_policy", Schema: "loan-policy",
+	Permission: "circulation-storage.loan-policies", Interface: "loan-policy-storage 2.4", Prepare: prepareLoanPolicy,
+	Indexes: newIndexes(fields{
+		Text: {"name", "description", "loansPolicy.profileId"}, Boolean: {"loanable", "renewable"},
+		Number: {"loansPolicy.itemLimit"},
+	}, "loansPolicy.fixedDueDateScheduleId", "renewalsPolicy.alternateFixedDueDateScheduleId"),
+	Unique: uniqueFields("loan_policy", "name"),
+	References: []Reference{
+		newReference("loan_policy", "loansPolicy.fixedDueDateScheduleId", "fixed_due_date_schedule"),
+		newReference("loan_policy", "renewalsPolicy.alternateFixedDueDateScheduleId", "fixed_due_date_schedule"),
+	},
+}
 
 // prepareLoanPolicy refuses a policy whose parts contradict each other, by the rules of
 // mod-circulation-storage and in its words.

@@ -1,63 +1,53 @@
 package records
 
-import "sync"
-
 // Usergroup is a patron group (mod-users).
-var Usergroup = sync.OnceValue(func() Type {
-	return Type{
-		Name: "group", Path: "/groups", Collection: "usergroups", Table: "usergroup", Schema: "usergroup",
-		Permission: "usergroups", Interface: "users 16.5",
-		Indexes: newIndexes(fields{Text: {"group", "desc", "source"}, Number: {"expirationOffsetInDays"}}),
-		Unique:  uniqueFields("usergroup", "group"),
-	}
-})
+var Usergroup = Type{
+	Name: "group", Path: "/groups", Collection: "usergroups", Table: "usergroup", Schema: "usergroup",
+	Permission: "usergroups", Interface: "users 16.5",
+	Indexes: newIndexes(fields{Text: {"group", "desc", "source"}, Number: {"expirationOffsetInDays"}}),
+	Unique:  uniqueFields("usergroup", "group"),
+}
 
 // User is a patron or a member of staff (mod-users).
-var User = sync.OnceValue(func() Type {
-	return Type{
-		Name: "user", Path: "/users", Collection: "users", Table: "users", Schema: "user",
-		Permission: "users", Interface: "users 16.5",
-		Indexes: newIndexes(fields{
-			Text: {
-				"username", "barcode", "externalSystemId", "type", "tags.tagList", "departments",
-				"personal.lastName", "personal.firstName", "personal.middleName", "personal.preferredFirstName", "personal.email",
-				"personal.phone", "personal.mobilePhone",
-			},
-			Boolean: {"active"},
-			Time:    {"enrollmentDate", "expirationDate", "createdDate", "updatedDate", "personal.dateOfBirth"},
-		}, "patronGroup").joining("keywords", "username", "personal.firstName", "personal.preferredFirstName", "personal.middleName",
-			"personal.lastName", "personal.email", "barcode", "id", "externalSystemId", "customFields.*"),
-		Unique: uniqueFields("users", "username", "barcode", "externalSystemId"),
-		References: []Reference{
-			newReference("users", "patronGroup", "usergroup"),
-			newLinks("users", "personal.addresses", "addresstype"),
+var User = Type{
+	Name: "user", Path: "/users", Collection: "users", Table: "users", Schema: "user",
+	Permission: "users", Interface: "users 16.5",
+	Indexes: newIndexes(fields{
+		Text: {
+			"username", "barcode", "externalSystemId", "type", "tags.tagList", "departments",
+			"personal.lastName", "personal.firstName", "personal.middleName", "personal.preferredFirstName", "personal.email",
+			"personal.phone", "personal.mobilePhone",
 		},
-	}
-})
+		Boolean: {"active"},
+		Time:    {"enrollmentDate", "expirationDate", "createdDate", "updatedDate", "personal.dateOfBirth"},
+	}, "patronGroup").joining("keywords", "username", "personal.firstName", "personal.preferredFirstName", "personal.middleName",
+		"personal.lastName", "personal.email", "barcode", "id", "externalSystemId", "customFields.*"),
+	Unique: uniqueFields("users", "username", "barcode", "externalSystemId"),
+	References: []Reference{
+		newReference("users", "patronGroup", "usergroup"),
+		newLinks("users", "personal.addresses", "addresstype"),
+	},
+}
 
 // ProxyFor lets one patron borrow for another (mod-users).
-var ProxyFor = sync.OnceValue(func() Type {
-	return Type{
-		Name: "proxy relationship", Path: "/proxiesfor", Collection: "proxiesFor", Table: "proxyfor", Schema: "proxyfor",
-		Permission: "proxiesfor", Interface: "users 16.5",
-		Indexes: newIndexes(fields{
-			Text: {"status", "requestForSponsor", "notificationsTo", "accrueTo"}, Time: {"expirationDate", "createdDate"},
-		}, "userId", "proxyUserId"),
-		Unique: []Unique{{
-			Constraint: "proxyfor_user_id_proxy_user_id_key", Fields: []string{"userId", "proxyUserId"},
-			Message: "Proxy relationship already exists",
-		}},
-	}
-})
+var ProxyFor = Type{
+	Name: "proxy relationship", Path: "/proxiesfor", Collection: "proxiesFor", Table: "proxyfor", Schema: "proxyfor",
+	Permission: "proxiesfor", Interface: "users 16.5",
+	Indexes: newIndexes(fields{
+		Text: {"status", "requestForSponsor", "notificationsTo", "accrueTo"}, Time: {"expirationDate", "createdDate"},
+	}, "userId", "proxyUserId"),
+	Unique: []Unique{{
+		Constraint: "proxyfor_user_id_proxy_user_id_key", Fields: []string{"userId", "proxyUserId"},
+		Message: "Proxy relationship already exists",
+	}},
+}
 
 // ManualBlock is a block that staff put on a patron (mod-feesfines).
-var ManualBlock = sync.OnceValue(func() Type {
-	return Type{
-		Name: "manual block", Path: "/manualblocks", Collection: "manualblocks", Table: "manualblocks", Schema: "manualblock",
-		Permission: "manualblocks",
-		Indexes: newIndexes(fields{
-			Text: {"type", "desc", "code", "staffInformation", "patronMessage"}, Boolean: {"borrowing", "renewals", "requests"},
-			Time: {"expirationDate"},
-		}, "userId"),
-	}
-})
+var ManualBlock = Type{
+	Name: "manual block", Path: "/manualblocks", Collection: "manualblocks", Table: "manualblocks", Schema: "manualblock",
+	Permission: "manualblocks",
+	Indexes: newIndexes(fields{
+		Text: {"type", "desc", "code", "staffInformation", "patronMessage"}, Boolean: {"borrowing", "renewals", "requests"},
+		Time: {"expirationDate"},
+	}, "userId"),
+}

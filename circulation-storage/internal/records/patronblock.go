@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"sync"
 
 	"checkoutlock/schemas/fault"
 )
@@ -21,28 +20,24 @@ const (
 )
 
 // PatronBlockCondition says what a limit blocks, and with which message (mod-patron-blocks).
-var PatronBlockCondition = sync.OnceValue(func() Type {
-	return Type{
-		Name: "patron block condition", Path: "/patron-block-conditions", Collection: "patronBlockConditions",
-		Table: "patron_block_conditions", Schema: "patron-block-condition", Permission: "patron-blocks.patron-block-conditions", Interface: "patron-block-conditions 0.1",
-		Prepare: preparePatronBlockCondition,
-		Indexes: newIndexes(fields{
-			Text: {"name", "message", "valueType"}, Boolean: {"blockBorrowing", "blockRenewals", "blockRequests"},
-		}),
-	}
-})
+var PatronBlockCondition = Type{
+	Name: "patron block condition", Path: "/patron-block-conditions", Collection: "patronBlockConditions",
+	Table: "patron_block_conditions", Schema: "patron-block-condition", Permission: "patron-blocks.patron-block-conditions", Interface: "patron-block-conditions 0.1",
+	Prepare: preparePatronBlockCondition,
+	Indexes: newIndexes(fields{
+		Text: {"name", "message", "valueType"}, Boolean: {"blockBorrowing", "blockRenewals", "blockRequests"},
+	}),
+}
 
 // PatronBlockLimit is a limit of a patron group for one condition (mod-patron-blocks). The
 // group need not exist.
-var PatronBlockLimit = sync.OnceValue(func() Type {
-	return Type{
-		Name: "patron block limit", Path: "/patron-block-limits", Collection: "patronBlockLimits",
-		Table: "patron_block_limits", Schema: "patron-block-limit", Permission: "patron-blocks.patron-block-limits", Interface: "patron-block-limits 0.1",
-		Prepare:    preparePatronBlockLimit,
-		Indexes:    newIndexes(fields{Number: {"value"}}, "patronGroupId", "conditionId"),
-		References: []Reference{newReference("patron_block_limits", "conditionId", "patron_block_conditions")},
-	}
-})
+var PatronBlockLimit = Type{
+	Name: "patron block limit", Path: "/patron-block-limits", Collection: "patronBlockLimits",
+	Table: "patron_block_limits", Schema: "patron-block-limit", Permission: "patron-blocks.patron-block-limits", Interface: "patron-block-limits 0.1",
+	Prepare:    preparePatronBlockLimit,
+	Indexes:    newIndexes(fields{Number: {"value"}}, "patronGroupId", "conditionId"),
+	References: []Reference{newReference("patron_block_limits", "conditionId", "patron_block_conditions")},
+}
 
 // preparePatronBlockCondition refuses a block without a message, and a message without a
 // block, with mod-patron-blocks' texts.

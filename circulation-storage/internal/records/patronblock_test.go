@@ -25,7 +25,7 @@ func TestPatronBlockCondition_HasAMessageWithABlockOnly(t *testing.T) {
 			more: `,"message":"Too many","blockBorrowing":false,"blockRenewals":null`, want: noAction,
 		},
 	} {
-		got, err := complete(t, records.PatronBlockCondition(), shelf{}, `{"id":"idA","name":"n"`+tt.more+`}`, "")
+		got, err := complete(t, records.PatronBlockCondition, shelf{}, `{"id":"idA","name":"n"`+tt.more+`}`, "")
 		if refused := refused(t, err); refused != tt.want {
 			t.Errorf("%s: got %q, want %q", name, refused, tt.want)
 		}
@@ -57,7 +57,7 @@ func TestPatronBlockLimit_HasAValueInRange(t *testing.T) {
 		{condition: fees, value: "1000000", want: number + "1000000"},
 		{condition: fees, value: "-0.01", want: number + "-0.01"},
 	} {
-		_, err := complete(t, records.PatronBlockLimit(), shelf{}, `{"patronGroupId":"idA","conditionId":"`+tt.condition+
+		_, err := complete(t, records.PatronBlockLimit, shelf{}, `{"patronGroupId":"idA","conditionId":"`+tt.condition+
 			`","value":`+tt.value+`}`, "")
 		if got := refused(t, err); got != tt.want {
 			t.Errorf("%s for %s: got %q, want %q", tt.value, tt.condition, got, tt.want)

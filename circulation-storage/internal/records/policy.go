@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"checkoutlock/schemas"
@@ -14,15 +13,13 @@ import (
 )
 
 // RequestPolicy lists the allowed kinds of requests (mod-circulation-storage).
-var RequestPolicy = sync.OnceValue(func() Type {
-	return Type{
-		Name: "request policy", Path: "/request-policy-storage/request-policies", Collection: "requestPolicies",
-		Table: "request_policy", Schema: "request-policy", Permission: "circulation-storage.request-policies", Interface: "request-policy-storage 1.0",
-		Prepare: prepareRequestPolicy,
-		Indexes: newIndexes(fields{Text: {"name", "description", "requestTypes"}}),
-		Unique:  uniqueFields("request_policy", "name"),
-	}
-})
+var RequestPolicy = Type{
+	Name: "request policy", Path: "/request-policy-storage/request-policies", Collection: "requestPolicies",
+	Table: "request_policy", Schema: "request-policy", Permission: "circulation-storage.request-policies", Interface: "request-policy-storage 1.0",
+	Prepare: prepareRequestPolicy,
+	Indexes: newIndexes(fields{Text: {"name", "description", "requestTypes"}}),
+	Unique:  uniqueFields("request_policy", "name"),
+}
 
 // prepareRequestPolicy refuses a service point that does not exist or is no pickup location, with
 // mod-circulation-storage's code and text. It reads them in the order of their ids, because it locks
@@ -38,7 +35,7 @@ func prepareRequestPolicy(ctx context.Context, r Reader, w Write) error {
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
-		point, err := r.Read(ctx, ServicePoint().Table, id)
+		point, err := r.Read(ctx, ServicePoint.Table, id)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
@@ -51,24 +48,18 @@ func prepareRequestPolicy(ctx context.Context, r Reader, w Write) error {
 }
 
 // PatronNoticePolicy says which notices patrons get (mod-circulation-storage).
-var PatronNoticePolicy = sync.OnceValue(func() Type {
-	return Type{
-		Name: "patron notice policy", Path: "/patron-notice-policy-storage/patron-notice-policies", Collection: "patronNoticePolicies",
-		Table: "patron_notice_policy", Schema: "patron-notice-policy", Permission: "circulation-storage.patron-notice-policies", Interface: "patron-notice-policy-storage 0.13",
-		Indexes: newIndexes(fields{Text: {"name", "description"}, Boolean: {"active"}}),
-		Unique:  uniqueFields("patron_notice_policy", "name"),
-	}
-})
+var PatronNoticePolicy = Type{
+	Name: "patron notice policy", Path: "/patron-notice-policy-storage/patron-notice-policies", Collection: "patronNoticePolicies",
+	Table: "patron_notice_policy", Schema: "patron-notice-policy", Permission: "circulation-storage.patron-notice-policies", Interface: "patron-notice-policy-storage 0.13",
+	Indexes: newIndexes(fields{Text: {"name", "description"}, Boolean: {"active"}}),
+	Unique:  uniqueFields("patron_notice_policy", "name"),
+}
 
 // OverdueFinePolicy is the policy of fines for late returns (mod-feesfines).
-var OverdueFinePolicy = sync.OnceValue(func() Type {
-	return newFeePolicy("overdue fine policy", "/overdue-fines-policies", "overdueFinePolicies", "Overdue fine", "feesfines.policy.overdue.duplicate")
-})
+var OverdueFinePolicy = newFeePolicy("overdue fine policy", "/overdue-fines-policies", "overdueFinePolicies", "Overdue fine", "feesfines.policy.overdue.duplicate")
 
 // LostItemFeePolicy is the policy of fees for lost items (mod-feesfines).
-var LostItemFeePolicy = sync.OnceValue(func() Type {
-	return newFeePolicy("lost item fee policy", "/lost-item-fees-policies", "lostItemFeePolicies", "Lost item fee", "feesfines.policy.lost.duplicate")
-})
+var LostItemFeePolicy = newFeePolicy("lost item fee policy", "/lost-item-fees-policies", "lostItemFeePolicies", "Lost item fee", "feesfines.policy.lost.duplicate")
 
 // newFeePolicy returns a type of mod-feesfines, whose refusals call it shown. A name that another policy
 // has is refused with the code.
@@ -88,26 +79,22 @@ func newFeePolicy(name, path, collection, shown, duplicate string) Type {
 
 // CirculationSetting is a named setting of the tenant (mod-circulation-storage). For
 // example, generalTlr switches title-level requests.
-var CirculationSetting = sync.OnceValue(func() Type {
-	return Type{
-		Name: "circulation setting", Path: "/circulation-settings-storage/circulation-settings", Collection: "circulationSettings",
-		Table: "circulation_settings", Schema: "circulation-setting", Permission: "circulation-storage.circulation-settings", Interface: "circulation-settings-storage 1.0",
-		Named:   true,
-		Indexes: newIndexes(fields{Text: {"name"}}),
-		Unique:  uniqueFields("circulation_settings", "name"),
-	}
-})
+var CirculationSetting = Type{
+	Name: "circulation setting", Path: "/circulation-settings-storage/circulation-settings", Collection: "circulationSettings",
+	Table: "circulation_settings", Schema: "circulation-setting", Permission: "circulation-storage.circulation-settings", Interface: "circulation-settings-storage 1.0",
+	Named:   true,
+	Indexes: newIndexes(fields{Text: {"name"}}),
+	Unique:  uniqueFields("circulation_settings", "name"),
+}
 
 // FixedDueDateSchedule maps ranges of loan dates to due dates (mod-circulation-storage).
-var FixedDueDateSchedule = sync.OnceValue(func() Type {
-	return Type{
-		Name: "fixed due date schedule", Path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", Collection: "fixedDueDateSchedules",
-		Table: "fixed_due_date_schedule", Schema: "fixed-due-date-schedule", Permission: "circulation-storage.fixed-due-date-schedules", Interface: "fixed-due-date-schedules-storage 2.0",
-		Prepare: prepareSchedule,
-		Indexes: newIndexes(fields{Text: {"name", "description"}}),
-		Unique:  uniqueFields("fixed_due_date_schedule", "name"),
-	}
-})
+var FixedDueDateSchedule = Type{
+	Name: "fixed due date schedule", Path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", Collection: "fixedDueDateSchedules",
+	Table: "fixed_due_date_schedule", Schema: "fixed-due-date-schedule", Permission: "circulation-storage.fixed-due-date-schedules", Interface: "fixed-due-date-schedules-storage 2.0",
+	Prepare: prepareSchedule,
+	Indexes: newIndexes(fields{Text: {"name", "description"}}),
+	Unique:  uniqueFields("fixed_due_date_schedule", "name"),
+}
 
 // span is one entry of a schedule.
 type span struct {

@@ -75,7 +75,7 @@ func TestFixedDueDateSchedule_RefusesContradictingDates(t *testing.T) {
 		},
 	}
 	for _, tc := range tests {
-		_, err := complete(t, records.FixedDueDateSchedule(), shelf{}, `{"name":"n","schedules":[`+tc.schedules+`]}`, "")
+		_, err := complete(t, records.FixedDueDateSchedule, shelf{}, `{"name":"n","schedules":[`+tc.schedules+`]}`, "")
 		if got := refused(t, err); got != tc.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", tc.name, got, tc.want)
 		}
@@ -102,7 +102,7 @@ func TestRequestPolicy_AllowsPickupLocationsOnly(t *testing.T) {
 		{name: "a list that does not count", allowed: `{"Wish":["idD"]}`, want: ""},
 	}
 	for _, tc := range tests {
-		_, err := complete(t, records.RequestPolicy(), points, `{"name":"n","allowedServicePoints":`+tc.allowed+`}`, "")
+		_, err := complete(t, records.RequestPolicy, points, `{"name":"n","allowedServicePoints":`+tc.allowed+`}`, "")
 		if got := refused(t, err); got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
 		}
@@ -173,7 +173,7 @@ func TestLoanPolicy_RefusesWhatFOLIORefuses(t *testing.T) {
 		},
 	}
 	for _, tc := range tests {
-		_, err := complete(t, records.LoanPolicy(), shelf{}, tc.policy, "")
+		_, err := complete(t, records.LoanPolicy, shelf{}, tc.policy, "")
 		if got := refused(t, err); got != tc.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", tc.name, got, tc.want)
 		}
@@ -198,7 +198,7 @@ func TestRequest_NamesItsItemByItsLevel(t *testing.T) {
 		{name: "title with an item alone", level: "Title", more: `,"itemId":"idC"`, want: title},
 	}
 	for _, tc := range tests {
-		_, err := complete(t, records.Request(), shelf{}, `{"instanceId":"idA","requesterId":"idB","requestType":"Page",
+		_, err := complete(t, records.Request, shelf{}, `{"instanceId":"idA","requesterId":"idB","requestType":"Page",
 			"requestLevel":"`+tc.level+`",
 			"requestDate":"2026-08-22T10:11:12Z","fulfillmentPreference":"Delivery","status":"Open - Not yet filled"`+tc.more+
 			`}`, "")

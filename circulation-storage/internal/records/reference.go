@@ -2,7 +2,6 @@ package records
 
 import (
 	"fmt"
-	"sync"
 
 	"checkoutlock/schemas/fault"
 )
@@ -32,20 +31,19 @@ func newLinks(table, field, to string) Reference {
 
 // CirculationRules are the referrer of the policies that the rules text names. They are one record
 // with a path of its own, so they are not in Types.
-var CirculationRules = sync.OnceValue(func() Type {
-	const table = "circulation_rules"
-	return Type{Name: "circulation rules", Table: table, References: []Reference{
-		{Constraint: table + "_loan_policies_fkey", Field: "rulesAsText", To: "loan_policy", Links: table + "_loan_policies"},
-		{Constraint: table + "_request_policies_fkey", Field: "rulesAsText", To: "request_policy", Links: table + "_request_policies"},
-		{Constraint: table + "_notice_policies_fkey", Field: "rulesAsText", To: "patron_notice_policy", Links: table + "_notice_policies"},
-		{Constraint: table + "_overdue_fine_policies_fkey", Field: "rulesAsText", To: "overdue_fine_policy", Links: table + "_overdue_fine_policies"},
-		{Constraint: table + "_lost_item_policies_fkey", Field: "rulesAsText", To: "lost_item_fee_policy", Links: table + "_lost_item_policies"},
-	}}
-})
+var CirculationRules = Type{Name: "circulation rules", Table: "circulation_rules", References: []Reference{
+	newRulesLinks("loan", "loan_policy"), newRulesLinks("request", "request_policy"), newRulesLinks("notice", "patron_notice_policy"),
+	newRulesLinks("overdue_fine", "overdue_fine_policy"), newRulesLinks("lost_item", "lost_item_fee_policy"),
+}}
+
+func newRulesLinks(kind, to string) Reference {
+	links := "circulation_rules_" + kind + "_policies"
+	return Reference{Constraint: links + "_fkey", Field: "rulesAsText", To: to, Links: links}
+}
 
 // FindReference returns the reference that a foreign key enforces, and the type that has it.
 func FindReference(constraint string) (Type, Reference, bool) {
-	for _, t := range append(Types(), CirculationRules()) {
+	for _, t := range append(Types(), CirculationRules) {
 		for _, ref := range t.References {
 			if ref.Constraint == constraint {
 				return t, ref, true

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -17,43 +16,41 @@ import (
 // open request has a position in the queue of its item or, with title-level requests,
 // of its title. Callers keep the positions 1, 2, … without gaps. The storage only
 // prevents two open requests of one item at the same position.
-var Request = sync.OnceValue(func() Type {
-	return Type{
-		Name: "request", Path: "/request-storage/requests", Collection: "requests", Table: "request", Schema: "request",
-		Permission: "circulation-storage.requests", Interface: "request-storage 6.2", Upsert: true, Prepare: prepareRequest,
-		Indexes: newIndexes(fields{
-			Text: {
-				"status", "requestType", "requestLevel", "fulfillmentPreference", "ecsRequestPhase", "patronComments", "tags.tagList",
-				"instance.title", "instance.identifiers", "item.barcode",
-				"requester.firstName", "requester.lastName", "requester.middleName", "requester.barcode",
-				"proxy.firstName", "proxy.lastName", "proxy.barcode",
-				"cancellationAdditionalInformation", "searchIndex.callNumberComponents.callNumber", "searchIndex.shelvingOrder",
-				"searchIndex.pickupServicePointName",
-			},
-			UUID: {
-				"proxyUserId", "holdingsRecordId", "pickupServicePointId", "deliveryAddressTypeId",
-				"cancelledByUserId", "item.itemEffectiveLocationId", "item.retrievalServicePointId",
-			},
-			Number:  {"position", "printDetails.printCount"},
-			Boolean: {"printDetails.isPrinted"},
-			Time: {
-				"requestDate", "requestExpirationDate", "holdShelfExpirationDate", "cancelledDate", "awaitingPickupRequestClosedDate",
-				"printDetails.printEventDate",
-			},
-		}, "itemId", "instanceId", "requesterId", "cancellationReasonId").inColumns("status", "position").
-			joining("itemIsbn", "instance.identifiers").
-			joining("fullCallNumberIndex", "searchIndex.callNumberComponents.prefix", "searchIndex.callNumberComponents.callNumber",
-				"searchIndex.callNumberComponents.suffix"),
-		Unique: []Unique{{
-			Constraint: "request_item_id_position_key", Fields: []string{"itemId", "position"},
-			Message: "Cannot have more than one request with the same position in the queue",
-		}},
-		References: []Reference{
-			newReference("request", "cancellationReasonId", "cancellation_reason"),
-			newLinks("request", "deliveryAddressTypeId", "addresstype"),
+var Request = Type{
+	Name: "request", Path: "/request-storage/requests", Collection: "requests", Table: "request", Schema: "request",
+	Permission: "circulation-storage.requests", Interface: "request-storage 6.2", Upsert: true, Prepare: prepareRequest,
+	Indexes: newIndexes(fields{
+		Text: {
+			"status", "requestType", "requestLevel", "fulfillmentPreference", "ecsRequestPhase", "patronComments", "tags.tagList",
+			"instance.title", "instance.identifiers", "item.barcode",
+			"requester.firstName", "requester.lastName", "requester.middleName", "requester.barcode",
+			"proxy.firstName", "proxy.lastName", "proxy.barcode",
+			"cancellationAdditionalInformation", "searchIndex.callNumberComponents.callNumber", "searchIndex.shelvingOrder",
+			"searchIndex.pickupServicePointName",
 		},
-	}
-})
+		UUID: {
+			"proxyUserId", "holdingsRecordId", "pickupServicePointId", "deliveryAddressTypeId",
+			"cancelledByUserId", "item.itemEffectiveLocationId", "item.retrievalServicePointId",
+		},
+		Number:  {"position", "printDetails.printCount"},
+		Boolean: {"printDetails.isPrinted"},
+		Time: {
+			"requestDate", "requestExpirationDate", "holdShelfExpirationDate", "cancelledDate", "awaitingPickupRequestClosedDate",
+			"printDetails.printEventDate",
+		},
+	}, "itemId", "instanceId", "requesterId", "cancellationReasonId").inColumns("status", "position").
+		joining("itemIsbn", "instance.identifiers").
+		joining("fullCallNumberIndex", "searchIndex.callNumberComponents.prefix", "searchIndex.callNumberComponents.callNumber",
+			"searchIndex.callNumberComponents.suffix"),
+	Unique: []Unique{{
+		Constraint: "request_item_id_position_key", Fields: []string{"itemId", "position"},
+		Message: "Cannot have more than one request with the same position in the queue",
+	}},
+	References: []Reference{
+		newReference("request", "cancellationReasonId", "cancellation_reason"),
+		newLinks("request", "deliveryAddressTypeId", "addresstype"),
+	},
+}
 
 // prepareRequest applies the rules of mod-circulation-storage, with its messages. A
 // request for an item names the item and its holdings record. A request for a title
@@ -115,7 +112,7 @@ func ParseRequestBatch(body []byte) ([]Record, error) {
 		if err != nil {
 			return nil, fmt.Errorf("writing requests[%d]: %w", i, err)
 		}
-		if requests[i], err = Request().Parse(raw, ""); err != nil {
+		if requests[i], err = Request.Parse(raw, ""); err != nil {
 			return nil, fmt.Errorf("requests[%d]: %w", i, err)
 		}
 		id := requests[i].ID()

@@ -134,7 +134,7 @@ func TestItem_KeepsTheStatusDate(t *testing.T) {
 		},
 	}
 	for _, tc := range tests {
-		got, err := complete(t, records.Item(), holdings, newItem+`,"_version":1}`, tc.stored)
+		got, err := complete(t, records.Item, holdings, newItem+`,"_version":1}`, tc.stored)
 		if err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 			continue
@@ -153,7 +153,7 @@ func TestType_CompleteLeavesACopyUnchanged(t *testing.T) {
 	holdings := shelf{"holdings_record/" + idB: record(t, `{"permanentLocationId":"idD"}`)}
 	sent, want := record(t, newItem+`,"metadata":{"ours":1}}`), record(t, newItem+`,"metadata":{"ours":1}}`)
 	w := records.Write{Record: maps.Clone(sent), Now: clock(), UserID: idD}
-	if err := records.Item().Complete(t.Context(), holdings, w); err != nil {
+	if err := records.Item.Complete(t.Context(), holdings, w); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(sent, want) {
@@ -169,13 +169,13 @@ func (b outageReader) Read(context.Context, string, string) (records.Record, err
 
 func TestItem_RequiresItsHoldingsRecord(t *testing.T) {
 	t.Parallel()
-	_, err := complete(t, records.Item(), shelf{}, newItem+`}`, ``)
+	_, err := complete(t, records.Item, shelf{}, newItem+`}`, ``)
 	want := "Cannot set item.holdingsRecordId = " + idB + " because it does not exist in holdings_record.id."
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 	outage := errors.New("connection lost")
-	if _, err = complete(t, records.Item(), outageReader{outage}, newItem+`}`, ``); !errors.Is(err, outage) ||
+	if _, err = complete(t, records.Item, outageReader{outage}, newItem+`}`, ``); !errors.Is(err, outage) ||
 		!fault.Is(err, fault.Internal) {
 		t.Errorf("got %v, want the outage unchanged", err)
 	}
@@ -185,7 +185,7 @@ func TestHoldings_EffectiveLocation(t *testing.T) {
 	t.Parallel()
 	const doc = `{"instanceId":"idA","permanentLocationId":"idB","effectiveLocationId":"idD"`
 	for member, want := range map[string]string{``: idB, `,"temporaryLocationId":"idC"`: idC} {
-		got, err := complete(t, records.Holdings(), shelf{}, doc+member+`}`, ``)
+		got, err := complete(t, records.Holdings, shelf{}, doc+member+`}`, ``)
 		if err != nil || got.Text("effectiveLocationId") != want {
 			t.Errorf("%s: got %q, %v, want %q", member, got.Text("effectiveLocationId"), err, want)
 		}
@@ -230,7 +230,7 @@ func TestLoan_ObeysFOLIOsRules(t *testing.T) {
 		},
 	}
 	for _, tc := range tests {
-		got, err := complete(t, records.Loan(), shelf{}, tc.loan+`,"itemId":"idB","action":"checkedout"}`, ``)
+		got, err := complete(t, records.Loan, shelf{}, tc.loan+`,"itemId":"idB","action":"checkedout"}`, ``)
 		var f *fault.Error
 		switch {
 		case tc.code == "" && (err != nil || got.Text("status.name") != tc.says ||
@@ -275,7 +275,7 @@ func TestSettingsEntry_RefusesInvalidLockSettings(t *testing.T) {
 		{name: "another scope", entry: `{"scope":"ui","key":"checkoutLockFeature","value":17`, want: ""},
 	}
 	for _, tc := range tests {
-		_, err := complete(t, records.SettingsEntry(), shelf{}, tc.entry+`}`, ``)
+		_, err := complete(t, records.SettingsEntry, shelf{}, tc.entry+`}`, ``)
 		switch {
 		case tc.want == "" && err != nil:
 			t.Errorf("%s: refused: %v", tc.name, err)
@@ -283,7 +283,7 @@ func TestSettingsEntry_RefusesInvalidLockSettings(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", tc.name, err, tc.want)
 		}
 	}
-	upper, err := complete(t, records.SettingsEntry(), shelf{}, `{"scope":"ui","key":"k","value":1,"userId":"`+
+	upper, err := complete(t, records.SettingsEntry, shelf{}, `{"scope":"ui","key":"k","value":1,"userId":"`+
 		strings.ToUpper(idA)+`"}`, ``)
 	if err != nil || upper.Text("userId") != idA {
 		t.Errorf("got userId %q, %v, want it in lower case, or a user has two entries", upper.Text("userId"), err)

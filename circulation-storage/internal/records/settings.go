@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -13,20 +12,18 @@ import (
 
 // SettingsEntry is one setting of a tenant, or of one of its users
 // (mod-settings, which answers 403 to a duplicate).
-var SettingsEntry = sync.OnceValue(func() Type {
-	return Type{
-		Name: "settings entry", Path: "/settings/entries", Collection: "items", Table: "settings_entry", Schema: "settings-entry",
-		Permission: "mod-settings.entries", Interface: "settings 1.2", Prepare: prepareSettingsEntry,
-		Indexes: newIndexes(fields{Text: {"scope", "key", "value"}, UUID: {"userId"}}),
-		Unique: []Unique{
-			{
-				Constraint: "settings_entry_scope_key_user_id_key", Fields: []string{"scope", "key", "userId"}, Code: fault.Forbidden,
-				Message: "There is an entry with this scope, key and userId already",
-			},
-			{Constraint: "settings_entry_pkey", Fields: []string{"id"}, Code: fault.Forbidden},
+var SettingsEntry = Type{
+	Name: "settings entry", Path: "/settings/entries", Collection: "items", Table: "settings_entry", Schema: "settings-entry",
+	Permission: "mod-settings.entries", Interface: "settings 1.2", Prepare: prepareSettingsEntry,
+	Indexes: newIndexes(fields{Text: {"scope", "key", "value"}, UUID: {"userId"}}),
+	Unique: []Unique{
+		{
+			Constraint: "settings_entry_scope_key_user_id_key", Fields: []string{"scope", "key", "userId"}, Code: fault.Forbidden,
+			Message: "There is an entry with this scope, key and userId already",
 		},
-	}
-})
+		{Constraint: "settings_entry_pkey", Fields: []string{"id"}, Code: fault.Forbidden},
+	},
+}
 
 // IsLockSettings reports whether a settings entry holds the tenant's settings of the
 // check-out lock.

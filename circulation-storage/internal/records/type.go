@@ -11,7 +11,7 @@ import (
 )
 
 // Type describes one kind of record. A new kind needs an entry in the table of types,
-// a JSON Schema and a migration. Each is built once, so its maps and lists must not be changed.
+// a JSON Schema and a migration. Nothing of those in this package may be changed.
 type Type struct {
 	// Name is the singular name, for messages: "item".
 	Name string
@@ -116,6 +116,12 @@ func (all indexes) inColumns(names ...string) indexes {
 	for _, name := range names {
 		all[name] = Index{Kind: all[name].Kind, Column: snakeCase(name)}
 	}
+	return all
+}
+
+// ofLoan adds the id of the loan that a record has a copy of.
+func (all indexes) ofLoan() indexes {
+	all["loan.id"] = Index{Kind: UUID, Column: "loan_id"}
 	return all
 }
 

@@ -22,13 +22,13 @@ func TestType_ParseReadsTheIDFromBodyOrPath(t *testing.T) {
 		{name: "both and different", body: `{"id":"` + idA + `"}`, path: idB, want: ""},
 	}
 	for _, tc := range tests {
-		got, err := records.User().Parse([]byte(tc.body), tc.path)
+		got, err := records.User.Parse([]byte(tc.body), tc.path)
 		if (err != nil) != (tc.want == "") || (err != nil && !fault.Is(err, fault.Invalid)) || got.ID() != tc.want {
 			t.Errorf("%s: got %q, %v, want %q", tc.name, got.ID(), err, tc.want)
 		}
 	}
-	first, _ := records.User().Parse([]byte(`{}`), "")
-	second, _ := records.User().Parse([]byte(`{}`), "")
+	first, _ := records.User.Parse([]byte(`{}`), "")
+	second, _ := records.User.Parse([]byte(`{}`), "")
 	if len(first.ID()) != 36 || first.ID()[14] != '4' || first.ID() == second.ID() {
 		t.Errorf("got ids %q and %q, want new ones of version 4", first.ID(), second.ID())
 	}
@@ -40,7 +40,7 @@ func TestType_ParseRefusesBadBodies(t *testing.T) {
 		`[]`: fault.Invalid, `"x"`: fault.Invalid, `null`: fault.Invalid, `{`: fault.Malformed, ``: fault.Malformed,
 		`{"barcode":7}`: fault.Invalid, `{"barcode":"\u0000"}`: fault.Invalid,
 	} {
-		if _, err := records.User().Parse([]byte(body), ""); !fault.Is(err, want) {
+		if _, err := records.User.Parse([]byte(body), ""); !fault.Is(err, want) {
 			t.Errorf("%s: got %v, want %s", body, err, want)
 		}
 	}
@@ -69,7 +69,7 @@ func TestType_CompleteSetsMetadata(t *testing.T) {
 		},
 	}
 	for _, tc := range tests {
-		got, err := complete(t, records.Usergroup(), shelf{}, sent, tc.stored)
+		got, err := complete(t, records.Usergroup, shelf{}, sent, tc.stored)
 		if err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 			continue
@@ -80,7 +80,7 @@ func TestType_CompleteSetsMetadata(t *testing.T) {
 		}
 	}
 	system := record(t, `{"group":"g"}`)
-	if err := records.Usergroup().Complete(t.Context(), shelf{}, records.Write{Record: system, Now: clock()}); err != nil {
+	if err := records.Usergroup.Complete(t.Context(), shelf{}, records.Write{Record: system, Now: clock()}); err != nil {
 		t.Fatal(err)
 	}
 	if want := record(t, `{"createdDate":"`+clockText+`","updatedDate":"`+clockText+
@@ -107,7 +107,7 @@ func TestType_CompleteRequiresTheStoredVersion(t *testing.T) {
 		{name: "none", sent: ``, stored: `{"_version":4}`, want: "Stored _version is 4, _version of request is absent"},
 	}
 	for _, tc := range tests {
-		got, err := complete(t, records.Instance(), shelf{}, `{"title":"t"`+tc.sent+`}`, tc.stored)
+		got, err := complete(t, records.Instance, shelf{}, `{"title":"t"`+tc.sent+`}`, tc.stored)
 		if err != nil {
 			if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %s", tc.name, err, tc.want)
@@ -118,7 +118,7 @@ func TestType_CompleteRequiresTheStoredVersion(t *testing.T) {
 			t.Errorf("%s: got version %d, want %s", tc.name, n, tc.want)
 		}
 	}
-	user, err := complete(t, records.User(), shelf{}, `{"_version":3}`, `{}`)
+	user, err := complete(t, records.User, shelf{}, `{"_version":3}`, `{}`)
 	if v, _ := user.Version(); err != nil || v != 3 {
 		t.Errorf("a type without versions: got %d, %v, want 3 unchanged", v, err)
 	}
@@ -134,33 +134,33 @@ func TestType_Violation(t *testing.T) {
 		params          []fault.Parameter
 	}{
 		{
-			typ: records.Item(), constraint: "item_barcode_key", msg: "barcode value already exists in table item: 123",
+			typ: records.Item, constraint: "item_barcode_key", msg: "barcode value already exists in table item: 123",
 			code:   fault.Invalid,
 			params: []fault.Parameter{fault.Param("barcode", "123")},
 		},
 		{
-			typ: records.Item(), constraint: "item_pkey", msg: "id value already exists in table item: " +
+			typ: records.Item, constraint: "item_pkey", msg: "id value already exists in table item: " +
 				idA, code: fault.Invalid,
 			params: []fault.Parameter{fault.Param("id", idA)},
 		},
 		{
-			typ: records.Item(), constraint: "item_material_type_id_fkey",
+			typ: records.Item, constraint: "item_material_type_id_fkey",
 			msg: "Cannot set item.materialTypeId = " + idB +
 				" because it does not exist in material_type.id.", code: fault.Invalid,
 			params: []fault.Parameter{fault.Param("materialTypeId", idB)},
 		},
 		{
-			typ: records.Loan(), constraint: "loan_open_item_id_key",
+			typ: records.Loan, constraint: "loan_open_item_id_key",
 			msg: "Cannot have more than one open loan for the same item", code: fault.Invalid,
 			params: []fault.Parameter{fault.Param("itemId", idC)},
 		},
 		{
-			typ: records.SettingsEntry(), constraint: "settings_entry_scope_key_user_id_key",
+			typ: records.SettingsEntry, constraint: "settings_entry_scope_key_user_id_key",
 			msg:  "There is an entry with this scope, key and userId already",
 			code: fault.Forbidden, params: nil,
 		},
 		{
-			typ: records.SettingsEntry(), constraint: "settings_entry_pkey",
+			typ: records.SettingsEntry, constraint: "settings_entry_pkey",
 			msg: "id value already exists in table settings_entry: " + idA, code: fault.Forbidden, params: nil,
 		},
 	}
@@ -181,7 +181,7 @@ func TestType_Violation(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", tc.constraint, f.Details, want)
 		}
 	}
-	if err := records.Item().Violation("loan_pkey", item); err != nil {
+	if err := records.Item.Violation("loan_pkey", item); err != nil {
 		t.Errorf("another type's constraint: got %v, want nil", err)
 	}
 	for _, typ := range records.Types() {

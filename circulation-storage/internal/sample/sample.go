@@ -66,34 +66,34 @@ type file struct {
 // referenceFiles lists each file after those that it refers to.
 func referenceFiles() []file {
 	return []file{
-		{"groups.json", records.Usergroup()},
-		{"address-types.json", records.AddressType()},
-		{"material-types.json", records.MaterialType()},
-		{"loan-types.json", records.LoanType()},
-		{"service-points.json", records.ServicePoint()},
-		{"institutions.json", records.Institution()},
-		{"campuses.json", records.Campus()},
-		{"libraries.json", records.Library()},
-		{"locations.json", records.Location()},
-		{"fixed-due-date-schedules.json", records.FixedDueDateSchedule()},
-		{"loan-policies.json", records.LoanPolicy()},
-		{"request-policies.json", records.RequestPolicy()},
-		{"patron-notice-policies.json", records.PatronNoticePolicy()},
-		{"overdue-fine-policies.json", records.OverdueFinePolicy()},
-		{"lost-item-fee-policies.json", records.LostItemFeePolicy()},
-		{"circulation-settings.json", records.CirculationSetting()},
-		{"staff-slips.json", records.StaffSlip()},
-		{"cancellation-reasons.json", records.CancellationReason()},
-		{"patron-block-conditions.json", records.PatronBlockCondition()},
+		{"groups.json", records.Usergroup},
+		{"address-types.json", records.AddressType},
+		{"material-types.json", records.MaterialType},
+		{"loan-types.json", records.LoanType},
+		{"service-points.json", records.ServicePoint},
+		{"institutions.json", records.Institution},
+		{"campuses.json", records.Campus},
+		{"libraries.json", records.Library},
+		{"locations.json", records.Location},
+		{"fixed-due-date-schedules.json", records.FixedDueDateSchedule},
+		{"loan-policies.json", records.LoanPolicy},
+		{"request-policies.json", records.RequestPolicy},
+		{"patron-notice-policies.json", records.PatronNoticePolicy},
+		{"overdue-fine-policies.json", records.OverdueFinePolicy},
+		{"lost-item-fee-policies.json", records.LostItemFeePolicy},
+		{"circulation-settings.json", records.CirculationSetting},
+		{"staff-slips.json", records.StaffSlip},
+		{"cancellation-reasons.json", records.CancellationReason},
+		{"patron-block-conditions.json", records.PatronBlockCondition},
 	}
 }
 
 func sampleFiles() []file {
 	return []file{
-		{"users.json", records.User()},
-		{"instances.json", records.Instance()},
-		{"holdings.json", records.Holdings()},
-		{"items.json", records.Item()},
+		{"users.json", records.User},
+		{"instances.json", records.Instance},
+		{"holdings.json", records.Holdings},
+		{"items.json", records.Item},
 	}
 }
 

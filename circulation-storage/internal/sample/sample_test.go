@@ -100,11 +100,11 @@ func TestLoader_KeepsChangesOfStaff(t *testing.T) {
 		t.Fatal(err)
 	}
 	staff := readLibrary(t).findID(t, "usergroup", "group", "staff")
-	group, err := records.Usergroup().Parse([]byte(`{"group":"staff","desc":"Colleagues"}`), staff)
+	group, err := records.Usergroup.Parse([]byte(`{"group":"staff","desc":"Colleagues"}`), staff)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.records.Update(ctx, records.Usergroup(), group); err != nil {
+	if err := f.records.Update(ctx, records.Usergroup, group); err != nil {
 		t.Fatal(err)
 	}
 	before := f.readAll(ctx, t)
@@ -154,11 +154,11 @@ func TestLoader_SampleRequiresReferenceRecords(t *testing.T) {
 func TestLoader_RefusesAnotherRecordWithTheName(t *testing.T) {
 	t.Parallel()
 	ctx, f := newFixture(t)
-	own, err := records.Usergroup().Parse([]byte(`{"group":"Staff"}`), "")
+	own, err := records.Usergroup.Parse([]byte(`{"group":"Staff"}`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.records.Create(ctx, records.Usergroup(), own); err != nil {
+	if _, err := f.records.Create(ctx, records.Usergroup, own); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.LoadReference(ctx); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "groups.json") {
