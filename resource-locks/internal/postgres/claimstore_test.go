@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -37,6 +38,26 @@ func TestClaimStore_InSteps(t *testing.T) {
 		db := s.Open("")
 		return postgres.NewClaimStoreInSteps(db), postgres.NewLockStore(db), func(d time.Duration) { s.Advance(db, d) }
 	})
+}
+
+// TestClaimStore_RandomSequences has a process of each mode.
+func TestClaimStore_RandomSequences(t *testing.T) {
+	t.Parallel()
+	for name, newStore := range map[string]func(*postgres.DB) engine.ClaimStore{
+		"at once":  func(db *postgres.DB) engine.ClaimStore { return postgres.NewClaimStore(db) },
+		"in steps": postgres.NewClaimStoreInSteps,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := schematest.New(t)
+			db := s.Open("")
+			var stores []engine.ClaimStore
+			for _, mode := range slices.Sorted(maps.Keys(modes)) {
+				stores = append(stores, newStore(s.Open(modes[mode])))
+			}
+			enginetest.RunRandomClaims(t, stores, func(d time.Duration) { s.Advance(db, d) })
+		})
+	}
 }
 
 // recordCommits notes for each changed claim, when its transaction commits, whether the

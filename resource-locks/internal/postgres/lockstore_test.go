@@ -1,6 +1,8 @@
 package postgres_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,4 +32,16 @@ func TestLockStore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLockStore_RandomSequences has a process of each mode.
+func TestLockStore_RandomSequences(t *testing.T) {
+	t.Parallel()
+	s := schematest.New(t)
+	db := s.Open("")
+	var stores []engine.LockStore
+	for _, mode := range slices.Sorted(maps.Keys(modes)) {
+		stores = append(stores, postgres.NewLockStore(s.Open(modes[mode])))
+	}
+	enginetest.RunRandomLocks(t, stores, func(d time.Duration) { s.Advance(db, d) })
 }

@@ -12,13 +12,18 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 )
 
-// testRandomClaims compares random calls of two instances with a model of the rule: a
-// claim waits exactly for the earlier claims that it conflicts with. Each sequence has a
-// namespace of its own.
-func testRandomClaims(c *claimTest) {
-	other := c.other()
-	rapid.Check(c.TB.(*testing.T), func(t *rapid.T) {
-		m := &claimsModel{instances: []*claimTest{c, other}, namespace: uuid.NewString()}
+// RunRandomClaims compares random calls of several instances with a model of the rule: a
+// claim waits exactly for the earlier claims that it conflicts with. Each instance has one of
+// the stores, which share their claims. Each sequence has a namespace of its own.
+func RunRandomClaims(t *testing.T, stores []engine.ClaimStore, advance func(time.Duration)) {
+	t.Helper()
+	var instances []*claimTest
+	for _, store := range stores {
+		first := &claimTest{TB: t, ctx: t.Context(), store: store, advance: advance}
+		instances = append(instances, first.other())
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		m := &claimsModel{instances: instances, namespace: uuid.NewString()}
 		t.Repeat(map[string]func(*rapid.T){
 			"enqueue": m.enqueue, "withdraw": m.withdraw, "disconnect": m.disconnect, "advance": m.advance, "": m.compare,
 		})
@@ -147,7 +152,7 @@ func (m *claimsModel) own(t *rapid.T, ids []uuid.UUID) []uuid.UUID {
 }
 
 func (m *claimsModel) compare(t *rapid.T) {
-	c := m.instances[0]
+	c := m.drawInstance(t)
 	all, err := c.store.ListClaims(c.ctx, m.namespace, 1<<30)
 	if err != nil {
 		t.Fatal(err)

@@ -12,11 +12,14 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// testRandomLocks compares random calls with modelLock. Each sequence has a namespace of
-// its own, and time passes in minutes, so that the time that calls take does not matter.
-func testRandomLocks(c *lockTest) {
-	rapid.Check(c.TB.(*testing.T), func(t *rapid.T) {
-		m := &locksModel{T: t, c: c, namespace: uuid.NewString(), keys: map[string]*modelLock{}}
+// RunRandomLocks compares random calls with modelLock. Each call uses one of the stores, which
+// share their locks. Each sequence has a namespace of its own, and time passes in minutes, so
+// that the time that calls take does not matter.
+func RunRandomLocks(t *testing.T, stores []engine.LockStore, advance func(time.Duration)) {
+	t.Helper()
+	c := &lockTest{TB: t, ctx: t.Context(), store: stores[0], advance: advance}
+	rapid.Check(t, func(t *rapid.T) {
+		m := &locksModel{T: t, c: c, stores: stores, namespace: uuid.NewString(), keys: map[string]*modelLock{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"acquire": m.acquire, "refresh": m.refresh, "release": m.release, "force": m.force, "sweep": m.sweep,
 			"advance": func(t *rapid.T) {
@@ -33,6 +36,7 @@ func testRandomLocks(c *lockTest) {
 type locksModel struct {
 	*rapid.T
 	c         *lockTest
+	stores    []engine.LockStore
 	namespace string
 	now       time.Duration
 	keys      map[string]*modelLock
@@ -63,6 +67,10 @@ func (m *locksModel) draw(t *rapid.T) (name, owner string, ttl time.Duration) {
 		rapid.SampledFrom([]time.Duration{10, 20, 40}).Draw(t, "ttl") * time.Minute
 }
 
+func (m *locksModel) drawStore(t *rapid.T) engine.LockStore {
+	return rapid.SampledFrom(m.stores).Draw(t, "store")
+}
+
 func (m *locksModel) key(name string) engine.Key {
 	return engine.Key{Namespace: m.namespace, Name: name}
 }
@@ -81,7 +89,7 @@ func (m *locksModel) acquire(t *rapid.T) {
 	case m.live(l):
 		want = engine.Renewed
 	}
-	g, err := m.c.store.Acquire(m.c.ctx, engine.Acquire{Key: m.key(name), Owner: owner, Value: value, TTL: ttl, Keep: keep})
+	g, err := m.drawStore(t).Acquire(m.c.ctx, engine.Acquire{Key: m.key(name), Owner: owner, Value: value, TTL: ttl, Keep: keep})
 	if err != nil || g.Outcome != want || g.Expired != expired {
 		t.Fatalf("got %+v, %v, want %s, expired %t", g, err, want, expired)
 	}
@@ -125,7 +133,7 @@ func (m *locksModel) refresh(t *rapid.T) {
 			want, expired = engine.Granted, m.uncounted(l)
 		}
 	}
-	r, err := m.c.store.Refresh(m.c.ctx, engine.Refresh{Key: m.key(name), ID: id, Owner: owner, TTL: ttl, ResumeWithin: within})
+	r, err := m.drawStore(t).Refresh(m.c.ctx, engine.Refresh{Key: m.key(name), ID: id, Owner: owner, TTL: ttl, ResumeWithin: within})
 	if err != nil || r.Outcome != want || r.Expired != expired {
 		t.Fatalf("got %+v, %v, want %s, expired %t", r, err, want, expired)
 	}
@@ -148,7 +156,7 @@ func (m *locksModel) release(t *rapid.T) {
 	case m.live(l):
 		want = engine.Released
 	}
-	if got, err := m.c.store.Release(m.c.ctx, m.key(name), owner); err != nil || got.Outcome != want {
+	if got, err := m.drawStore(t).Release(m.c.ctx, m.key(name), owner); err != nil || got.Outcome != want {
 		t.Fatalf("got %s, %v, want %s", got.Outcome, err, want)
 	}
 	if want == engine.Released {
@@ -162,7 +170,7 @@ func (m *locksModel) force(t *rapid.T) {
 	if l == nil {
 		return
 	}
-	_, err := m.c.store.ForceRelease(m.c.ctx, m.key(name), l.id, engine.Note{By: "eve", Reason: "test"})
+	_, err := m.drawStore(t).ForceRelease(m.c.ctx, m.key(name), l.id, engine.Note{By: "eve", Reason: "test"})
 	if m.live(l) && err != nil || !m.live(l) && !fault.Is(err, fault.NotFound) {
 		t.Fatalf("live %t: %v", m.live(l), err)
 	}
@@ -189,7 +197,7 @@ func (m *locksModel) sweep(t *rapid.T) {
 }
 
 func (m *locksModel) compare(t *rapid.T) {
-	locks, err := m.c.store.List(m.c.ctx, engine.Filter{Namespace: m.namespace})
+	locks, err := m.drawStore(t).List(m.c.ctx, engine.Filter{Namespace: m.namespace})
 	if err != nil {
 		t.Fatal(err)
 	}

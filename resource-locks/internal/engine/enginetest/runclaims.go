@@ -39,7 +39,6 @@ func RunClaimStore(t *testing.T, newStore NewClaimStore) {
 		"ForceWithdraw/keeps the note":                       testForceWithdraw,
 		"NewGrants/grants by other instances":                testNewGrants,
 		"Stats/counts a namespace":                           testStats,
-		"random sequences equal the model":                   testRandomClaims,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

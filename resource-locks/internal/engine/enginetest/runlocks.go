@@ -43,7 +43,6 @@ func RunLockStore(t *testing.T, newStore NewLockStore) {
 		"Count/by namespace and kind":               testCount,
 		"Sweep/counts each expiry once":             testSweep,
 		"Sweep/forgets what ended long ago":         testForget,
-		"random sequences equal the model":          testRandomLocks,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
