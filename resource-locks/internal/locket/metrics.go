@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/web"
 )
 
 // metrics are those of the published server, under its names, and two of ours, requests and
@@ -52,7 +53,8 @@ func newMetrics(reg prometheus.Registerer, locks *engine.Locks, log *slog.Logger
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"method"}),
 	}
-	reg.MustRegister(newActiveLocks(locks, log))
+	reg.MustRegister(liveLocks(locks, kindLock, "ActiveLocks", "Live locks of Locket.", log),
+		liveLocks(locks, kindPresence, "ActivePresences", "Live presences of Locket.", log))
 	for _, method := range []string{"Lock", "Release", "Fetch", "FetchAll"} { // what clients' dashboards show
 		m.latency[method] = &maximum{desc: prometheus.NewDesc("RequestLatencyMax",
 			"Nanoseconds of the longest call of Locket since the last scrape.", nil, prometheus.Labels{"request_type": method})}
@@ -119,42 +121,16 @@ func (x *maximum) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(x.desc, prometheus.GaugeValue, float64(x.longest.Swap(0)))
 }
 
-// activeLocks counts live locks at each scrape. All instances see the same number.
-type activeLocks struct {
-	locks *engine.Locks
-	log   *slog.Logger
-	desc  map[string]*prometheus.Desc // by kind
-}
-
-func newActiveLocks(locks *engine.Locks, log *slog.Logger) *activeLocks {
-	return &activeLocks{locks: locks, log: log, desc: map[string]*prometheus.Desc{
-		kindLock:     prometheus.NewDesc("ActiveLocks", "Live locks of Locket.", nil, nil),
-		kindPresence: prometheus.NewDesc("ActivePresences", "Live presences of Locket.", nil, nil),
-	}}
-}
-
-// Describe implements prometheus.Collector.
-func (a *activeLocks) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range a.desc {
-		out <- desc
-	}
-}
-
-// Collect implements prometheus.Collector. Without the store there is no number.
-func (a *activeLocks) Collect(out chan<- prometheus.Metric) {
-	ctx := context.Background()
-	counts, err := a.locks.Count(ctx)
-	if err != nil {
-		a.log.WarnContext(ctx, "the active locks of Locket are not counted", "err", err)
-		return
-	}
-	live := map[string]int{}
-	for _, c := range counts {
-		if c.Namespace == Namespace {
-			live[c.Kind] += c.Locks
+// liveLocks is a gauge of the live locks of a kind. All instances see the same number.
+func liveLocks(locks *engine.Locks, kind, name, help string, log *slog.Logger) web.LiveLocks {
+	return web.LiveLocks{Desc: prometheus.NewDesc(name, help, nil, nil), Log: log, Count: func(ctx context.Context) (map[string]int, error) {
+		counts, err := locks.Count(ctx)
+		live := 0
+		for _, c := range counts {
+			if c.Namespace == Namespace && c.Kind == kind {
+				live += c.Locks
+			}
 		}
-	}
-	for kind, desc := range a.desc {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(live[kind]))
-	}
+		return map[string]int{"": live}, err
+	}}
 }
