@@ -92,15 +92,13 @@ type stores struct {
 	commits     *postgres.CommitStore
 	keyLeases   *postgres.KeyLeaseStore
 	records     *postgres.RecordStore
-	rules       *postgres.RulesStore
-	blocks      *postgres.PatronBlockStore
 	history     *postgres.HistoryStore
 	tenantJobs  *tenantjob.Service
 }
 
 func newStores(cfg Config, db *postgres.DB, m *metrics, log *slog.Logger) stores {
-	recordStore, rules := postgres.NewRecordStore(db, m.unfenced.Inc), postgres.NewRulesStore(db)
-	install := httpapi.InstallWith(db, sample.New(recordStore, rules))
+	recordStore := postgres.NewRecordStore(db, m.unfenced.Inc)
+	install := httpapi.InstallWith(db, sample.New(recordStore))
 	locks := postgres.NewLockStore(db)
 	service := lock.NewService(locks, m, log)
 	return stores{
@@ -111,8 +109,6 @@ func newStores(cfg Config, db *postgres.DB, m *metrics, log *slog.Logger) stores
 		commits:     postgres.NewCommitStore(db, commitEnds{m, service}),
 		keyLeases:   postgres.NewKeyLeaseStore(db),
 		records:     recordStore,
-		rules:       rules,
-		blocks:      postgres.NewPatronBlockStore(db),
 		history:     postgres.NewHistoryStore(db),
 		tenantJobs:  tenantjob.New(postgres.NewTenantJobStore(db), install, cfg.InstallTimeout, log),
 	}
@@ -123,7 +119,7 @@ func endpoints(cfg Config, db *postgres.DB, watch *readiness.Watch, s stores) ht
 	return httpapi.Options{
 		Served: watch, Tenants: db, TenantJobs: s.tenantJobs, InstallTimeout: cfg.InstallTimeout,
 		Locks: s.lockService, LockTTL: cfg.lockTTL(), LockChanges: s.lockChanges, LockSettings: s.settings,
-		Commits: s.commits, KeyLeases: s.keyLeases, Rules: s.rules, Records: s.records, PatronBlocks: s.blocks, History: s.history,
+		Commits: s.commits, KeyLeases: s.keyLeases, Rules: s.records, Records: s.records, PatronBlocks: s.records, History: s.history,
 	}
 }
 

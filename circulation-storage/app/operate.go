@@ -32,7 +32,7 @@ func Migrate(ctx context.Context, cfg Config, withSample bool, log *slog.Logger)
 		if !withSample {
 			return nil
 		}
-		loader := sample.New(postgres.NewRecordStore(db, func() {}), postgres.NewRulesStore(db))
+		loader := sample.New(postgres.NewRecordStore(db, func() {}))
 		err := loader.LoadReference(ctx)
 		if err == nil {
 			err = loader.LoadSample(ctx)

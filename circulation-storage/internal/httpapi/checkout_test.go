@@ -41,7 +41,7 @@ func commitRoutes(db *postgres.DB) []web.Route {
 	return slices.Concat(
 		httpapi.CommitRoutes(postgres.NewCommitStore(db, pgtest.Uncounted{})),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
-		httpapi.RulesRoutes(postgres.NewRulesStore(db)),
+		httpapi.RulesRoutes(postgres.NewRecordStore(db, func() {})),
 	)
 }
 

@@ -13,7 +13,7 @@ import (
 func newPatronBlockAPI(t *testing.T) recordAPI {
 	t.Helper()
 	db, id := pgtest.New(t)
-	return recordAPI{newAPI(t, httpapi.PatronBlockRoutes(postgres.NewPatronBlockStore(db))), id}
+	return recordAPI{newAPI(t, httpapi.PatronBlockRoutes(postgres.NewRecordStore(db, func() {}))), id}
 }
 
 const blocksPath = "/automated-patron-blocks/" + userID

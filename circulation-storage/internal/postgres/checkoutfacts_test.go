@@ -202,7 +202,7 @@ func TestCommitStore_ReadCheckOutFacts_HasTheLimitsOfTheGroup(t *testing.T) {
 	if !slices.Equal(facts.BlockLimits, want) {
 		t.Errorf("got limits %+v, want %+v", facts.BlockLimits, want)
 	}
-	blocks, err := postgres.NewPatronBlockStore(l.db).PatronBlocks(l.ctx(), patron.String())
+	blocks, err := postgres.NewRecordStore(l.db, func() {}).PatronBlocks(l.ctx(), patron.String())
 	if err != nil || string(blocks) != string(facts.AutomatedBlocks) {
 		t.Errorf("got %s, %v, want the blocks of the facts, %s", blocks, err, facts.AutomatedBlocks)
 	}

@@ -12,12 +12,6 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// RulesStore keeps each tenant's circulation rules.
-type RulesStore struct{ db *DB }
-
-// NewRulesStore returns the rules of all tenants in db.
-func NewRulesStore(db *DB) *RulesStore { return &RulesStore{db: db} }
-
 const (
 	rulesSQL    = `SELECT id::text, rules, metadata FROM {schema}.circulation_rules`
 	setRulesSQL = `
@@ -48,7 +42,7 @@ func selectUnlinked(kind, letter string) string {
 
 // Rules implements records.RulesStore. Until the first SetRules the text is empty, and there is no
 // metadata.
-func (s *RulesStore) Rules(ctx context.Context) (schemas.CirculationRules, error) {
+func (s *RecordStore) Rules(ctx context.Context) (schemas.CirculationRules, error) {
 	var r schemas.CirculationRules
 	err := s.db.readRow(ctx, s.db.conns.Ordinary, "reading the circulation rules", rulesSQL, nil, &r.ID, &r.RulesAsText, &r.Metadata)
 	return r, err
@@ -56,7 +50,7 @@ func (s *RulesStore) Rules(ctx context.Context) (schemas.CirculationRules, error
 
 // SetRules implements records.RulesStore. Circulation, which reads the rules, refuses what it cannot
 // compile.
-func (s *RulesStore) SetRules(ctx context.Context, text string, policiesExist bool) error {
+func (s *RecordStore) SetRules(ctx context.Context, text string, policiesExist bool) error {
 	return s.db.runTx(ctx, s.db.conns.Ordinary, shortTx, "writing the circulation rules", func(tx pgx.Tx) error {
 		if _, err := runStatement(ctx, tx, setRulesSQL, text, okapi.FromContext(ctx).UserID); err != nil || !policiesExist {
 			return explainDangling(err)

@@ -80,12 +80,6 @@ func (c countedLoans) complete(facts *schemas.CheckOutFacts) error {
 	return err
 }
 
-// PatronBlockStore keeps each tenant's automated patron blocks.
-type PatronBlockStore struct{ db *DB }
-
-// NewPatronBlockStore returns the automated blocks of all tenants in db.
-func NewPatronBlockStore(db *DB) *PatronBlockStore { return &PatronBlockStore{db: db} }
-
 const (
 	patronBlocksSQL = `
 WITH patron AS (SELECT id, patron_group FROM {schema}.users WHERE id = $1::uuid)
@@ -97,7 +91,7 @@ ON CONFLICT ON CONSTRAINT automated_patron_blocks_pkey DO UPDATE SET jsonb = exc
 
 // PatronBlocks returns what was stored for a patron, and the blocks by limits of the patron's group.
 // It is nil if there are none.
-func (s *PatronBlockStore) PatronBlocks(ctx context.Context, userID string) (json.RawMessage, error) {
+func (s *RecordStore) PatronBlocks(ctx context.Context, userID string) (json.RawMessage, error) {
 	var facts schemas.CheckOutFacts
 	var counted countedLoans
 	err := s.db.readRow(ctx, s.db.conns.Ordinary, "reading automated patron blocks", patronBlocksSQL, []any{userID},
@@ -109,7 +103,7 @@ func (s *PatronBlockStore) PatronBlocks(ctx context.Context, userID string) (jso
 }
 
 // SetPatronBlocks replaces what is stored for a patron by doc.
-func (s *PatronBlockStore) SetPatronBlocks(ctx context.Context, userID string, doc json.RawMessage) error {
+func (s *RecordStore) SetPatronBlocks(ctx context.Context, userID string, doc json.RawMessage) error {
 	_, err := s.db.exec(ctx, s.db.conns.Ordinary, "writing automated patron blocks", setPatronBlocksSQL, userID, string(doc))
 	return err
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // RecordStore implements records.Store: one table per type, each with the whole
-// JSON and what the migrations derive from it.
+// JSON and what the migrations derive from it. It also keeps the circulation rules and the
+// automated patron blocks.
 type RecordStore struct {
 	db           *DB
 	unfencedLoan func()

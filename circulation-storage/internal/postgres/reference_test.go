@@ -55,7 +55,7 @@ func rulesWith(letter, id string) string {
 // references returns one case for each reference, besides those of items and holdings.
 func (l library) references(t *testing.T) map[string]named {
 	t.Helper()
-	rules := postgres.NewRulesStore(l.db)
+	rules := postgres.NewRecordStore(l.db, func() {})
 	nameInRules := func(letter string) func(context.Context, string) error {
 		return func(ctx context.Context, id string) error { return rules.SetRules(ctx, rulesWith(letter, id), true) }
 	}
@@ -255,7 +255,7 @@ func TestReferences_EndWithTheRecordOrItsField(t *testing.T) {
 		t.Errorf("an address type of a deleted patron: %v", err)
 	}
 
-	rules := postgres.NewRulesStore(l.db)
+	rules := postgres.NewRecordStore(l.db, func() {})
 	policy := l.create(t, records.LoanPolicy, object{"name": "p", "loanable": true, "renewable": true})
 	for _, text := range []string{
 		rulesWith("l", policy.ID()), "# l " + policy.ID(), "m l " + strings.ToUpper(policy.ID()), "/ l " + policy.ID() +

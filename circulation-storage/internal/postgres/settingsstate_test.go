@@ -155,7 +155,7 @@ func parallel(n int, fn func() error) map[fault.Code]int {
 func TestRulesStore_KeepsTheRules(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
-	store := postgres.NewRulesStore(l.db)
+	store := postgres.NewRecordStore(l.db, func() {})
 	first, err := store.Rules(l.ctx())
 	if err != nil || first.ID == "" || first.RulesAsText != "" {
 		t.Errorf("a new tenant has %+v, %v, want an id and no text", first, err)

@@ -20,24 +20,19 @@ var data embed.FS
 // rulesFile is the text of the circulation rules.
 const rulesFile = "data/rules.txt"
 
-// Store is the part of records.Store that the loader uses.
+// Store is what the loader uses of the stores of records and rules.
 type Store interface {
+	records.RulesStore
 	Create(ctx context.Context, t records.Type, r records.Record) (json.RawMessage, error)
 	Get(ctx context.Context, t records.Type, id string) (json.RawMessage, error)
 }
 
 // Loader writes the library for the tenant in ctx. A repeated or concurrent load adds what
 // is missing and changes nothing.
-type Loader struct {
-	store Store
-	rules records.RulesStore
-}
+type Loader struct{ store Store }
 
-// New returns a loader that writes through store and rules, so that the rules of records
-// hold.
-func New(store Store, rules records.RulesStore) *Loader {
-	return &Loader{store: store, rules: rules}
-}
+// New returns a loader that writes through store, so that the rules of records hold.
+func New(store Store) *Loader { return &Loader{store} }
 
 // LoadReference writes the reference records, then the circulation rules if the tenant has
 // none. It skips records whose ids exist. Faults: Invalid for a tenant that has another
@@ -144,7 +139,7 @@ func (l *Loader) addRecord(ctx context.Context, t records.Type, doc json.RawMess
 }
 
 func (l *Loader) loadRules(ctx context.Context) error {
-	stored, err := l.rules.Rules(ctx)
+	stored, err := l.store.Rules(ctx)
 	if err != nil || strings.TrimSpace(stored.RulesAsText) != "" {
 		return err
 	}
@@ -152,5 +147,5 @@ func (l *Loader) loadRules(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", rulesFile, err)
 	}
-	return l.rules.SetRules(ctx, string(text), false)
+	return l.store.SetRules(ctx, string(text), false)
 }

@@ -24,17 +24,13 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 type fixture struct {
 	*Loader
 	records *postgres.RecordStore
-	rules   *postgres.RulesStore
 }
 
 func newFixture(t *testing.T) (context.Context, fixture) {
 	t.Helper()
 	db, id := pgtest.New(t)
-	f := fixture{
-		records: postgres.NewRecordStore(db, func() { t.Error("the library has an open loan") }),
-		rules:   postgres.NewRulesStore(db),
-	}
-	f.Loader = New(f.records, f.rules)
+	f := fixture{records: postgres.NewRecordStore(db, func() { t.Error("the library has an open loan") })}
+	f.Loader = New(f.records)
 	return okapi.WithTenant(t.Context(), id), f
 }
 
@@ -51,7 +47,7 @@ func (f fixture) readAll(ctx context.Context, t *testing.T) map[string][]string 
 			stored[typ.Table] = append(stored[typ.Table], string(doc))
 		}
 	}
-	r, err := f.rules.Rules(ctx)
+	r, err := f.records.Rules(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +89,7 @@ func TestLoader_KeepsChangesOfStaff(t *testing.T) {
 	t.Parallel()
 	ctx, f := newFixture(t)
 	const rules = "priority: last-line\nfallback-policy: l a r b n c o d i e"
-	if err := f.rules.SetRules(ctx, rules, true); err != nil {
+	if err := f.records.SetRules(ctx, rules, true); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.LoadReference(ctx); err != nil {
@@ -178,7 +174,7 @@ func (broken) Get(context.Context, records.Type, string) (json.RawMessage, error
 
 func TestLoader_ReturnsAnOutage(t *testing.T) {
 	t.Parallel()
-	if err := New(broken{}, nil).LoadReference(t.Context()); !errors.Is(err, errBroken) {
+	if err := New(broken{}).LoadReference(t.Context()); !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want %v", err, errBroken)
 	}
 }
