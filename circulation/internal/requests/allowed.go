@@ -109,7 +109,7 @@ func (q AllowedQuestion) check() error {
 // completeQuestion adds what the stored request says, and the patron's group.
 func (s *Service) completeQuestion(ctx context.Context, q AllowedQuestion) (AllowedQuestion, error) {
 	if q.RequestID != "" {
-		doc, found, err := s.readStored(ctx, q.RequestID)
+		doc, found, err := fault.Found(s.readStored(ctx, q.RequestID))
 		if err != nil {
 			return q, err
 		}

@@ -52,7 +52,7 @@ func (s *Service) Edit(ctx context.Context, id string, body []byte) error {
 		return err
 	}
 	return library.RetryChange(func() error {
-		stored, found, err := s.readStored(ctx, id)
+		stored, found, err := fault.Found(s.readStored(ctx, id))
 		switch {
 		case err != nil:
 			return err
@@ -73,12 +73,9 @@ func (s *Service) Edit(ctx context.Context, id string, body []byte) error {
 // Faults: NotFound; RequestChanged if the request keeps changing.
 func (s *Service) Delete(ctx context.Context, id string) error {
 	return library.RetryChange(func() error {
-		stored, found, err := s.readStored(ctx, id)
+		stored, err := s.readStored(ctx, id)
 		if err != nil {
 			return err
-		}
-		if !found {
-			return newNoRequest(id)
 		}
 		ids := map[string]any{"id": id}
 		for _, key := range [...]string{"instanceId", "itemId"} {
@@ -90,20 +87,19 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	})
 }
 
-func newNoRequest(id string) error {
-	return fault.New(fault.NotFound, "There is no request with the id %s", id)
-}
-
-func (s *Service) readStored(ctx context.Context, id string) (map[string]any, bool, error) {
-	raw, found, err := fault.Found(s.Library.Request(ctx, id))
-	if err != nil || !found {
-		return nil, false, err
+// readStored returns a stored request. Fault: NotFound.
+func (s *Service) readStored(ctx context.Context, id string) (stored map[string]any, err error) {
+	raw, err := s.Library.Request(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.NotFound, "There is no request with the id %s", id)
 	}
-	var stored map[string]any
+	if err != nil {
+		return nil, err
+	}
 	if err := json.Unmarshal(raw, &stored); err != nil {
-		return nil, false, fmt.Errorf("reading the stored request: %w", err)
+		return nil, fmt.Errorf("reading the stored request: %w", err)
 	}
-	return stored, true, nil
+	return stored, nil
 }
 
 // edit sends the request as the client wants it, completed with what the client left out.

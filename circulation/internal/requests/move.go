@@ -43,12 +43,9 @@ func (m MoveRequest) check() (wrong fault.List) {
 }
 
 func (s *Service) move(ctx context.Context, id string, m MoveRequest) (schemas.PlacedRequest, error) {
-	stored, found, err := s.readStored(ctx, id)
+	stored, err := s.readStored(ctx, id)
 	if err != nil {
 		return schemas.PlacedRequest{}, err
-	}
-	if !found {
-		return schemas.PlacedRequest{}, newNoRequest(id)
 	}
 	w, err := m.makeWish(stored)
 	if err != nil {
@@ -102,7 +99,7 @@ func readQueued(doc map[string]any) (r schemas.QueuedRequest, err error) {
 		return r, fmt.Errorf("writing the request: %w", err)
 	}
 	if err := jsonschema.UnmarshalExact(raw, &r); err != nil {
-		return r, fmt.Errorf("reading the stored request: %w", err)
+		return r, fmt.Errorf("reading the request: %w", err)
 	}
 	return r, nil
 }

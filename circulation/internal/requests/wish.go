@@ -2,7 +2,6 @@ package requests
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,15 +47,9 @@ func (s *Service) parseWish(ctx context.Context, body []byte) (wish, error) {
 	if err := jsonschema.Check("request", w.doc); err != nil {
 		return wish{}, err
 	}
-	raw, err := json.Marshal(w.doc)
-	if err != nil {
-		return wish{}, fmt.Errorf("writing the request: %w", err)
-	}
-	if err := jsonschema.UnmarshalExact(raw, &w.record); err != nil {
-		return wish{}, fmt.Errorf("reading the request: %w", err)
-	}
+	w.record, err = readQueued(w.doc)
 	w.proxyID, _ = w.doc["proxyUserId"].(string)
-	return w, nil
+	return w, err
 }
 
 // decodeWish reads the body without the properties that only circulation needs, and adds what every
