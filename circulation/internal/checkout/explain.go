@@ -20,12 +20,12 @@ type DryRunRequest struct {
 	OverrideBlocks   OverrideBlocks `json:"overrideBlocks"`
 }
 
-// DryRun has the policies that the circulation rules choose for a check-out.
+// DryRun has the policies that the circulation rules choose for a check-out, as FOLIO's clients read it.
 type DryRun struct {
-	LoanPolicyID         string
-	OverdueFinePolicyID  string
-	LostItemPolicyID     string
-	PatronNoticePolicyID string
+	LoanPolicyID         string `json:"loanPolicyId"`
+	OverdueFinePolicyID  string `json:"overdueFinePolicyId"`
+	LostItemPolicyID     string `json:"lostItemPolicyId"`
+	PatronNoticePolicyID string `json:"patronNoticePolicyId"`
 }
 
 // DryRun makes all checks that CheckOut makes before it takes the patron's lock, and stops there.

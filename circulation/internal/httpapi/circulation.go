@@ -8,7 +8,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/checkin"
-	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas/fault"
@@ -99,21 +98,6 @@ func (h circulation) describeWritten(ctx context.Context, stored json.RawMessage
 		}
 	}
 	return view, nil
-}
-
-// dryRunAnswer is checkout.DryRun as FOLIO's clients read it.
-type dryRunAnswer struct {
-	LoanPolicyID         string `json:"loanPolicyId"`
-	OverdueFinePolicyID  string `json:"overdueFinePolicyId"`
-	LostItemPolicyID     string `json:"lostItemPolicyId"`
-	PatronNoticePolicyID string `json:"patronNoticePolicyId"`
-}
-
-// dryRun handles POST /circulation/check-out-by-barcode-dry-run: 201 with the
-// policies, although nothing is created: that is FOLIO's status.
-func (h circulation) dryRun(ctx context.Context, req checkout.DryRunRequest) (dryRunAnswer, error) {
-	found, err := h.DryRun(ctx, req)
-	return dryRunAnswer(found), err
 }
 
 func (h circulation) endSessions(c echo.Context) error {

@@ -89,7 +89,8 @@ func routes(o Options) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode-dry-run", Permission: "circulation.check-out-by-barcode-dry-run.post", Desired: checkout.OverridePermissions(),
-			Body: checkout.DryRunRequest{}, Endpoint: web.JSON(http.StatusCreated, web.FromExact(circ.dryRun)),
+			// It creates nothing, but 201 is FOLIO's status.
+			Body: checkout.DryRunRequest{}, Endpoint: web.JSON(http.StatusCreated, web.FromExact(o.DryRun)),
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/check-in-by-barcode", Permission: "circulation.check-in-by-barcode.post",

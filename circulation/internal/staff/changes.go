@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,14 +43,14 @@ func describeSettings(before, after json.RawMessage) []string {
 		return []string{"Replaced settings that could not be used"}
 	}
 	var what []string
-	note := func(changed bool, name, old, current string) {
-		if changed {
+	note := func(name, old, current string) {
+		if old != current {
 			what = append(what, fmt.Sprintf("%s: %s, before that %s", name, current, old))
 		}
 	}
-	note(!reflect.DeepEqual(was.Enabled, is.Enabled), "Lock", formatSwitch(was.Enabled), formatSwitch(is.Enabled))
-	note(!reflect.DeepEqual(was.TTL, is.TTL), "Time to live", formatSet(was.TTL, exact), formatSet(is.TTL, exact))
-	note(!reflect.DeepEqual(was.Waits, is.Waits), "Waits", formatWaits(was.Waits), formatWaits(is.Waits))
+	note("Lock", formatSwitch(was.Enabled), formatSwitch(is.Enabled))
+	note("Time to live", formatSet(was.TTL, exact), formatSet(is.TTL, exact))
+	note("Waits", formatWaits(was.Waits), formatWaits(is.Waits))
 	if len(what) == 0 {
 		return []string{"Saved the settings unchanged"}
 	}
