@@ -73,7 +73,7 @@ func replaceDatabase(t *testing.T, databaseURL, name string) string {
 
 // tableName returns the qualified name of a table of the tenant.
 func (p *pair) tableName(name string) string {
-	return pgx.Identifier{p.Storage.Tenant + "_mod_circulation_storage", name}.Sanitize()
+	return pgx.Identifier{schemaName(p.Storage.Tenant), name}.Sanitize()
 }
 
 // queryValue reads one row of a database.

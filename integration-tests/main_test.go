@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/devpostgres"
+	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/browser"
 	"checkoutlock/integration-tests/stack"
 )
@@ -21,9 +23,19 @@ import (
 // chromium is the browser of all tests that need one.
 var chromium browser.Chromium
 
+// spares are the schemas of tenants that tests have given back. Tests reach them in a variable
+// only.
+var spares testserver.Spares
+
 // TestMain stops the browser and the PostgreSQL that tests have started.
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if url := os.Getenv("TEST_DATABASE_URL"); url != "" {
+		if err := spares.Drop(context.Background(), url); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
 	if err := chromium.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -76,7 +88,8 @@ type pair struct {
 // the test removes both.
 func startPair(t testing.TB, o stack.Options, limit int) *pair {
 	t.Helper()
-	if o.DatabaseURL == "" {
+	shared := o.DatabaseURL == ""
+	if shared {
 		o.DatabaseURL = databaseURL(t)
 	}
 	o.StorageEnv = append([]string{"DATABASE_MAX_CONNS=32"}, o.StorageEnv...)
@@ -92,21 +105,57 @@ func startPair(t testing.TB, o stack.Options, limit int) *pair {
 	})
 	tenant := "it_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16]
 	st := stack.Client{Base: s.Storages[0], Tenant: tenant, HTTP: burstClient}
+	if shared {
+		installTenant(t, st)
+	} else {
+		t.Cleanup(func() {
+			if err := purgeTenant(context.Background(), st); err != nil {
+				t.Errorf("purging: %v", err)
+			}
+		})
+	}
 	lib, err := stack.NewLibrary(t.Context(), st, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if _, err := st.Must(context.Background(), http.MethodPost, "/_/tenant", map[string]any{"purge": true}); err != nil {
-			t.Errorf("purging: %v", err)
-		}
-	})
 	p := &pair{Stack: s, Library: lib, databaseURL: o.DatabaseURL}
 	for _, base := range s.Circulations {
 		p.machines = append(p.machines, stack.Client{Base: base, Tenant: tenant, HTTP: burstClient})
 	}
 	return p
 }
+
+// installTenant gives the tenant a spare schema of the shared database, or installs it if there is
+// none. The end of the test removes the tenant and keeps its schema for another one.
+func installTenant(t testing.TB, st stack.Client) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	conn, err := pgx.Connect(ctx, databaseURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(ctx) })
+	used, err := spares.Install(ctx, conn, schemaName(st.Tenant), func(ctx context.Context) error {
+		return st.InstallTenant(ctx, false)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := spares.GiveBack(ctx, conn, used, func(ctx context.Context) error { return purgeTenant(ctx, st) })
+		if err != nil {
+			t.Errorf("removing the tenant: %v", err)
+		}
+	})
+}
+
+func purgeTenant(ctx context.Context, st stack.Client) error {
+	_, err := st.Must(ctx, http.MethodPost, "/_/tenant", map[string]any{"purge": true})
+	return err
+}
+
+// schemaName returns the name of a tenant's schema.
+func schemaName(tenant string) string { return tenant + "_mod_circulation_storage" }
 
 // enableLock returns circulation's settings with the feature on and with long queues, so
 // that no check-out is refused because of others.

@@ -10,7 +10,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -27,7 +26,11 @@ import (
 const cleanupTimeout = 2 * time.Minute // for a slow disk
 
 // Main runs the tests of a package and returns the exit code: os.Exit(pgtest.Main(m)).
-func Main(m *testing.M) int { return testserver.Main(m, spares.drop) }
+func Main(m *testing.M) int { return testserver.Main(m, spares.Drop) }
+
+// spares are the schemas that tests of this process have given back. Tests reach them in a
+// variable only.
+var spares testserver.Spares
 
 // URL returns the address of the tests' database. The user of the throw-away one is a
 // superuser.
@@ -55,18 +58,33 @@ func Tenant(tb testing.TB) okapi.Tenant {
 func New(tb testing.TB) (*postgres.DB, okapi.Tenant) {
 	tb.Helper()
 	db, id := open(tb), Tenant(tb)
-	used, err := spares.install(tb.Context(), db, id)
+	used, err := install(tb.Context(), &spares, db, id)
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), cleanupTimeout)
 		defer cancel()
-		if err := spares.giveBack(ctx, db, id, used); err != nil {
-			tb.Error(errors.Join(err, db.Purge(ctx, id)))
+		if err := giveBack(ctx, &spares, db, id, used); err != nil {
+			tb.Error(err)
 		}
 	})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return db, id
+}
+
+// install makes a tenant with a schema as the migrations leave it.
+func install(
+	ctx context.Context, spares *testserver.Spares, db *postgres.DB, id okapi.Tenant,
+) (testserver.Schema, error) {
+	migrate := func(ctx context.Context) error { return db.Install(ctx, id) }
+	return spares.Install(ctx, db.Pool(), postgres.SchemaName(id), migrate)
+}
+
+// giveBack removes a tenant. Another one may get its schema.
+func giveBack(
+	ctx context.Context, spares *testserver.Spares, db *postgres.DB, id okapi.Tenant, used testserver.Schema,
+) error {
+	return spares.GiveBack(ctx, db.Pool(), used, func(ctx context.Context) error { return db.Purge(ctx, id) })
 }
 
 // open returns a pool of sixteen connections, which closes when the test ends.

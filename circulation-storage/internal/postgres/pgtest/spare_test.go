@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -16,27 +17,44 @@ import (
 type register struct {
 	*testing.T
 	db     *postgres.DB
-	spares spareSchemas
+	spares testserver.Spares
 }
 
-func (r *register) install() (okapi.Tenant, schema) {
+// tenant is an installed tenant.
+type tenant struct {
+	id     okapi.Tenant
+	name   string // of the schema
+	schema testserver.Schema
+}
+
+func (r *register) install() tenant {
 	r.Helper()
 	id := Tenant(r.T)
-	got, err := r.spares.install(r.Context(), r.db, id)
+	got, err := install(r.Context(), &r.spares, r.db, id)
 	if err != nil {
 		r.Fatal(err)
 	}
-	return id, got
+	return tenant{id: id, name: postgres.SchemaName(id), schema: got}
 }
 
-func (r *register) giveBack(id okapi.Tenant, used schema) {
+func (r *register) giveBack(used tenant) {
 	r.Helper()
-	if err := r.spares.giveBack(r.Context(), r.db, id, used); err != nil {
+	if err := giveBack(r.Context(), &r.spares, r.db, used.id, used.schema); err != nil {
 		r.Fatal(err)
 	}
 }
 
-func (r *register) exec(s schema, statements ...string) {
+// wantSpares fails the test unless there are so many spare schemas. It returns their names.
+func (r *register) wantSpares(want int) []string {
+	r.Helper()
+	names := r.spares.Names()
+	if len(names) != want {
+		r.Errorf("got %d spare schemas, want %d", len(names), want)
+	}
+	return names
+}
+
+func (r *register) exec(s tenant, statements ...string) {
 	r.Helper()
 	for _, statement := range statements {
 		if _, err := r.db.Pool().Exec(r.Context(), strings.ReplaceAll(statement, "S.", s.name+".")); err != nil {
@@ -46,7 +64,7 @@ func (r *register) exec(s schema, statements ...string) {
 }
 
 // readRows returns the rows of all tables.
-func (r *register) readRows(s schema) map[string]string {
+func (r *register) readRows(s tenant) map[string]string {
 	r.Helper()
 	rows, _ := r.db.Pool().Query(r.Context(), `SELECT tablename::text FROM pg_tables WHERE schemaname = $1`, s.name)
 	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -56,7 +74,7 @@ func (r *register) readRows(s schema) map[string]string {
 	all := map[string]string{}
 	for _, table := range tables {
 		var text string
-		query := `SELECT coalesce(json_agg(t)::text, '') FROM ` + quote(s.name, table) + ` AS t`
+		query := `SELECT coalesce(json_agg(t)::text, '') FROM ` + pgx.Identifier{s.name, table}.Sanitize() + ` AS t`
 		if err := r.db.Pool().QueryRow(r.Context(), query).Scan(&text); err != nil {
 			r.Fatal(err)
 		}
@@ -68,21 +86,20 @@ func (r *register) readRows(s schema) map[string]string {
 func TestSpareSchemas_AreAsTheMigrationsLeaveThem(t *testing.T) {
 	t.Parallel()
 	r := &register{T: t, db: open(t)}
-	first, used := r.install()
+	used := r.install()
 	migrated := r.readRows(used)
 	r.exec(used, `INSERT INTO S.usergroup (id, jsonb) VALUES (gen_random_uuid(), '{"group":"staff"}')`,
 		`INSERT INTO S.loan (id, jsonb) VALUES (gen_random_uuid(), '{}')`,
 		`SELECT nextval(pg_get_serial_sequence('S.outbox', 'id'))`,
 		`UPDATE S.schema_migrations SET dirty = true`, `DELETE FROM S.circulation_rules`,
 		`DELETE FROM S.lock_settings_version`)
-	r.giveBack(first, used)
+	r.giveBack(used)
 	if n := schemas(t, used.name); n != 0 {
 		t.Errorf("given back: got %d schemas of the tenant, want none", n)
 	}
-	second, again := r.install()
-	if len(r.spares.free) != 0 {
-		t.Errorf("got %d spare schemas, want the only one in use", len(r.spares.free))
-	}
+	r.wantSpares(1)
+	again := r.install()
+	r.wantSpares(0)
 	if got := r.readRows(again); !maps.Equal(got, migrated) {
 		t.Errorf("got the rows\n%s\nwant\n%s", got, migrated)
 	}
@@ -95,9 +112,9 @@ func TestSpareSchemas_AreAsTheMigrationsLeaveThem(t *testing.T) {
 	if got := r.readRows(again)["loan_history"]; got == "" {
 		t.Error("the trigger wrote no history")
 	}
-	r.giveBack(second, again)
-	spare := r.spares.free[0].name
-	if err := r.spares.drop(t.Context(), URL(t)); err != nil || schemas(t, spare) != 0 {
+	r.giveBack(again)
+	spare := r.wantSpares(1)[0]
+	if err := r.spares.Drop(t.Context(), URL(t)); err != nil || schemas(t, spare) != 0 {
 		t.Errorf("dropping the spare schemas: got %v and %d schemas, want none", err, schemas(t, spare))
 	}
 }
@@ -119,12 +136,13 @@ func TestSpareSchemas_AChangedSchemaIsDropped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := &register{T: t, db: open(t)}
-			id, used := r.install()
+			used := r.install()
 			r.exec(used, change...)
-			r.giveBack(id, used)
-			if n := schemas(t, used.name); n != 0 || len(r.spares.free) != 0 {
-				t.Errorf("got %d schemas of the tenant and %d spare ones, want none", n, len(r.spares.free))
+			r.giveBack(used)
+			if n := schemas(t, used.name); n != 0 {
+				t.Errorf("got %d schemas of the tenant, want none", n)
 			}
+			r.wantSpares(0)
 		})
 	}
 }

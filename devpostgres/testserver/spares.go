@@ -1,30 +1,27 @@
-package pgtest
+package testserver
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
-
-	"checkoutlock/circulation-storage/internal/postgres"
-	"checkoutlock/schemas/okapi"
 )
 
-// spares are the schemas that tests of this process have given back. Tests reach them in a
-// variable only.
-var spares spareSchemas
-
-// spareSchemas are migrated schemas without a tenant. The next test that needs a tenant gets one of
-// them, because all migrations take a hundred times as long as a rename.
-type spareSchemas struct {
+// Spares are migrated schemas that tests of this process have given back. The next test that
+// needs a schema gets one of them, because all migrations take a hundred times as long as a
+// rename. The zero value has none. All schemas of one Spares have the same migrations and are in
+// one database. Its methods may be called concurrently.
+type Spares struct {
 	mu   sync.Mutex
-	free []schema
+	free []Schema
 }
 
-// schema is a migrated schema.
-type schema struct {
+// Schema is a migrated schema.
+type Schema struct {
 	name string
 	// rows are those that the migrations made: JSON arrays by table.
 	rows map[string]string
@@ -32,17 +29,24 @@ type schema struct {
 	catalog string
 }
 
-// install makes a tenant with a schema as the migrations leave it.
-func (s *spareSchemas) install(ctx context.Context, db *postgres.DB, id okapi.Tenant) (schema, error) {
-	name := postgres.SchemaName(id)
+// beginner is a connection, or a pool of them.
+type beginner interface {
+	BeginTx(ctx context.Context, o pgx.TxOptions) (pgx.Tx, error)
+}
+
+// Install makes a schema of that name as the migrations leave it. It calls migrate only if there
+// is no spare one.
+func (s *Spares) Install(
+	ctx context.Context, db beginner, name string, migrate func(context.Context) error,
+) (Schema, error) {
 	got, found := s.pop()
 	if !found {
-		if err := db.Install(ctx, id); err != nil {
-			return schema{}, err
+		if err := migrate(ctx); err != nil {
+			return Schema{}, err
 		}
 		return readSchema(ctx, db, name)
 	}
-	err := pgx.BeginFunc(ctx, db.Pool(), func(tx pgx.Tx) (err error) {
+	err := inTx(ctx, db, func(tx pgx.Tx) (err error) {
 		if err := got.rename(ctx, tx, name); err != nil {
 			return err
 		}
@@ -50,16 +54,16 @@ func (s *spareSchemas) install(ctx context.Context, db *postgres.DB, id okapi.Te
 		return err
 	})
 	if err != nil {
-		return schema{}, fmt.Errorf("renaming a spare schema to %s: %w", name, err)
+		return Schema{}, fmt.Errorf("renaming a spare schema to %s: %w", name, err)
 	}
 	return got, nil
 }
 
-// giveBack empties a tenant's schema and keeps it for another tenant. If the test has changed the
-// definition of the schema, giveBack drops it.
-func (s *spareSchemas) giveBack(ctx context.Context, db *postgres.DB, id okapi.Tenant, used schema) error {
+// GiveBack empties a schema and keeps it for another test. It calls drop instead if the test has
+// changed the definition of the schema.
+func (s *Spares) GiveBack(ctx context.Context, db beginner, used Schema, drop func(context.Context) error) error {
 	same := false
-	err := pgx.BeginFunc(ctx, db.Pool(), func(tx pgx.Tx) error {
+	err := inTx(ctx, db, func(tx pgx.Tx) error {
 		catalog, err := readCatalog(ctx, tx, used.name)
 		if same = err == nil && catalog == used.catalog; !same {
 			return err
@@ -67,13 +71,13 @@ func (s *spareSchemas) giveBack(ctx context.Context, db *postgres.DB, id okapi.T
 		if err := used.reset(ctx, tx); err != nil {
 			return err
 		}
-		return used.rename(ctx, tx, "spare_"+id.String())
+		return used.rename(ctx, tx, "spare_"+strings.ToLower(rand.Text()))
 	})
 	if err != nil {
-		return fmt.Errorf("emptying the schema %s: %w", used.name, err)
+		return errors.Join(fmt.Errorf("emptying the schema %s: %w", used.name, err), drop(ctx))
 	}
 	if !same {
-		return db.Purge(ctx, id)
+		return drop(ctx)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,19 +85,30 @@ func (s *spareSchemas) giveBack(ctx context.Context, db *postgres.DB, id okapi.T
 	return nil
 }
 
-func (s *spareSchemas) pop() (last schema, found bool) {
+// Names returns the names of the spare schemas.
+func (s *Spares) Names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := make([]string, len(s.free))
+	for i, spare := range s.free {
+		names[i] = spare.name
+	}
+	return names
+}
+
+func (s *Spares) pop() (last Schema, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.free)
 	if n == 0 {
-		return schema{}, false
+		return Schema{}, false
 	}
 	last, s.free = s.free[n-1], s.free[:n-1]
 	return last, true
 }
 
-// drop drops the spare schemas of a server that outlives the tests.
-func (s *spareSchemas) drop(ctx context.Context, url string) error {
+// Drop drops the spare schemas of a server that outlives the tests.
+func (s *Spares) Drop(ctx context.Context, url string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
@@ -104,16 +119,21 @@ func (s *spareSchemas) drop(ctx context.Context, url string) error {
 		if !found {
 			return nil
 		}
-		if _, err := conn.Exec(ctx, `DROP SCHEMA `+spare.name+` CASCADE`); err != nil {
+		if _, err := conn.Exec(ctx, `DROP SCHEMA `+quote(spare.name)+` CASCADE`); err != nil {
 			return fmt.Errorf("dropping a spare schema: %w", err)
 		}
 	}
 }
 
+// inTx runs f in a transaction. Each of its statements sees what others have committed.
+func inTx(ctx context.Context, db beginner, f func(pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, db, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, f)
+}
+
 // readSchema reads what the migrations have made.
-func readSchema(ctx context.Context, db *postgres.DB, name string) (schema, error) {
-	made := schema{name: name, rows: map[string]string{}}
-	err := pgx.BeginFunc(ctx, db.Pool(), func(tx pgx.Tx) (err error) {
+func readSchema(ctx context.Context, db beginner, name string) (Schema, error) {
+	made := Schema{name: name, rows: map[string]string{}}
+	err := inTx(ctx, db, func(tx pgx.Tx) (err error) {
 		if made.catalog, err = readCatalog(ctx, tx, name); err != nil {
 			return err
 		}
@@ -133,25 +153,25 @@ func readSchema(ctx context.Context, db *postgres.DB, name string) (schema, erro
 		return nil
 	})
 	if err != nil {
-		return schema{}, fmt.Errorf("reading the schema %s: %w", name, err)
+		return Schema{}, fmt.Errorf("reading the schema %s: %w", name, err)
 	}
 	return made, nil
 }
 
 // catalogSQL makes one value of what defines a schema. The xmin of a row of the catalog is the
-// transaction that wrote it. Statistics count too, because they change plans.
+// transaction that wrote it. Statistics count too, because they change plans: a table without any
+// has reltuples -1. The view pg_stats takes longer than all else here.
 const catalogSQL = `
-WITH of AS (SELECT oid, xmin::text AS x FROM pg_class WHERE relnamespace = to_regnamespace($1)),
+WITH of AS MATERIALIZED (SELECT array_agg(oid) AS ids FROM pg_class WHERE relnamespace = to_regnamespace($1)),
 part AS (
 SELECT concat('schema ', oid, ' ', xmin) AS p FROM pg_namespace WHERE oid = to_regnamespace($1)
-UNION ALL SELECT concat('relation ', oid, ' ', x) FROM of
-UNION ALL SELECT concat('column ', attrelid, ' ', attnum, ' ', a.xmin) FROM of JOIN pg_attribute a ON attrelid = of.oid
-UNION ALL SELECT concat('default ', d.oid, ' ', d.xmin) FROM of JOIN pg_attrdef d ON adrelid = of.oid
-UNION ALL SELECT concat('constraint ', c.oid, ' ', c.xmin) FROM of JOIN pg_constraint c ON conrelid = of.oid
-UNION ALL SELECT concat('trigger ', g.oid, ' ', g.xmin) FROM of JOIN pg_trigger g ON tgrelid = of.oid
-UNION ALL SELECT concat('rule ', r.oid, ' ', r.xmin) FROM of JOIN pg_rewrite r ON ev_class = of.oid
-UNION ALL SELECT concat('function ', oid, ' ', xmin) FROM pg_proc WHERE pronamespace = to_regnamespace($1)
-UNION ALL SELECT concat('statistics ', tablename, ' ', attname) FROM pg_stats WHERE schemaname = $1)
+UNION ALL SELECT concat('relation ', oid, ' ', xmin, relkind = 'r' AND reltuples >= 0) FROM pg_class WHERE oid = ANY ((SELECT ids FROM of)::oid[])
+UNION ALL SELECT concat('column ', attrelid, ' ', attnum, ' ', xmin) FROM pg_attribute WHERE attrelid = ANY ((SELECT ids FROM of)::oid[])
+UNION ALL SELECT concat('default ', oid, ' ', xmin) FROM pg_attrdef WHERE adrelid = ANY ((SELECT ids FROM of)::oid[])
+UNION ALL SELECT concat('constraint ', oid, ' ', xmin) FROM pg_constraint WHERE conrelid = ANY ((SELECT ids FROM of)::oid[])
+UNION ALL SELECT concat('trigger ', oid, ' ', xmin) FROM pg_trigger WHERE tgrelid = ANY ((SELECT ids FROM of)::oid[])
+UNION ALL SELECT concat('rule ', oid, ' ', xmin) FROM pg_rewrite WHERE ev_class = ANY ((SELECT ids FROM of)::oid[])
+UNION ALL SELECT concat('function ', oid, ' ', xmin) FROM pg_proc WHERE pronamespace = to_regnamespace($1))
 SELECT coalesce(md5(string_agg(p, ',' ORDER BY p)), '') FROM part`
 
 // readCatalog returns a value that every change of the schema's definition changes, "" if there is
@@ -170,7 +190,7 @@ AND (pg_relation_size(c.oid) > 0 OR EXISTS (SELECT FROM pg_attribute WHERE attre
 
 // reset gives the tables the rows that they have after the migrations. It truncates, so pages and
 // numbers start again as well.
-func (s schema) reset(ctx context.Context, tx pgx.Tx) error {
+func (s Schema) reset(ctx context.Context, tx pgx.Tx) error {
 	used, err := listUsedTables(ctx, tx, s.name)
 	if err != nil {
 		return err
@@ -192,7 +212,8 @@ func (s schema) reset(ctx context.Context, tx pgx.Tx) error {
 }
 
 // rename renames the schema. The functions of the migrations name it in their search_path or body.
-func (s *schema) rename(ctx context.Context, tx pgx.Tx, name string) error {
+// Neither name may contain the other one.
+func (s *Schema) rename(ctx context.Context, tx pgx.Tx, name string) error {
 	if _, err := tx.Exec(ctx, `ALTER SCHEMA `+quote(s.name)+` RENAME TO `+quote(name)); err != nil {
 		return err
 	}
