@@ -41,7 +41,8 @@ const (
 type Options struct {
 	// DataDir is the directory of the cluster. If it is missing, Start makes it and its parents.
 	// Empty means a throw-away directory, which [Server.Stop] removes. On Linux it is in memory, if
-	// /dev/shm has 4 GB of space.
+	// /dev/shm has 4 GB of space. Its cluster is a copy of one that stays in the folder of downloads,
+	// so all throw-away servers of a user have the same password.
 	DataDir string
 	// OnDisk keeps a throw-away directory on disk always, as measurements need.
 	OnDisk bool
@@ -120,7 +121,11 @@ func startWithFinder(ctx context.Context, o Options, f *finder) (_ *Server, err 
 		}
 		return nil, err
 	}
-	if s.cluster, err = openCluster(ctx, s.bin, dir); err != nil {
+	var template *cluster
+	if s.scratch != nil {
+		template = f.findTemplate(ctx, s.bin)
+	}
+	if s.cluster, err = openCluster(ctx, s.bin, dir, template); err != nil {
 		return nil, err
 	}
 	if err := s.launchOnPort(ctx); err != nil {

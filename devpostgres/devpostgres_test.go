@@ -308,3 +308,35 @@ func TestStart_SameDirectoryKeepsData(t *testing.T) {
 		t.Errorf("beside the data directory: got %v, %v, want nothing", entries, err)
 	}
 }
+
+func TestStart_ThrowAwayClustersAreCopies(t *testing.T) {
+	t.Parallel()
+	const identifier = "SELECT system_identifier::text FROM pg_control_system()"
+	f := newFinder(slog.New(slog.DiscardHandler))
+	start := func(o Options) *Server {
+		t.Helper()
+		s, err := startWithFinder(t.Context(), o, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		return s
+	}
+	first, second := start(Options{}), start(Options{})
+	want := queryText(t, first.URL(), identifier)
+	if got := queryText(t, second.URL(), identifier); got != want {
+		t.Errorf("a second cluster: got the identifier %s, want a copy with %s", got, want)
+	}
+	kept := start(Options{DataDir: filepath.Join(makeReachableDir(t), "pg")})
+	if got := queryText(t, kept.URL(), identifier); got == want || kept.cluster.password == first.cluster.password {
+		t.Errorf("a permanent cluster: got the identifier %s, want its own, and its own password", got)
+	}
+	f.cacheDir = func() (string, error) { return "", errors.New("no folder") }
+	if got := queryText(t, start(Options{}).URL(), identifier); got == want {
+		t.Error("without a folder of downloads: got a copy")
+	}
+}
