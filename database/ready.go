@@ -127,26 +127,22 @@ func (db *DB) judgeMode(mode string) error {
 // wait. It does not wait after errors that waiting does not mend, such as a wrong password, an
 // unknown database or another isolation level. The text of its error is safe to show.
 func (db *DB) Await(ctx context.Context, patience time.Duration) error {
-	_, err := db.CheckServer(ctx)
-	if err == nil || patience == 0 || isPermanent(err) {
-		return err
-	}
-	db.log.InfoContext(ctx, "waiting for the database", "for", patience.String(), "err", err)
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(awaitInterval)
-	defer tick.Stop()
-	for {
+	begun := time.Now()
+	for waiting := false; ; waiting = true {
+		_, err := db.CheckServer(ctx)
+		left := patience - time.Since(begun)
+		switch {
+		case err == nil, patience == 0, isPermanent(err):
+			return err
+		case left <= 0:
+			return fmt.Errorf("%w (waited for %s)", err, patience)
+		case !waiting:
+			db.log.InfoContext(ctx, "waiting for the database", "for", patience.String(), "err", err)
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-deadline.C:
-			return fmt.Errorf("%w (waited for %s)", err, patience)
-		case <-tick.C:
-		}
-		_, err = db.CheckServer(ctx)
-		if err == nil || isPermanent(err) {
-			return err
+		case <-time.After(min(left, awaitInterval)):
 		}
 	}
 }
