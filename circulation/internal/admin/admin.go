@@ -49,17 +49,26 @@ type Settings interface {
 	Update(ctx context.Context, change settings.Change) (settings.Settings, error)
 }
 
+// Records reads what storage keeps about locks and check-outs.
+type Records interface {
+	// Lock returns one lock, outdated or not. Fault: NotFound, also for a malformed id.
+	Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error)
+	// LockChanges returns the changes that staff made, newest first. kind is one of
+	// schemas.ChangeSettings and schemas.ChangeRelease, or empty for both; limit is 1
+	// to schemas.MaxChangePage. Fault: Invalid for anything else.
+	LockChanges(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error)
+	// PastCheckOuts returns a page of the history, newest first. Fault: Invalid for a
+	// filter that cannot be used.
+	PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error)
+}
+
 // Storage is what circulation-storage keeps about locks and check-outs.
 type Storage interface {
+	Records
 	Locks(ctx context.Context, f LockFilter) (schemas.CheckoutLocks, error)
-	// Lock returns one of them. Fault: NotFound.
-	Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error)
 	// ForceRelease releases a lock, outdated or not, and records the user and the reason.
 	// Fault: NotFound.
 	ForceRelease(ctx context.Context, lockID string, r schemas.ForcedRelease) (schemas.CheckoutLock, error)
-	// LockChanges returns changes of a kind, all kinds for "", newest first.
-	LockChanges(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error)
-	PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error)
 	// Figures are about the last minutes, 1 to schemas.MaxFigureMinutes.
 	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
 	StoredRules(ctx context.Context) (schemas.CirculationRules, error)
@@ -76,9 +85,23 @@ type Explainer interface {
 	Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error)
 }
 
+// Desk is what both fronts show and do; see Service.
+type Desk interface {
+	Records
+	Explainer
+	Environment() settings.Environment
+	Settings(ctx context.Context) (settings.View, error)
+	ChangeSettings(ctx context.Context, change settings.Change) (settings.View, error)
+	Locks(ctx context.Context, f LockFilter) (schemas.CheckoutLocks, error)
+	Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error)
+	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
+	PatronID(ctx context.Context, barcode string) (string, error)
+}
+
 // Service serves staff of all tenants: the tenant is in the context. It is safe
 // for concurrent use.
 type Service struct {
+	Records
 	Explainer
 	storage     Storage
 	settings    Settings
@@ -92,7 +115,7 @@ type Service struct {
 // NewService returns the service of staff.
 func NewService(storage Storage, s Settings, environment settings.Environment, e Explainer, log *slog.Logger) *Service {
 	return &Service{
-		storage: storage, settings: s, environment: environment, Explainer: e, log: log,
+		Records: storage, Explainer: e, storage: storage, settings: s, environment: environment, log: log,
 		names:       cache.New[nameKey, string](nameAge, maxNames),
 		figures:     cache.New[figuresKey, schemas.Figures](FiguresAge, maxFigures),
 		figureCalls: make(chan struct{}, maxFigureCalls),
@@ -101,12 +124,6 @@ func NewService(storage Storage, s Settings, environment settings.Environment, e
 
 // Environment holds the settings of a tenant that sets none of its own.
 func (s *Service) Environment() settings.Environment { return s.environment }
-
-// CheckOuts returns a page of the history, newest first. Fault: Invalid for a
-// filter that cannot be used.
-func (s *Service) CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
-	return s.storage.PastCheckOuts(ctx, f)
-}
 
 // Patrons returns the patrons with these ids, by id. It leaves out those that no longer exist.
 func (s *Service) Patrons(ctx context.Context, ids []string) (map[string]library.User, error) {
@@ -158,13 +175,6 @@ func (s *Service) ChangeSettings(ctx context.Context, change settings.Change) (s
 	s.log.InfoContext(ctx, "check-out lock settings changed", "enabled", current.Enabled, "ttl", current.TTL,
 		"waits", current.Waits, "version", current.Version, "by", change.ByName, "by_id", okapi.FromContext(ctx).UserID)
 	return current.View(nil), nil
-}
-
-// Changes returns the changes that staff made, newest first. kind is one of
-// schemas.ChangeSettings and schemas.ChangeRelease, or empty for both; limit is 1
-// to schemas.MaxChangePage. Fault: Invalid for anything else.
-func (s *Service) Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
-	return s.storage.LockChanges(ctx, kind, offset, limit)
 }
 
 const (

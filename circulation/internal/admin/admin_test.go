@@ -147,10 +147,10 @@ func TestService_ListsWhatStorageHas(t *testing.T) {
 			ask: locks(admin.LockFilter{Holder: strings.Repeat("x", 101)}), want: "", wrong: holder,
 		},
 		"changes": {ask: func(s *admin.Service, ctx context.Context) (any, error) {
-			return s.Changes(ctx, "release", 5, 200)
+			return s.LockChanges(ctx, "release", 5, 200)
 		}, want: "changes release 5 200", wrong: ""},
 		"history": {ask: func(s *admin.Service, ctx context.Context) (any, error) {
-			return s.CheckOuts(ctx, schemas.HistoryFilter{UserBarcode: "ann", Offset: 10000, Limit: 200})
+			return s.PastCheckOuts(ctx, schemas.HistoryFilter{UserBarcode: "ann", Offset: 10000, Limit: 200})
 		}, want: "history ann 10000 200", wrong: ""},
 		"figures": {
 			ask:  func(s *admin.Service, ctx context.Context) (any, error) { return s.Figures(ctx, 1440) },

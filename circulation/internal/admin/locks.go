@@ -33,11 +33,6 @@ func (s *Service) Locks(ctx context.Context, f LockFilter) (schemas.CheckoutLock
 	return s.storage.Locks(ctx, f)
 }
 
-// Lock returns one lock, outdated or not. Fault: NotFound, also for a malformed id.
-func (s *Service) Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error) {
-	return s.storage.Lock(ctx, lockID)
-}
-
 // Release releases a lock by force. That is safe at any time: storage refuses the commit of
 // the holder. Its check-out acquires the lock and counts again while its machine still
 // waits, or else ends. The history of changes keeps the user who acts and the reason.

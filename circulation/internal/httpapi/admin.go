@@ -18,21 +18,6 @@ import (
 	"checkoutlock/web/auth"
 )
 
-// Admin reads and changes the check-out lock for staff; see admin.Service.
-type Admin interface {
-	Settings(ctx context.Context) (settings.View, error)
-	ChangeSettings(ctx context.Context, change settings.Change) (settings.View, error)
-	// Environment holds the settings of a tenant that sets none of its own.
-	Environment() settings.Environment
-	Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error)
-	Locks(ctx context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error)
-	Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error)
-	CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error)
-	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
-	Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error)
-	PatronID(ctx context.Context, barcode string) (string, error)
-}
-
 // The lengths of lists and figures for requests that name none.
 const (
 	defaultLocks     = 10 // as FOLIO's lists
@@ -41,10 +26,10 @@ const (
 	defaultMinutes   = 60
 )
 
-type adminHandlers struct{ admin Admin }
+type adminHandlers struct{ admin admin.Desk }
 
 // adminRoutes are ours: they serve to programs what the staff pages show and do.
-func adminRoutes(o Admin, g *auth.Guard) []web.Route {
+func adminRoutes(o admin.Desk, g *auth.Guard) []web.Route {
 	const (
 		settingsPath = "/circulation/check-out-lock-settings"
 		locksPath    = "/circulation/check-out-locks"
@@ -131,7 +116,7 @@ func checkLockPatron(q *web.Values) {
 
 func (h adminHandlers) listChanges(c echo.Context) (schemas.LockChanges, error) {
 	q := web.QueryOf(c)
-	return h.admin.Changes(c.Request().Context(), q.Text("kind"), q.Integer("offset"), q.Integer("limit"))
+	return h.admin.LockChanges(c.Request().Context(), q.Text("kind"), q.Integer("offset"), q.Integer("limit"))
 }
 
 func (h adminHandlers) listLocks(c echo.Context) (schemas.CheckoutLocks, error) {
@@ -175,7 +160,7 @@ func (h adminHandlers) releaseLock(c echo.Context) (schemas.CheckoutLock, error)
 
 func (h adminHandlers) listCheckOuts(c echo.Context) (schemas.PastCheckOuts, error) {
 	q := web.QueryOf(c)
-	return h.admin.CheckOuts(c.Request().Context(), schemas.HistoryFilter{
+	return h.admin.PastCheckOuts(c.Request().Context(), schemas.HistoryFilter{
 		UserBarcode: q.Text("userBarcode"), ItemBarcode: q.Text("itemBarcode"), ServicePointID: q.Text("servicePointId"),
 		Outcome: q.Text("outcome"), From: q.Text("from"), Until: q.Text("until"), Offset: q.Integer("offset"), Limit: q.Integer("limit"),
 	})

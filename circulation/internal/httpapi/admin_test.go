@@ -11,7 +11,6 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/circulation/internal/httpapi"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -27,10 +26,11 @@ const (
 
 // adminFake is an Admin that notes what it was asked and who asked.
 type adminFake struct {
-	mode  auth.Mode     // of the guard; empty is None
-	host  string        // that requests are sent to; empty is localhost
-	fault error         // of every call but PatronID
-	real  httpapi.Admin // asked instead, if set
+	admin.Desk            // what no route asks
+	mode       auth.Mode  // of the guard; empty is None
+	host       string     // that requests are sent to; empty is localhost
+	fault      error      // of every call but PatronID
+	real       admin.Desk // asked instead, if set
 
 	asked string
 	by    string
@@ -65,7 +65,7 @@ func (o *adminFake) Environment() settings.Environment {
 	return settings.Environment{TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond}}
 }
 
-func (o *adminFake) Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
+func (o *adminFake) LockChanges(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
 	return schemas.LockChanges{
 		Changes: []schemas.LockChange{}, TotalRecords: 3,
 	}, o.note(ctx, "changes %q %d %d", kind, offset, limit)
@@ -84,7 +84,7 @@ func (o *adminFake) Release(ctx context.Context, lockID, reason string) (schemas
 	return schemas.CheckoutLock{ID: lockID, AgeMs: 9}, o.note(ctx, "release %s %q", lockID, reason)
 }
 
-func (o *adminFake) CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
+func (o *adminFake) PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
 	return schemas.PastCheckOuts{CheckOuts: []schemas.PastCheckOut{}, More: true}, o.note(ctx, "%+v", f)
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/httpapi"
@@ -212,7 +213,7 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 		CheckOut: b.CheckOut, CheckIn: b.CheckIn, Loans: b, Rules: b, RulesFor: b.RulesFor, DryRun: b.DryRun,
 		EndSessions: b.End, Renewals: b, Placing: b, Changes: b, LoanChanges: b, LoanRecords: b, Queues: b, Settings: b,
 		Log:   log,
-		Admin: cmp.Or[httpapi.Admin](b.real, &b.adminFake), Guard: auth.NewGuard(auth.Settings{
+		Admin: cmp.Or[admin.Desk](b.real, &b.adminFake), Guard: auth.NewGuard(auth.Settings{
 			Auth: mode, Password: staffPassword,
 		}, checkout.OverridePermissions(), log),
 	})

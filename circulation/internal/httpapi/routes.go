@@ -67,7 +67,7 @@ type Options struct {
 	Prints      Prints
 	Queues      Queues
 	Settings    CirculationSettings
-	Admin       Admin
+	Admin       admin.Desk
 	Guard       *auth.Guard
 	Log         *slog.Logger
 }

@@ -54,7 +54,7 @@ func (p *pages) showCheckOuts(v *visit) error {
 	status := http.StatusUnprocessableEntity
 	if len(page.Problems) == 0 {
 		filter.Offset, filter.Limit = offset, checkOutsShown
-		found, err := p.admin.CheckOuts(v.ctx(), filter)
+		found, err := p.admin.PastCheckOuts(v.ctx(), filter)
 		switch {
 		case fault.Is(err, fault.Invalid):
 			page.Problems = []field{{Wrong: web.ToFault(err).Msg}}

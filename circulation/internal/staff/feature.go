@@ -52,7 +52,7 @@ func (p *pages) showFeature(v *visit) error {
 	}
 	if page.MaySeeChanges {
 		offset := web.QueryOf(v.c).Integer("offset")
-		list, err := p.admin.Changes(v.ctx(), "", offset, changesShown)
+		list, err := p.admin.LockChanges(v.ctx(), "", offset, changesShown)
 		if err != nil {
 			p.log.WarnContext(v.ctx(), "page shown without changes", "err", err)
 			page.Unread = true

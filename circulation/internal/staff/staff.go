@@ -15,9 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/admin"
-	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/library"
-	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/web"
 	"checkoutlock/web/auth"
@@ -26,19 +24,9 @@ import (
 
 // Admin is what the pages show and do; see admin.Service.
 type Admin interface {
-	Environment() settings.Environment
-	Settings(ctx context.Context) (settings.View, error)
-	ChangeSettings(ctx context.Context, change settings.Change) (settings.View, error)
-	Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error)
-	Locks(ctx context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error)
-	Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error)
-	Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error)
-	CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error)
-	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
-	Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error)
+	admin.Desk
 	Rules(ctx context.Context) (admin.RulesReview, error)
 	Patrons(ctx context.Context, ids []string) (map[string]library.User, error)
-	PatronID(ctx context.Context, barcode string) (string, error)
 	ViewerName(ctx context.Context) string
 	KnownViewerName(ctx context.Context) (name string, known bool)
 }

@@ -77,12 +77,12 @@ func (l *library) ChangeSettings(ctx context.Context, change settings.Change) (s
 	return l.view, nil
 }
 
-func (l *library) Changes(_ context.Context, _ string, offset, _ int) (schemas.LockChanges, error) {
+func (l *library) LockChanges(_ context.Context, _ string, offset, _ int) (schemas.LockChanges, error) {
 	l.offset = offset
 	return l.changes, cmp.Or(l.noChanges, l.err)
 }
 
-func (l *library) CheckOuts(_ context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
+func (l *library) PastCheckOuts(_ context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
 	l.filter = &f
 	return l.history, l.err
 }
