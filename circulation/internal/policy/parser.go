@@ -19,14 +19,16 @@ type rulesText struct {
 	statements []*statement // in the order of the text, the fallback included
 }
 
-// statement is one line of criteria, or the fallback without criteria.
+// statement is one line of criteria, or the fallback without criteria. It applies if its criteria hold
+// and the line it is nested in applies. It is a rule if it names policies.
 type statement struct {
 	line     int
 	criteria []criterion
 	named    letterSet   // letters of the criteria and of the lines it is nested in
 	policies []Reference // one of each kind in the order of kindLetters, or nil
 	fallback bool
-	end      int // place in statements of the first one that is not nested in it
+	end      int  // place in statements of the first one that is not nested in it
+	rank     rank // Compile sets it
 }
 
 // criterion is one letter with its names. A letter with `all` makes no criterion.

@@ -92,22 +92,9 @@ func (p Reference) NewNotFound() *SyntaxError {
 // Rules is a compiled rules text. It never changes, and many goroutines may use it at once. Only
 // Compile makes one.
 type Rules struct {
-	lines []line
-	text  []string                      // lines of the text, for display
-	refs  [len(kindLetters)][]Reference // in order of appearance
-}
-
-// line is a line of the text with its own criteria. It applies if they hold and the line it is
-// nested in applies. It is a rule if it names policies.
-type line struct {
-	criteria   []criterion
-	end        int // place in Rules.lines of the first one that is not nested in this one
-	number     int // in the text, counted from 1
-	isRule     bool
-	isFallback bool
-	rank       rank
-	policies   [len(kindLetters)]string
-	conditions Conditions
+	statements []*statement                  // in the order of the text, the fallback included
+	text       []string                      // lines of the text, for display
+	refs       [len(kindLetters)][]Reference // in order of appearance
 }
 
 // Compile reads a rules text. Its error is always a *SyntaxError, and ErrBlank for a text of white
@@ -120,10 +107,10 @@ func Compile(text string) (*Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rules{lines: make([]line, len(parsed.statements)), text: SplitLines(text)}
+	r := &Rules{statements: parsed.statements, text: SplitLines(text)}
 	known := map[Reference]bool{}
-	for i, s := range parsed.statements {
-		r.lines[i] = newLine(s, parsed.priority)
+	for _, s := range r.statements {
+		s.rank = parsed.priority.rankLine(s.named, s.line)
 		for k, ref := range s.policies {
 			if id := (Reference{Kind: ref.Kind, ID: ref.ID}); !known[id] {
 				known[id] = true
@@ -134,32 +121,13 @@ func Compile(text string) (*Rules, error) {
 	return r, nil
 }
 
-func newLine(s *statement, p priority) line {
-	l := line{
-		criteria: s.criteria,
-		end:      s.end,
-		number:   s.line,
-		isRule:   s.policies != nil, isFallback: s.fallback,
-		rank: p.rankLine(s.named, s.line),
-		conditions: Conditions{
-			MaterialType: s.named.hasAny("m"),
-			LoanType:     s.named.hasAny("t"),
-			PatronGroup:  s.named.hasAny("g"),
-		},
-	}
-	for k, ref := range s.policies {
-		l.policies[k] = ref.ID
-	}
-	return l
-}
-
 // Match returns the rule of the highest rank that applies to c. It always exists, because the
 // fallback applies to everything. Match panics if k is not one of the constants.
 func (r *Rules) Match(k Kind, c Criteria) Match {
-	var best *line
-	for l := range r.selectLines(c) {
-		if best == nil || l.rank.compare(best.rank) > 0 {
-			best = l
+	var best *statement
+	for s := range r.selectRules(c) {
+		if best == nil || s.rank.compare(best.rank) > 0 {
+			best = s
 		}
 	}
 	return best.match(k)
@@ -168,26 +136,26 @@ func (r *Rules) Match(k Kind, c Criteria) Match {
 // MatchAll returns every rule that applies to c, highest rank first. The last is the fallback.
 // MatchAll panics if k is not one of the constants.
 func (r *Rules) MatchAll(k Kind, c Criteria) []Match {
-	lines := slices.SortedFunc(r.selectLines(c), func(a, b *line) int { return b.rank.compare(a.rank) })
-	all := make([]Match, len(lines))
-	for i, l := range lines {
-		all[i] = l.match(k)
+	rules := slices.SortedFunc(r.selectRules(c), func(a, b *statement) int { return b.rank.compare(a.rank) })
+	all := make([]Match, len(rules))
+	for i, s := range rules {
+		all[i] = s.match(k)
 	}
 	return all
 }
 
-// selectLines yields the rules that apply to c in the order of the text. It skips what is nested in
+// selectRules yields the rules that apply to c in the order of the text. It skips what is nested in
 // a line that does not apply.
-func (r *Rules) selectLines(c Criteria) iter.Seq[*line] {
-	return func(yield func(*line) bool) {
+func (r *Rules) selectRules(c Criteria) iter.Seq[*statement] {
+	return func(yield func(*statement) bool) {
 		v, i := c.listValues(), 0
-		for i < len(r.lines) {
-			l := &r.lines[i]
-			if !l.holds(&v) {
-				i = l.end
+		for i < len(r.statements) {
+			s := r.statements[i]
+			if !s.holds(&v) {
+				i = s.end
 				continue
 			}
-			if l.isRule && !yield(l) {
+			if s.policies != nil && !yield(s) {
 				return
 			}
 			i++
@@ -195,17 +163,21 @@ func (r *Rules) selectLines(c Criteria) iter.Seq[*line] {
 	}
 }
 
-func (l *line) holds(v *values) bool {
-	for i := range l.criteria {
-		if !l.criteria[i].holds(v) {
+func (s *statement) holds(v *values) bool {
+	for i := range s.criteria {
+		if !s.criteria[i].holds(v) {
 			return false
 		}
 	}
 	return true
 }
 
-func (l *line) match(k Kind) Match {
-	return Match{PolicyID: l.policies[k.index()], Line: l.number, Conditions: l.conditions, Fallback: l.isFallback}
+func (s *statement) match(k Kind) Match {
+	return Match{PolicyID: s.policies[k.index()].ID, Line: s.line, Conditions: s.conditions(), Fallback: s.fallback}
+}
+
+func (s *statement) conditions() Conditions {
+	return Conditions{MaterialType: s.named.hasAny("m"), LoanType: s.named.hasAny("t"), PatronGroup: s.named.hasAny("g")}
 }
 
 // Line returns a line of the text without white space at its ends. Lines are counted from 1, as in
@@ -220,10 +192,10 @@ func (r *Rules) Line(number int) string {
 // CheckPolicies returns a *SyntaxError for the first line with neither policies nor nested lines:
 // it never applies. Compile accepts such a line, because stored rules may have one.
 func (r *Rules) CheckPolicies() error {
-	for i, l := range r.lines {
-		if !l.isRule && l.end == i+1 {
-			text := r.text[l.number-1]
-			return &SyntaxError{Message: "Policy missing", Line: l.number, Column: len(text) - len(strings.TrimLeft(text, " "))}
+	for i, s := range r.statements {
+		if s.policies == nil && s.end == i+1 {
+			text := r.text[s.line-1]
+			return &SyntaxError{Message: "Policy missing", Line: s.line, Column: len(text) - len(strings.TrimLeft(text, " "))}
 		}
 	}
 	return nil

@@ -23,14 +23,13 @@ func (r *Rules) FindUncountedLimits(policies []LoanPolicy) []UncountedLimit {
 		}
 	}
 	var found []UncountedLimit
-	for i := range r.lines {
-		l := &r.lines[i]
-		p, ok := limited[strings.ToLower(l.policies[KindLoan.index()])]
-		if !l.isRule || !ok {
+	for _, s := range r.statements {
+		if s.policies == nil {
 			continue
 		}
-		if _, counts := p.ItemLimitFor(l.conditions); !counts {
-			found = append(found, UncountedLimit{Line: l.number, Fallback: l.isFallback, Policy: p})
+		p, ok := limited[strings.ToLower(s.policies[KindLoan.index()].ID)]
+		if _, counts := p.ItemLimitFor(s.conditions()); ok && !counts {
+			found = append(found, UncountedLimit{Line: s.line, Fallback: s.fallback, Policy: p})
 		}
 	}
 	return found
