@@ -159,17 +159,11 @@ func newNotLent(cause error) error {
 	if !library.IsUnknown(cause) || fault.Is(cause, fault.LockNotAcquired) {
 		return cause
 	}
-	return fault.Wrap(cause, chooseNotLentCode(cause), "The item was not lent: storage failed")
-}
-
-// chooseNotLentCode returns the code of a check-out that storage certainly did not commit. A repeat
-// may outlast an outage; anything else is a defect.
-func chooseNotLentCode(cause error) fault.Code {
-	code := fault.CodeOf(cause)
-	if code == fault.Unavailable || code == fault.Timeout || errors.Is(cause, context.DeadlineExceeded) {
-		return fault.Unavailable
+	code := fault.Internal
+	if fault.Is(cause, fault.Unavailable) || fault.Is(cause, fault.Timeout) || errors.Is(cause, context.DeadlineExceeded) {
+		code = fault.Unavailable // a repeat may outlast an outage; anything else is a defect
 	}
-	return fault.Internal
+	return fault.Wrap(cause, code, "The item was not lent: storage failed")
 }
 
 // newOutcomeUnknown returns the fault of a check-out whose loan may exist.

@@ -33,11 +33,6 @@ type DryRun struct {
 // lend meanwhile. It takes a place like a check-out, because it costs nearly as much. Faults:
 // Overloaded; those of CheckOut's checks.
 func (s *Service) DryRun(ctx context.Context, req DryRunRequest) (DryRun, error) {
-	leave, err := s.Admission.Enter(ctx, req.UserBarcode)
-	if err != nil {
-		return DryRun{}, err
-	}
-	defer leave()
 	p, found, err := s.judgeDryRun(ctx, req)
 	if err != nil {
 		return DryRun{}, err
@@ -55,8 +50,14 @@ func (s *Service) DryRun(ctx context.Context, req DryRunRequest) (DryRun, error)
 	}, nil
 }
 
-// judgeDryRun judges a check-out that needs no service point, because nothing is lent.
+// judgeDryRun waits for a place, and judges a check-out that needs no service point, because nothing
+// is lent.
 func (s *Service) judgeDryRun(ctx context.Context, r DryRunRequest) (*plan, fault.List, error) {
+	leave, err := s.Admission.Enter(ctx, r.UserBarcode)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
 	return s.judgeRequest(ctx, Request{
 		ItemBarcode: r.ItemBarcode, UserBarcode: r.UserBarcode, ProxyUserBarcode: r.ProxyUserBarcode, OverrideBlocks: r.OverrideBlocks,
 	}, nil)
@@ -128,11 +129,6 @@ type ExplainedItem struct {
 // Explain makes the checks of DryRun and returns what they found, refusals included. Faults:
 // Overloaded; those of stored configuration, and of a storage that cannot be read.
 func (s *Service) Explain(ctx context.Context, req DryRunRequest) (Explanation, error) {
-	leave, err := s.Admission.Enter(ctx, req.UserBarcode)
-	if err != nil {
-		return Explanation{}, err
-	}
-	defer leave()
 	p, found, err := s.judgeDryRun(ctx, req)
 	if err != nil {
 		return Explanation{}, err
