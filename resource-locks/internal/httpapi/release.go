@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -38,11 +39,7 @@ type releasePage struct {
 func readTarget(c echo.Context) (target, error) {
 	q := web.QueryOf(c)
 	t := target{Namespace: q.Text("namespace"), Name: q.Text("name"), Lock: q.Text("lock"), Claim: q.Text("claim")}
-	id := t.Lock
-	if t.Claim != "" {
-		id = t.Claim
-	}
-	if _, err := uuid.Parse(id); err != nil || (t.Lock != "") == (t.Claim != "") {
+	if _, err := uuid.Parse(cmp.Or(t.Claim, t.Lock)); err != nil || (t.Lock != "") == (t.Claim != "") {
 		return target{}, fault.New(fault.Malformed, "This address names no lock: it needs lock or claim with a UUID. Open it from the page of locks.")
 	}
 	return t, nil
@@ -95,10 +92,5 @@ func (p *pages) release(c echo.Context) error {
 // callerName is the name that a forced release keeps.
 func callerName(c echo.Context) string {
 	call := okapi.FromContext(c.Request().Context())
-	for _, name := range []string{call.UserName, call.UserID} {
-		if name != "" {
-			return name
-		}
-	}
-	return "not signed in"
+	return cmp.Or(call.UserName, call.UserID, "not signed in")
 }

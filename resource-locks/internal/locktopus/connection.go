@@ -250,6 +250,7 @@ func (c *connection) sendText(text []byte, timeout time.Duration) error {
 // sayClose sends the last frames, unless the client has gone.
 func (c *connection) sayClose(ctx context.Context, err error) {
 	var mistake protocolError
+	_, isFault := errors.AsType[*fault.Error](err)
 	code := websocket.CloseInternalServerErr
 	switch {
 	case errors.As(err, &mistake), fault.Is(err, fault.Invalid):
@@ -257,7 +258,7 @@ func (c *connection) sayClose(ctx context.Context, err error) {
 	case errors.Is(err, errStopping):
 		_ = c.sendClose(websocket.CloseGoingAway)
 		return
-	case errors.Is(err, errLost), isFault(err):
+	case errors.Is(err, errLost), isFault:
 		c.log.WarnContext(ctx, "a connection ends", "namespace", c.namespace, "owner", c.owner, "err", err)
 	default:
 		return // the client closed, or cannot be reached
@@ -269,11 +270,6 @@ func (c *connection) sayClose(ctx context.Context, err error) {
 
 func (c *connection) sendClose(code int) error {
 	return c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(closeTimeout))
-}
-
-func isFault(err error) bool {
-	var f *fault.Error
-	return errors.As(err, &f)
 }
 
 // drain reads until the client has closed, or the deadline of end. Closing a socket with

@@ -3,6 +3,7 @@
 package sunbird
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -177,10 +178,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
 	c := &call{operation: op, header: r.Header, device: r.Header.Get(deviceHeader)}
 	result, err := s.perform(ctx, w, r, c)
 	e, status := newEnvelope(op.id), http.StatusOK
-	id := r.Header.Get(msgIDHeader)
-	if id == "" {
-		id = c.message.messageID()
-	}
+	id := cmp.Or(r.Header.Get(msgIDHeader), c.message.messageID())
 	if id == "" && err == nil {
 		id = uuid.NewString()
 	}
