@@ -23,26 +23,37 @@ func TestLock_FencesALateCommit(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		off     bool
+		start   func(*testing.T, stack.Options, int) (*pair, []*link)
 		older   bool // a storage that cannot settle
 		status  int
 		says    string
 		refused string // the outcome of the late commits; "" if nothing refuses them
 	}{
-		{name: "with the lock", status: http.StatusServiceUnavailable, says: notLent, refused: "given_up"},
-		{name: "without the lock", off: true, status: http.StatusServiceUnavailable, says: notLent, refused: "given_up"},
 		{
-			name: "with the lock, older storage", older: true, status: http.StatusServiceUnavailable, says: notLent,
-			refused: "lock_lost",
+			name: "with a lock that it takes", start: startPairWithLinks, status: http.StatusServiceUnavailable, says: notLent,
+			refused: "given_up",
 		},
 		{
-			name: "without the lock, older storage", off: true, older: true, status: http.StatusGatewayTimeout,
-			says: unknown,
+			name: "with the lock", start: startPairThatAcquires, status: http.StatusServiceUnavailable, says: notLent,
+			refused: "given_up",
+		},
+		{
+			name: "without the lock", off: true, start: startPairWithLinks, status: http.StatusServiceUnavailable, says: notLent,
+			refused: "given_up",
+		},
+		{
+			name: "with the lock, older storage", start: startPairThatAcquires, older: true,
+			status: http.StatusServiceUnavailable, says: notLent, refused: "lock_lost",
+		},
+		{
+			name: "without the lock, older storage", off: true, start: startPairWithLinks, older: true,
+			status: http.StatusGatewayTimeout, says: unknown,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			env := append(slices.Clone(shortWait), fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", !tt.off))
-			p, links := startPairWithLinks(t, stack.Options{CirculationEnv: env}, 1)
+			p, links := tt.start(t, stack.Options{CirculationEnv: env}, 1)
 			id, patron := p.addPatron(t)
 			book := p.addBooks(t, 1)[0]
 			open := make(chan struct{})
@@ -112,12 +123,19 @@ func TestLock_FencesADelayedCommitBeforeARefusal(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name        string
+		takes       bool // the commit takes the lock
 		releases    int  // that a proxy answers
 		settlements int  // that a proxy answers
 		older       bool // a storage that cannot settle
 		status      int
 		says        string
+		lends       int // by the delayed commit
 	}{
+		{name: "the commit takes the lock", takes: true, status: http.StatusUnprocessableEntity, says: "maximum limit"},
+		{
+			name: "the commit takes the lock, and all settlements are lost", takes: true, settlements: always,
+			status: http.StatusGatewayTimeout, says: "CHECK_OUT_OUTCOME_UNKNOWN", lends: 1, // as the answer says, it may
+		},
 		{name: "all calls arrive", status: http.StatusUnprocessableEntity, says: "maximum limit"},
 		{name: "the release is lost", releases: 1, status: http.StatusUnprocessableEntity, says: "maximum limit"},
 		{name: "a settlement is lost", settlements: 1, status: http.StatusUnprocessableEntity, says: "maximum limit"},
@@ -140,9 +158,13 @@ func TestLock_FencesADelayedCommitBeforeARefusal(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			p, links := startPairWithLinks(t, stack.Options{
+			start, step := startPairThatAcquires, circulation.Locked
+			if tt.takes {
+				start, step = startPairWithLinks, circulation.Validated
+			}
+			p, links := start(t, stack.Options{
 				CirculationEnv: shortWait,
-				Observe:        func(int) circulation.Observer { return stepHook{step: circulation.Locked, do: lendOther} },
+				Observe:        func(int) circulation.Observer { return stepHook{step: step, do: lendOther} },
 			}, 1)
 			id, patron = p.addPatron(t)
 			book = p.addBooks(t, 1)[0]
@@ -165,8 +187,8 @@ func TestLock_FencesADelayedCommitBeforeARefusal(t *testing.T) {
 			readObject(t, p.checkInItem(t, other, p.ServicePointID), http.StatusOK)
 			arrive()
 			waitUntil(t, patience, "the late commit is answered", func() bool { return late.Load() == 0 })
-			if n := p.countOpenLoans(t, id); n != 0 {
-				t.Errorf("the patron has %d books after the refusal, want none", n)
+			if n := p.countOpenLoans(t, id); n != tt.lends {
+				t.Errorf("the patron has %d books after the delayed commit, want %d", n, tt.lends)
 			}
 			if tt.releases == 0 {
 				p.checkNoLocks(t)
@@ -177,7 +199,7 @@ func TestLock_FencesADelayedCommitBeforeARefusal(t *testing.T) {
 
 func TestLock_LostRelease(t *testing.T) {
 	t.Parallel()
-	p, links := startPairWithLinks(t, stack.Options{CirculationEnv: enableLock("LOCK_TTL_MS=500")}, 2)
+	p, links := startPairThatAcquires(t, stack.Options{CirculationEnv: enableLock("LOCK_TTL_MS=500")}, 2)
 	id, patron := p.addPatron(t)
 	books := p.addBooks(t, 2)
 	links[0].addFault(linkFault{method: http.MethodDelete, path: acquirePath, times: always, handle: loseRequest})
@@ -230,7 +252,7 @@ func TestLock_TakenOverHolderAcquiresAgain(t *testing.T) {
 	var id string
 	var once sync.Once
 	takeOver := func() { once.Do(func() { p.acquireLock(t, id, 0) }) }
-	p = startPair(t, stack.Options{
+	p, _ = startPairThatAcquires(t, stack.Options{
 		CirculationEnv: enableLock("LOCK_TTL_MS=60000"),
 		Observe:        func(int) circulation.Observer { return stepHook{step: circulation.Locked, do: takeOver} },
 	}, 1)
@@ -259,7 +281,7 @@ func TestLock_RefusesAHolderThatSlept(t *testing.T) {
 			<-wakeUp
 		})
 	}
-	p = startPair(t, stack.Options{
+	p, _ = startPairThatAcquires(t, stack.Options{
 		Circulations: 2, CirculationEnv: enableLock(),
 		Observe: func(i int) circulation.Observer {
 			if i == 1 {
@@ -302,7 +324,7 @@ func TestLock_LostGrant(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, links := startPairWithLinks(t, stack.Options{CirculationEnv: enableLock("LOCK_TTL_MS=600000")}, 1)
+			p, links := startPairThatAcquires(t, stack.Options{CirculationEnv: enableLock("LOCK_TTL_MS=600000")}, 1)
 			id, patron := p.addPatron(t)
 			book := p.addBooks(t, 1)[0]
 			tt.fault.method, tt.fault.path = http.MethodPost, acquirePath

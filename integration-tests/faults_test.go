@@ -76,6 +76,7 @@ func TestLinkFaults(t *testing.T) {
 			t.Parallel()
 			id, patron := p.addPatron(t)
 			book := p.addBooks(t, 1)[0]
+			links[i].acquires = tt.fault.path == acquirePath
 			links[i].addFault(tt.fault)
 			a := p.lendBook(t, i, book, patron)
 			links[i].removeFaults()
@@ -97,18 +98,30 @@ func TestLinkFaults(t *testing.T) {
 
 func TestLinkFaults_OfEachCall(t *testing.T) {
 	t.Parallel()
+	t.Run("the commit takes the lock", func(t *testing.T) {
+		t.Parallel()
+		checkEachCall(t, startPairWithLinks)
+	})
+	t.Run("the lock is acquired", func(t *testing.T) {
+		t.Parallel()
+		checkEachCall(t, startPairThatAcquires, "POST "+acquirePath)
+	})
+}
+
+// checkEachCall lets each call of a check-out fail: more, and those of every check-out.
+func checkEachCall(t *testing.T, start func(*testing.T, stack.Options, int) (*pair, []*link), more ...string) {
 	const settings = "GET /check-out-lock-settings-storage"
 	// These are all calls of the first check-out of an instance, by a proxy, of a requested
 	// book, with a fixed due date. Later ones find most records in the cache. Without the tenant's
 	// settings, the environment's count.
-	calls := []string{
-		"GET /circulation-settings-storage/circulation-settings", "POST " +
+	calls := append(more,
+		"GET /circulation-settings-storage/circulation-settings", "POST "+
 			factsPath, "GET /groups/{id}", "GET /locations/{id}",
 		"GET /material-types/{id}", "GET /circulation-rules-storage", "GET /loan-policy-storage/loan-policies/{id}",
 		"GET /fixed-due-date-schedule-storage/fixed-due-date-schedules/{id}", settings,
-		"POST " + acquirePath, "POST " + commitPath,
-	}
-	p, links := startPairWithLinks(t, stack.Options{Circulations: 1 + len(calls), CirculationEnv: shortWait}, 1)
+		"POST "+commitPath,
+	)
+	p, links := start(t, stack.Options{Circulations: 1 + len(calls), CirculationEnv: shortWait}, 1)
 	p.storeLockEnabled(t)
 	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID, p.addTermPolicy(t)))
 	proxy, proxyCard := p.addPatron(t)
@@ -166,7 +179,7 @@ func TestLinkFaults_OfEachCall(t *testing.T) {
 
 func TestLinkFaults_503OfASidecar(t *testing.T) {
 	t.Parallel()
-	p, links := startPairWithLinks(t, stack.Options{CirculationEnv: enableLock()}, 1) // waits of 5 s
+	p, links := startPairThatAcquires(t, stack.Options{CirculationEnv: enableLock()}, 1) // waits of 5 s
 	id, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]
 	links[0].addFault(linkFault{
@@ -191,8 +204,21 @@ func TestLinkFaults_503OfASidecar(t *testing.T) {
 
 func TestLinkFaults_StorageGone(t *testing.T) {
 	t.Parallel()
+	t.Run("before the commit that takes the lock", func(t *testing.T) {
+		t.Parallel()
+		checkStorageGone(t, startPairWithLinks, http.StatusGatewayTimeout) // the commit may have arrived
+	})
+	t.Run("before the lock is acquired", func(t *testing.T) {
+		t.Parallel()
+		checkStorageGone(t, startPairThatAcquires, http.StatusServiceUnavailable)
+	})
+}
+
+// checkStorageGone loses all calls after the validation, and wants the status in time.
+func checkStorageGone(t *testing.T, start func(*testing.T, stack.Options, int) (*pair, []*link), status int) {
+	t.Helper()
 	var links []*link
-	p, links := startPairWithLinks(t, stack.Options{
+	p, links := start(t, stack.Options{
 		CirculationEnv: enableLock(), // waits of 25 s in all
 		Observe: func(int) circulation.Observer {
 			return stepHook{
@@ -203,8 +229,8 @@ func TestLinkFaults_StorageGone(t *testing.T) {
 	id, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]
 	began := time.Now()
-	if a := p.lendBook(t, 0, book, patron); a.Status != http.StatusServiceUnavailable {
-		t.Errorf("answered %d %s, want 503", a.Status, a.Body)
+	if a := p.lendBook(t, 0, book, patron); a.Status != status {
+		t.Errorf("answered %d %s, want %d", a.Status, a.Body, status)
 	}
 	if took := time.Since(began); took >= 10*time.Second {
 		t.Errorf("the answer took %s, want less than 10s", took)

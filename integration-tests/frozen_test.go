@@ -35,22 +35,32 @@ func startPairWithWire(t *testing.T, o stack.Options, limit int) (*pair, *wire) 
 
 func TestFrozenCommit(t *testing.T) {
 	t.Parallel()
+	const write = ".loan (id, jsonb) VALUES"
 	for _, tt := range []struct {
 		name, at string
 		enabled  bool
+		acquires bool // the lock, before the commit
 		operate  bool // an operator releases the lock, or turns the feature on
 	}{
-		{name: "between its batches, with the lock", at: ".loan (id, jsonb) VALUES", enabled: true, operate: true},
-		{name: "between its batches, without the lock", at: ".loan (id, jsonb) VALUES", operate: true},
-		{name: "at COMMIT, with the lock", at: "COMMIT\x00", enabled: true},
+		{name: "between its batches, with a lock that it takes", at: write, enabled: true},
+		{name: "between its batches, with the lock", at: write, enabled: true, acquires: true, operate: true},
+		{name: "between its batches, without the lock", at: write, operate: true},
+		{name: "at COMMIT, with a lock that it takes", at: "COMMIT\x00", enabled: true},
+		{name: "at COMMIT, with the lock", at: "COMMIT\x00", enabled: true, acquires: true},
 		{name: "at COMMIT, without the lock", at: "COMMIT\x00", operate: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p, before := startPairWithWire(t, stack.Options{
+			o := stack.Options{
 				Storages: 2, Circulations: 2,
 				CirculationEnv: enableLock("LOCK_TTL_MS=1000", fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", tt.enabled)),
-			}, 1)
+			}
+			o.Via = func(_ int, storage string) string {
+				l := newLink(t, storage)
+				l.acquires = tt.acquires
+				return l.url
+			}
+			p, before := startPairWithWire(t, o, 1)
 			id, patron := p.addPatron(t)
 			books := p.addBooks(t, 2)
 			frozen := before.pauseAt(tt.at)

@@ -32,7 +32,11 @@ func TestIdempotencyKey_FinishesACrashedCheckOut(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, lock enabled is %t", step, enabled), func(t *testing.T) {
 				t.Parallel()
 				var dead *link
-				p, links := startPairWithLinks(t, stack.Options{
+				start := startPairWithLinks
+				if step == circulation.Locked {
+					start = startPairThatAcquires
+				}
+				p, links := start(t, stack.Options{
 					Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=1000",
 						fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled)),
 					Observe: func(i int) circulation.Observer {
@@ -81,7 +85,7 @@ func startPairThatSleeps(t *testing.T, at circulation.Step) (p *pair, links []*l
 		close(sleeping)
 		<-woken
 	})
-	p, links = startPairWithLinks(t, stack.Options{
+	p, links = startPairThatAcquires(t, stack.Options{
 		Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=1000"),
 		Observe: func(i int) circulation.Observer {
 			if i == 1 {

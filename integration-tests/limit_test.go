@@ -41,11 +41,12 @@ func (p pausingObserver) Reached(ctx context.Context, step circulation.Step, _ t
 }
 
 // runRace sends all check-outs of all patrons at once to four circulation instances
-// on two storages. It returns the patrons' open loans and a summary of the answers.
+// on two storages. The first of them, acquiring, acquire each lock before the commit, as an earlier
+// build and FOLIO's do. It returns the patrons' open loans and a summary of the answers.
 //
 // The races are not parallel: on a machine busy with other tests, most holders outlive a
 // TTL this short.
-func runRace(t *testing.T, enabled bool, observe func(int) circulation.Observer) (p *pair, loans []int,
+func runRace(t *testing.T, enabled bool, acquiring int, observe func(int) circulation.Observer) (p *pair, loans []int,
 	sum stack.Summary,
 ) {
 	t.Helper()
@@ -55,7 +56,12 @@ func runRace(t *testing.T, enabled bool, observe func(int) circulation.Observer)
 		environ = append(environ, "CHECKOUT_CONCURRENCY=32", "CHECKOUT_QUEUE_WAIT=10s", "REQUEST_TIMEOUT=40s",
 			"SHUTDOWN_TIMEOUT=60s")
 	}
-	p = startPair(t, stack.Options{Storages: 2, Circulations: 4, Observe: observe, CirculationEnv: environ}, raceLimit)
+	p, links := startPairWithLinks(t, stack.Options{
+		Storages: 2, Circulations: 4, Observe: observe, CirculationEnv: environ,
+	}, raceLimit)
+	for _, l := range links[:acquiring] {
+		l.acquires = true
+	}
 	var all []stack.CheckOut
 	ids := make([]string, racePatrons)
 	for i := range ids {
@@ -87,14 +93,18 @@ func checkRaceLimit(t *testing.T, loans []int) {
 }
 
 func TestLimit_HoldsForManyMachines(t *testing.T) {
-	p, loans, sum := runRace(t, true, nil)
-	checkRaceLimit(t, loans)
-	p.checkNoLocks(t)
-	t.Logf("longest wait %s, refused %v", sum.Longest, sum.Refused)
+	for name, acquiring := range map[string]int{"commits take the lock": 0, "both ways": 2, "locks are acquired": 4} {
+		t.Run(name, func(t *testing.T) {
+			p, loans, sum := runRace(t, true, acquiring, nil)
+			checkRaceLimit(t, loans)
+			p.checkNoLocks(t)
+			t.Logf("longest wait %s, refused %v", sum.Longest, sum.Refused)
+		})
+	}
 }
 
 func TestLimit_HoldsForPausedHolders(t *testing.T) {
-	p, loans, sum := runRace(t, true, func(int) circulation.Observer {
+	p, loans, sum := runRace(t, true, 4, func(int) circulation.Observer {
 		return pausingObserver{percent: 15, pause: 2 * raceTTL}
 	})
 	checkRaceLimit(t, loans)
@@ -107,7 +117,7 @@ func TestLimit_HoldsForPausedHolders(t *testing.T) {
 }
 
 func TestLimit_IsExceededWithoutTheLock(t *testing.T) {
-	_, loans, _ := runRace(t, false, nil)
+	_, loans, _ := runRace(t, false, 0, nil)
 	if slices.Max(loans) <= raceLimit {
 		t.Errorf("patrons have %v books: the race does not exceed the limit without the lock, so it proves nothing", loans)
 	}

@@ -37,6 +37,9 @@ const always = 1 << 30
 type link struct {
 	url   string
 	proxy *httputil.ReverseProxy
+	// acquires answers a commit that takes the lock as a storage of an earlier build. So circulation
+	// acquires each lock, as one of an earlier build does.
+	acquires bool
 
 	mu     sync.Mutex
 	target *url.URL
@@ -66,6 +69,17 @@ func startPairWithLinks(t *testing.T, o stack.Options, limit int) (*pair, []*lin
 		return l.url
 	}
 	return startPair(t, o, limit), links
+}
+
+// startPairThatAcquires is startPairWithLinks with circulations that acquire each lock before the
+// commit.
+func startPairThatAcquires(t *testing.T, o stack.Options, limit int) (*pair, []*link) {
+	t.Helper()
+	p, links := startPairWithLinks(t, o, limit)
+	for _, l := range links {
+		l.acquires = true
+	}
+	return p, links
 }
 
 func newLink(t *testing.T, target string) *link {
@@ -127,6 +141,11 @@ func (l *link) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
+	}
+	if l.acquires && r.URL.Path == commitPath && bytes.Contains(body, []byte(`"takeLock"`)) {
+		w.Header().Set(fault.Header, string(fault.LockLost))
+		http.Error(w, "there is no such lock", http.StatusConflict)
+		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	handle := l.matchFault(r)

@@ -106,7 +106,7 @@ func TestLog_NamesNoPatron(t *testing.T) {
 	barcode := fmt.Sprintf("2%013d", rand.Int64N(1e13))
 	var userID string
 	lines := captureLog(t, "debug", func(t *testing.T, o stack.Options) {
-		p, links := startPairWithLinks(t, o, 10)
+		p, links := startPairThatAcquires(t, o, 10)
 		userID = p.exercisePatron(t, links[0], barcode)
 	})
 	seen := map[string]int{} // lines by message and level

@@ -98,7 +98,7 @@ func TestShutdown_CirculationFinishesItsCheckOuts(t *testing.T) {
 	granted, goOn := make(chan struct{}), make(chan struct{})
 	proceed := sync.OnceFunc(func() { close(goOn) })
 	t.Cleanup(proceed)
-	p := startPair(t, stack.Options{
+	p, _ := startPairThatAcquires(t, stack.Options{
 		CirculationEnv: enableLock("LOCK_TTL_MS=60000"),
 		Observe: func(int) circulation.Observer {
 			return stepHook{step: circulation.Locked, do: func() {

@@ -41,7 +41,7 @@ func (s stoppingObserver) Repeated(reason string) { s.repeats <- reason }
 func TestStaffRelease_RefusesTheHolder(t *testing.T) {
 	t.Parallel()
 	holder := newStoppingObserver()
-	p := startPair(t, stack.Options{
+	p, _ := startPairThatAcquires(t, stack.Options{
 		Storages: 2, Circulations: 2, CirculationEnv: append(enableLock("LOCK_TTL_MS=600000"), requirePassword()...),
 		Observe: func(i int) circulation.Observer {
 			if i == 0 {

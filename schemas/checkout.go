@@ -19,6 +19,9 @@ type CheckOut struct {
 	// ReleaseLock releases the lock in the transaction that writes the loan. A commit that
 	// is refused leaves it, and so does a repeat.
 	ReleaseLock bool `json:"releaseLock,omitempty"`
+	// TakeLock makes the commit take the patron's lock if it is free, under LockID, which is new. It
+	// needs ReleaseLock. A storage of an earlier build answers LOCK_LOST.
+	TakeLock *LockTurn `json:"takeLock,omitempty"`
 	// Limits bound the patron's open loans. Storage counts them under the lock, so they need
 	// LockID. A refusal names those that are reached by their place in the list.
 	Limits []LoanLimit `json:"limits,omitempty"`
@@ -45,12 +48,25 @@ type CheckOut struct {
 	KeyLeaseID string `json:"claimId,omitempty"`
 }
 
+// LockTurn is how a commit gets its turn at the patron's lock.
+type LockTurn struct {
+	// AcquisitionID is that of the request which acquires the lock if the commit finds it held.
+	AcquisitionID string `json:"requestId"`
+	// WaitMs is how long the commit waits for its turn, 0 to MaxLockTurnWaitMs.
+	WaitMs int `json:"waitMs,omitempty"`
+}
+
+// MaxLockTurnWaitMs bounds LockTurn.WaitMs. Who waits longer acquires the lock first.
+const MaxLockTurnWaitMs = 250
+
 // CheckOutResult is the answer to it: the loan and the item as stored.
 type CheckOutResult struct {
 	Loan json.RawMessage `json:"loan"`
 	Item json.RawMessage `json:"item"`
 	// LockReleased says that the commit released the lock, as ReleaseLock asked.
 	LockReleased bool `json:"lockReleased,omitempty"`
+	// LockWaitMs is how long the commit waited for the lock that it took itself.
+	LockWaitMs float64 `json:"lockWaitMs,omitempty"`
 }
 
 // SettledCheckOut is the answer of POST /loan-storage/check-outs/{loanId}/settlement (ours): the loan

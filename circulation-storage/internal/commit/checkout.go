@@ -28,6 +28,8 @@ type CheckOut struct {
 	LockID uuid.UUID
 	// ReleaseLock releases that lock together with the writes.
 	ReleaseLock bool
+	// TakeLock takes that lock in the commit, if it is free; nil does not. It is never seen by others.
+	TakeLock *LockTurn
 	// Limits bound the patron's open loans.
 	Limits []schemas.LoanLimit
 	// SettingsVersion is the version of the settings that the caller acted on. It may be
@@ -48,6 +50,12 @@ type CheckOut struct {
 
 	loan      records.Record
 	sessionID string // "" when the desk keeps none
+}
+
+// LockTurn is how a commit gets its turn at the patron's lock.
+type LockTurn struct {
+	AcquisitionID uuid.UUID
+	Wait          time.Duration
 }
 
 // ParseCheckOut reads the body of POST /loan-storage/check-outs. Faults: Malformed for
@@ -76,6 +84,12 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 		c.Recalled = &recalled
 	}
 	c.Limits = readLimits(doc)
+	if turn := doc.Object("takeLock"); turn != nil {
+		c.TakeLock = &LockTurn{AcquisitionID: readID(turn, "requestId"), Wait: time.Duration(readInteger(turn["waitMs"])) * time.Millisecond}
+		if c.LockID == uuid.Nil || !c.ReleaseLock {
+			return CheckOut{}, newInvalid("takeLock needs a new lockId, and releaseLock", "takeLock", "set")
+		}
+	}
 	if len(c.Limits) > 0 && c.LockID == uuid.Nil {
 		return CheckOut{}, newInvalid("limits are allowed with lockId only, because a count without the lock decides nothing",
 			"limits[0].max", strconv.Itoa(c.Limits[0].Max))
@@ -117,7 +131,8 @@ type Seen struct {
 	// LeasedLoan is the loan of the key lease KeyLeaseID; Nil means that there is no such
 	// key lease, or that its key is finished.
 	LeasedLoan uuid.UUID
-	// LockUser is the patron of the lock LockID; Nil means that there is no such lock.
+	// LockUser is the patron of the lock LockID; Nil means that there is no such lock, or that
+	// TakeLock found another one.
 	LockUser uuid.UUID
 	// SettingsVersion is the stored one, read if the check-out names one.
 	SettingsVersion string
@@ -140,7 +155,7 @@ var notLendable = []string{checkedOut, declaredLost, claimedReturned, "Intellect
 const checkedOut = "Checked out"
 
 // Decide judges a check-out. It answers a repeat with the stored loan, also without the
-// lock. Faults: GivenUp, KeyLeaseLost, LockLost, SettingsChanged, ItemChanged, RequestChanged,
+// lock. Faults: GivenUp, KeyLeaseLost, LockHeld, LockLost, SettingsChanged, ItemChanged, RequestChanged,
 // LimitReached, Invalid.
 func (c CheckOut) Decide(ctx context.Context, seen Seen) (Change, error) {
 	if seen.Loan != nil {
@@ -184,6 +199,8 @@ func (c CheckOut) checkFence(seen Seen) error {
 		return fault.New(fault.GivenUp, "The check-out of the loan %s was given up: nothing was lent, and nothing will be", c.LoanID)
 	case c.KeyLeaseID != uuid.Nil && seen.LeasedLoan != c.LoanID:
 		return fault.New(fault.KeyLeaseLost, "The claim %s is no longer that of the loan: another caller finishes the check-out", c.KeyLeaseID)
+	case c.TakeLock != nil && !locked:
+		return fault.New(fault.LockHeld, "Another request has the lock of the patron")
 	case c.LockID != uuid.Nil && !locked:
 		return fault.New(fault.LockLost, "The lock %s is no longer that of the patron: acquire it anew", c.LockID)
 	case c.SettingsVersion != "" && seen.SettingsVersion != c.SettingsVersion:

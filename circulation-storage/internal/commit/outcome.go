@@ -42,6 +42,7 @@ type Outcome string
 const (
 	Committed       Outcome = "committed"
 	Repeated        Outcome = "repeated"         // was committed before
+	LockHeld        Outcome = "lock_held"        // the lock was not free to take
 	LockLost        Outcome = "lock_lost"        // refused by the fence of the lock
 	KeyLeaseLost    Outcome = "claim_lost"       // refused by the fence of an Idempotency-Key
 	GivenUp         Outcome = "given_up"         // refused because it was settled as not lent
@@ -57,7 +58,7 @@ const (
 // Outcomes returns every outcome, in the order of declaration.
 func Outcomes() []Outcome {
 	return []Outcome{
-		Committed, Repeated, LockLost, KeyLeaseLost, GivenUp, SettingsChanged, ItemChanged, LoanChanged, RequestChanged, LimitReached, Refused, Failed,
+		Committed, Repeated, LockHeld, LockLost, KeyLeaseLost, GivenUp, SettingsChanged, ItemChanged, LoanChanged, RequestChanged, LimitReached, Refused, Failed,
 	}
 }
 
@@ -68,7 +69,7 @@ type Observer interface {
 	Ended(kind Kind, o Outcome, took time.Duration)
 	// LentUnfenced is called for each loan that was lent without a fence.
 	LentUnfenced()
-	// LockReleased is called after each commit that released the patron's lock.
+	// LockReleased is called after each commit that released a lock which it has not taken itself.
 	LockReleased(ctx context.Context, userID uuid.UUID)
 	// RequestsExpired receives how many requests were closed.
 	RequestsExpired(n int)
@@ -101,7 +102,7 @@ func EndOf(kind Kind, change Change, err error) Outcome {
 
 // refusals has the outcomes of faults that are the caller's.
 var refusals = map[fault.Code]Outcome{
-	fault.LockLost: LockLost, fault.KeyLeaseLost: KeyLeaseLost, fault.GivenUp: GivenUp, fault.SettingsChanged: SettingsChanged, fault.ItemChanged: ItemChanged,
+	fault.LockHeld: LockHeld, fault.LockLost: LockLost, fault.KeyLeaseLost: KeyLeaseLost, fault.GivenUp: GivenUp, fault.SettingsChanged: SettingsChanged, fault.ItemChanged: ItemChanged,
 	fault.LoanChanged: LoanChanged, fault.RequestChanged: RequestChanged, fault.LimitReached: LimitReached,
 	fault.Invalid: Refused, fault.Malformed: Refused, fault.NotFound: Refused,
 }

@@ -34,12 +34,12 @@ type commitAPI struct {
 
 func newCommitAPI(t *testing.T) commitAPI {
 	db, id := pgtest.New(t)
-	return commitAPI{newAPI(t, commitRoutes(db)), t, db, id}
+	return commitAPI{newAPI(t, commitRoutes(t, db)), t, db, id}
 }
 
-func commitRoutes(db *postgres.DB) []web.Route {
+func commitRoutes(t *testing.T, db *postgres.DB) []web.Route {
 	return slices.Concat(
-		httpapi.CommitRoutes(postgres.NewCommitStore(db, pgtest.Uncounted{})),
+		httpapi.CommitRoutes(postgres.NewCommitStore(db, pgtest.Uncounted{}), newLocks(t, db, newWaitingLine())),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(postgres.NewRecordStore(db, func() {})),
 	)
@@ -125,6 +125,38 @@ func TestCommitRoutes_CheckOutAndCheckIn(t *testing.T) {
 		http.StatusConflict)
 	wantStatus(t, "check-out after the check-in", a.do(http.MethodPost, "/loan-storage/check-outs", more),
 		http.StatusCreated)
+}
+
+func TestCommitRoutes_CheckOutTakesTheLock(t *testing.T) {
+	t.Parallel()
+	a := newCommitAPI(t)
+	user, item := uuid.New(), a.addItem()
+	send := func(fence string) *httptest.ResponseRecorder {
+		return a.do(http.MethodPost, "/loan-storage/check-outs", checkOutBody(uuid.New(), user, item, fence))
+	}
+	fence := fmt.Sprintf(`"lockId":%q,"releaseLock":true,"takeLock":{"requestId":%q,"waitMs":250}`, uuid.New(), uuid.New())
+	for name, wrong := range map[string]string{
+		"no release":    strings.Replace(fence, `"releaseLock":true`, `"releaseLock":false`, 1),
+		"no lock id":    strings.Replace(fence, `"lockId"`, `"lock"`, 1) + `,"settingsVersion":"1"`,
+		"a long wait":   strings.Replace(fence, "250", "251", 1),
+		"no request id": strings.Replace(fence, "requestId", "request", 1),
+	} {
+		if w := send(wrong); w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "takeLock") {
+			t.Errorf("%s: got %d %s, want 422 that names takeLock", name, w.Code, w.Body)
+		}
+	}
+	a.add(`INSERT INTO S.check_out_lock (id, user_id, ttl_ms) VALUES ($1, $2, 3000)`, uuid.New(), user)
+	held := send(fence)
+	if held.Code != http.StatusServiceUnavailable || held.Header().Get(fault.Header) != string(fault.LockHeld) {
+		t.Errorf("a held lock: got %d %v %s, want 503 %s", held.Code, held.Header(), held.Body, fault.LockHeld)
+	}
+	a.wantNothingWritten()
+	a.add(`DELETE FROM S.check_out_lock`)
+	w := send(fence)
+	wantStatus(t, "a free lock", w, http.StatusCreated)
+	if got := decode[schemas.CheckOutResult](t, w); !got.LockReleased || got.LockWaitMs > 250 {
+		t.Errorf("got %+v, want the lock released", got)
+	}
 }
 
 func TestCommitRoutes_SettleACheckOut(t *testing.T) {
@@ -291,7 +323,7 @@ func TestCommitRoutes_NameTheirPermissions(t *testing.T) {
 		"GET /circulation-rules-storage":                    "circulation-storage.circulation-rules.get",
 		"PUT /circulation-rules-storage":                    "circulation-storage.circulation-rules.put",
 	}
-	for _, r := range commitRoutes(newCommitAPI(t).db) {
+	for _, r := range commitRoutes(t, newCommitAPI(t).db) {
 		route := r.Method + " " + r.Path
 		if r.Permission != want[route] || r.NoTenant {
 			t.Errorf("%s: got permission %q, tenant needed %t, want %q and a tenant", route, r.Permission, !r.NoTenant,
@@ -309,7 +341,7 @@ func TestTenantRoutes_InstallAndPurge(t *testing.T) {
 	db, id := pgtest.New(t)
 	p := &platform{}
 	jobs := tenantjob.New(postgres.NewTenantJobStore(db), httpapi.InstallWith(db, p), time.Minute, slog.Default())
-	a := newAPI(t, slices.Concat(httpapi.TenantRoutes(db, jobs, time.Minute, time.Minute), commitRoutes(db)))
+	a := newAPI(t, slices.Concat(httpapi.TenantRoutes(db, jobs, time.Minute, time.Minute), commitRoutes(t, db)))
 	of := map[string]string{okapi.TenantHeader: id.String()}
 	for _, step := range []struct {
 		what, method, path, body string

@@ -47,8 +47,12 @@ func newLockAPI(t *testing.T) *lockAPI {
 func sharedLockAPI(t *testing.T, db *postgres.DB, id okapi.Tenant) *lockAPI {
 	t.Helper()
 	line := newWaitingLine()
-	locks := lock.NewService(postgres.NewLockStore(db), line, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	locks := newLocks(t, db, line)
 	return &lockAPI{newAPI(t, httpapi.CheckoutLockRoutes(locks, defaultTTL)), locks, line, db, id}
+}
+
+func newLocks(t *testing.T, db *postgres.DB, obs lock.Observer) *lock.Service {
+	return lock.NewService(postgres.NewLockStore(db), obs, slog.New(slog.NewTextHandler(t.Output(), nil)))
 }
 
 // do sends a request of the API's own tenant; headers are added, or replace.

@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas"
 	"checkoutlock/web"
 )
@@ -19,11 +20,11 @@ import (
 // A commit answers a repeat as it answered before. 409 means that the lock, the settings, an item, a
 // loan or a queue changed meanwhile, or that the limit is reached; 422 is for what never succeeds as
 // sent. The changes of loans answer with mod-circulation's messages.
-func CommitRoutes(store commit.Store) []web.Route {
+func CommitRoutes(store commit.Store, locks *lock.Service) []web.Route {
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: "/loan-storage/check-outs", Permission: "circulation-storage.check-outs.item.post",
-			Body: web.Schema("check-out"), Endpoint: web.JSON(http.StatusCreated, located(commit.ParseCheckOut, store.CheckOut,
+			Body: web.Schema("check-out"), Endpoint: web.JSON(http.StatusCreated, located(commit.ParseCheckOut, checkOut(store, locks),
 				func(c commit.CheckOut) string { return "/loan-storage/loans/" + c.LoanID.String() })),
 		},
 		{
@@ -59,6 +60,23 @@ func CommitRoutes(store commit.Store) []web.Route {
 			Method: http.MethodPost, Path: "/loan-storage/check-out-facts", Permission: "circulation-storage.check-out-facts.post",
 			Body: web.Schema("check-out-subjects"), Endpoint: web.JSON(http.StatusOK, fromParsed(commit.ParseCheckOutSubjects, store.ReadCheckOutFacts)),
 		},
+	}
+}
+
+// checkOut handles POST /loan-storage/check-outs. A commit that takes the lock itself has its turn in
+// the patron's line, and is 503 LOCK_HELD, as an acquire is, if that does not come in time.
+func checkOut(store commit.Store, locks *lock.Service) func(context.Context, commit.CheckOut) (schemas.CheckOutResult, error) {
+	return func(ctx context.Context, c commit.CheckOut) (result schemas.CheckOutResult, err error) {
+		if c.TakeLock == nil {
+			return store.CheckOut(ctx, c)
+		}
+		turn := lock.Request{UserID: c.UserID, AcquisitionID: c.TakeLock.AcquisitionID, Wait: c.TakeLock.Wait}
+		waited, err := locks.RunTurn(ctx, turn, func(ctx context.Context) error {
+			result, err = store.CheckOut(ctx, c)
+			return err
+		})
+		result.LockWaitMs = float64(waited.Microseconds()) / 1000
+		return result, err
 	}
 }
 

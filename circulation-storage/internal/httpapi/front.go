@@ -39,7 +39,7 @@ func New(o Options) (web.Front, error) {
 	routes := slices.Concat(
 		CheckoutLockRoutes(o.Locks, o.LockTTL),
 		LockChangeRoutes(o.LockChanges),
-		CommitRoutes(o.Commits),
+		CommitRoutes(o.Commits, o.Locks),
 		KeyLeaseRoutes(o.KeyLeases),
 		LockSettingsRoutes(o.LockSettings),
 		RulesRoutes(o.Rules),

@@ -16,7 +16,7 @@ import (
 func TestCommitRoutes_PlaceARequest(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
-	a := commitAPI{newAPI(t, commitRoutes(db)), t, db, id}
+	a := commitAPI{newAPI(t, commitRoutes(t, db)), t, db, id}
 	title, wish := uuid.New(), uuid.New()
 	a.add(`INSERT INTO S.instance (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::uuid))`, title)
 	a.add(`INSERT INTO S.circulation_settings (id, jsonb) VALUES ($1, '{"name":"generalTlr",`+

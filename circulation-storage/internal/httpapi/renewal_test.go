@@ -16,7 +16,7 @@ import (
 func TestCommitRoutes_Renew(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
-	a := commitAPI{newAPI(t, commitRoutes(db)), t, db, id}
+	a := commitAPI{newAPI(t, commitRoutes(t, db)), t, db, id}
 	loan, item := uuid.New(), a.addItem()
 	a.add(`INSERT INTO S.loan (id, jsonb) VALUES ($1, $2)`, loan,
 		fmt.Sprintf(`{"id":%q,"itemId":%q,"userId":%q,"loanDate":"2026-03-01","dueDate":"2026-03-20T00:00:00Z",`+

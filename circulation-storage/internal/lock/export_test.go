@@ -6,6 +6,7 @@ const (
 	MaxGrants    = maxGrants
 	LongestRun   = longestRun
 	LongestYield = longestYield
+	LongestPoll  = longestPoll
 )
 
 // Lines is how many patrons have a line.

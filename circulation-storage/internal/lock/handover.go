@@ -46,7 +46,7 @@ func (ls *lines) offer(tenant okapi.Tenant, lockID uuid.UUID) *caller {
 		return nil
 	}
 	i := slices.IndexFunc(ln.places, func(c *caller) bool { return ln.isTurnOf(c) && c.kept == nil })
-	if i < 0 || ln.places[i].offered {
+	if i < 0 || ln.places[i].offered || ln.places[i].runsTurn {
 		return nil
 	}
 	ln.places[i].offered = true
@@ -75,12 +75,16 @@ func (ls *lines) noteFree(p patron) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.held.remove(p)
-	ln := ls.byPatron[p]
-	switch {
-	case ln == nil:
-	case ln.turns.mustYield():
-		ln.wakeFirst(news{pause: ln.turns.yield()})
-	default:
-		ln.wakeFirst(news{take: true})
+	if ln := ls.byPatron[p]; ln != nil {
+		ln.wakeFirst(ln.noteFree())
 	}
+}
+
+// noteFree forgets that the lock was held, and returns what the first in line does.
+func (ln *line) noteFree() news {
+	ln.lines.held.remove(ln.patron)
+	if ln.turns.mustYield() {
+		return news{pause: ln.turns.yield()}
+	}
+	return news{take: true}
 }

@@ -62,11 +62,16 @@ type line struct {
 	turns  turns
 }
 
-// caller is one call of Acquire: it enters a line, may join those that wait, and leaves.
+// caller is one call of Acquire or RunTurn: it enters a line, may join those that wait, and leaves.
 type caller struct {
 	line *line
 	req  Request
 	end  context.CancelFunc // ends the call
+	// take takes the lock. Fault: LockHeld.
+	take func(context.Context) (Lock, Outcome, error)
+	// runsTurn means that take releases the lock too, and is tried once. So the first in line has its
+	// place from the start, and later callers of this kind wait for it without a look at the store.
+	runsTurn bool
 	// wake holds at most one signal to act on news. A caller that waits is woken as it becomes
 	// the first in line, on a release, and if its own request got the lock.
 	wake chan struct{}
@@ -75,6 +80,7 @@ type caller struct {
 	entersFirst bool          // no other request was before it as it entered; false once it joined
 	deadline    time.Time     // of its wait
 	seenAge     time.Duration // the age of the lock at its last read
+	hadTurn     bool          // take took the lock, and released it again
 
 	// The mutex of lines guards these.
 	news     news
@@ -98,8 +104,8 @@ func newLines(log *slog.Logger) *lines {
 }
 
 // enter registers a call, and returns what it does first. If the line keeps a place for the
-// request, the call takes it. end ends the call.
-func (ls *lines) enter(p patron, req Request, end context.CancelFunc) (*caller, step) {
+// request, the call takes it.
+func (ls *lines) enter(p patron, c *caller) step {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := ls.byPatron[p]
@@ -107,21 +113,26 @@ func (ls *lines) enter(p patron, req Request, end context.CancelFunc) (*caller, 
 		ln = &line{lines: ls, patron: p}
 		ls.byPatron[p] = ln
 	}
-	c := &caller{line: ln, req: req, end: end, wake: make(chan struct{}, 1)}
+	c.line, c.wake = ln, make(chan struct{}, 1)
 	ln.callers = append(ln.callers, c)
-	i := slices.IndexFunc(ln.places, func(other *caller) bool { return other.kept != nil && other.repeats(req.AcquisitionID) })
-	if i >= 0 {
+	i := slices.IndexFunc(ln.places, func(other *caller) bool { return other.kept != nil && other.repeats(c.req.AcquisitionID) })
+	switch {
+	case i >= 0:
 		ln.places[i].kept.Stop()
 		ln.places[i] = c
+	case c.runsTurn && len(ln.places) == 0:
+		ln.places, ln.turns = append(ln.places, c), turns{}
 	}
 	c.entersFirst = ln.isTurnOf(c)
 	switch {
-	case c.entersFirst && !ls.held.contains(p):
-		return c, takeLock
-	case c.entersFirst || req.AcquisitionID != uuid.Nil: // the request may have the lock
-		return c, readLock
+	case c.entersFirst && (c.runsTurn || !ls.held.contains(p)):
+		return takeLock
+	case c.runsTurn:
+		return waitInLine
+	case c.entersFirst || c.req.AcquisitionID != uuid.Nil: // the request may have the lock
+		return readLock
 	}
-	return c, waitInLine
+	return waitInLine
 }
 
 // join gives c the last place, unless it has one, and starts its wait. The first in line looks
@@ -226,13 +237,13 @@ func (c *caller) saw(seen Peek) bool {
 	return false
 }
 
-// keepPlace keeps c's place for the next call of its request. It keeps none for a call without
-// an acquisition id, for a call that has ended or has the lock, and after stop.
+// keepPlace keeps c's place, if it has one, for the next call of its request. It keeps none for a call
+// without an acquisition id, for a call that has ended or has the lock, and after stop.
 func (c *caller) keepPlace(ctx context.Context) {
 	ls := c.line.lines
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if c.req.AcquisitionID == uuid.Nil || ctx.Err() != nil || c.handed != nil || ls.hasStopped() {
+	if c.kept != nil || c.req.AcquisitionID == uuid.Nil || ctx.Err() != nil || c.handed != nil || ls.hasStopped() {
 		return
 	}
 	c.kept = time.AfterFunc(placeKept, func() {
@@ -267,7 +278,13 @@ func (c *caller) leave(granted uuid.UUID) (handed *Lock, released bool) {
 	if granted != uuid.Nil {
 		ln.noteGrant(granted)
 	}
-	if granted != uuid.Nil || c.handed != nil {
+	switch {
+	case c.hadTurn:
+		if len(ln.places) > 1 {
+			ln.turns.noteGrant()
+		}
+		next = ln.noteFree()
+	case granted != uuid.Nil || c.handed != nil:
 		next.pause = shortestPoll // the lock is held
 	}
 	if c.kept == nil {

@@ -164,12 +164,10 @@ func (s *Service) acquire(ctx context.Context, req Request) (Lock, Outcome, erro
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	c, next := s.lines.enter(p, req, end)
+	c := &caller{req: req, end: end, take: func(ctx context.Context) (Lock, Outcome, error) { return s.store.Acquire(ctx, req) }}
+	next := s.lines.enter(p, c)
 	defer c.leave(uuid.Nil) // after a panic
-	l, outcome, err := s.followStep(ctx, c, next)
-	if fault.Is(err, fault.LockHeld) && req.Wait > 0 {
-		l, outcome, err = s.waitForLock(ctx, c)
-	}
+	l, outcome, err := s.seekLock(ctx, c, next)
 	handed, released := c.leave(l.ID)
 	switch {
 	case handed == nil || handed.ID == l.ID:
@@ -194,6 +192,16 @@ func (s *Service) acquire(ctx context.Context, req Request) (Lock, Outcome, erro
 	return l, outcome, nil
 }
 
+// seekLock begins with next, and waits in line if the lock is held. Faults: LockHeld, LockQueueFull.
+func (s *Service) seekLock(ctx context.Context, c *caller, next step) (Lock, Outcome, error) {
+	l, outcome, err := s.followStep(ctx, c, next)
+	waits := c.req.Wait > 0 && (!c.runsTurn || next == waitInLine)
+	if waits && fault.Is(err, fault.LockHeld) {
+		return s.waitForLock(ctx, c)
+	}
+	return l, outcome, err
+}
+
 // waitForLock waits in line until c has the lock, its time is up or the service stops. It
 // returns no lock and no error if c leaves with the lock. Faults: LockHeld, LockQueueFull.
 func (s *Service) waitForLock(ctx context.Context, c *caller) (Lock, Outcome, error) {
@@ -208,7 +216,7 @@ func (s *Service) waitForLock(ctx context.Context, c *caller) (Lock, Outcome, er
 			return Lock{}, "", err
 		}
 		l, outcome, err := s.followStep(ctx, c, next)
-		if !fault.Is(err, fault.LockHeld) {
+		if !fault.Is(err, fault.LockHeld) || c.runsTurn {
 			return l, outcome, err
 		}
 	}
@@ -220,7 +228,7 @@ func (s *Service) followStep(ctx context.Context, c *caller, next step) (Lock, O
 	if next == waitInLine {
 		return Lock{}, "", ErrHeld()
 	}
-	if next == readLock {
+	if next == readLock && !c.runsTurn {
 		seen, err := s.store.Peek(ctx, c.req)
 		if err != nil {
 			return Lock{}, "", err
@@ -229,7 +237,7 @@ func (s *Service) followStep(ctx context.Context, c *caller, next step) (Lock, O
 			return Lock{}, "", ErrHeld()
 		}
 	}
-	l, outcome, err := s.store.Acquire(ctx, c.req)
+	l, outcome, err := c.take(ctx)
 	if fault.Is(err, fault.LockHeld) {
 		c.saw(Peek{})
 	}

@@ -29,17 +29,24 @@ event AS (INSERT INTO {schema}.outbox (event_type, payload) VALUES ('` + commit.
 released AS (DELETE FROM {schema}.check_out_lock WHERE id = $8::uuid RETURNING id)
 SELECT EXISTS (SELECT FROM released)`
 
+// returnLockSQL releases the lock that a repeat has taken.
+const returnLockSQL = `DELETE FROM {schema}.check_out_lock WHERE id = $1::uuid`
+
 // CheckOut implements commit.Store. A repeat is answered with both records as they are now.
 func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.CheckOutResult, error) {
 	return run(ctx, s, operation[commit.Seen, schemas.CheckOutResult]{
 		kind: commit.CheckingOut, op: "committing a check-out", reads: "what a check-out changes", writes: "a check-out",
-		decide: c.Decide, violation: c.Violation,
+		impatient: c.TakeLock != nil, decide: c.Decide, violation: c.Violation,
 		read: func(b *batch) func() (commit.Seen, error) {
 			var seen commit.Seen
-			rows := b.lockRows(rowLocks{
+			locks := rowLocks{
 				checkOutID: c.LoanID, keyLeaseID: c.KeyLeaseID, lockID: c.LockID, settingsVersion: c.SettingsVersion != "",
 				itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel,
-			})
+			}
+			if c.TakeLock != nil {
+				locks.takeFor = c.UserID
+			}
+			rows := b.lockRows(locks)
 			if len(c.Limits) > 0 {
 				b.query(countOpenLoansSQL, []any{c.UserID, b.encode(c.Limits)}, &seen.OpenLoans)
 			}
@@ -55,6 +62,9 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 			loan, item := b.encode(change.Loan), b.encode(change.Item)
 			answer.Loan, answer.Item = json.RawMessage(loan), json.RawMessage(item)
 			if change.Repeated {
+				if c.TakeLock != nil {
+					b.query(returnLockSQL, []any{c.LockID})
+				}
 				return
 			}
 			b.updateRequests(ctx, change.Requests)
@@ -71,7 +81,7 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 			if c.Unfenced && !change.Repeated {
 				s.obs.LentUnfenced()
 			}
-			if answer.LockReleased {
+			if answer.LockReleased && c.TakeLock == nil {
 				s.obs.LockReleased(ctx, c.UserID)
 			}
 		},

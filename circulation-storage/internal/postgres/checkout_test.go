@@ -258,6 +258,7 @@ func TestCommits_WithoutPreparedStatements(t *testing.T) {
 		t.Error(err)
 	}
 	l.lend(l.withoutLock(l.addItem("Available", "")))
+	l.lend(l.takingLock(uuid.New(), l.addItem("Available", "")))
 	if _, err := l.settings.Change(l.ctx(), changeTo(`{"lockTtl":300}`, "")); err != nil {
 		t.Error(err)
 	}

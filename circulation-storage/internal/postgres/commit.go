@@ -10,6 +10,7 @@ import (
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/database"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 )
 
 // CommitStore implements commit.Store. A commit takes two round trips: lock and read, and write.
@@ -34,6 +35,9 @@ type operation[S, R any] struct {
 	reads  string // what is read, for errors
 	writes string // what is written, for errors
 
+	// impatient makes a wait for rows LockHeld soon, because the caller has another way.
+	impatient bool
+
 	// read adds the statements that lock and read. It returns what makes an S of their rows.
 	read   func(b *batch) func() (S, error)
 	decide func(ctx context.Context, seen S) (commit.Change, error)
@@ -47,10 +51,20 @@ type operation[S, R any] struct {
 	ended func(change commit.Change, answer R)
 }
 
+// impatientWait is how long an impatient operation waits for a row: as long as an acquire does.
+const impatientWait = 250 * time.Millisecond
+
 // run commits o in a transaction of urgentTx, and reports its end.
 func run[S, R any](ctx context.Context, s *CommitStore, o operation[S, R]) (R, error) {
 	start := time.Now()
-	change, answer, err := o.runIn(ctx, s.db, s.db.conns.Urgent, urgentTx)
+	bounds := urgentTx
+	if o.impatient {
+		bounds.Lock = impatientWait
+	}
+	change, answer, err := o.runIn(ctx, s.db, s.db.conns.Urgent, bounds)
+	if o.impatient && fault.Is(err, fault.InUse) {
+		err = fault.Wrap(err, fault.LockHeld, "Another request has what the commit locks")
+	}
 	s.obs.Ended(o.kind, commit.EndOf(o.kind, change, err), time.Since(start))
 	if err != nil { // also one that came after the writes
 		var none R

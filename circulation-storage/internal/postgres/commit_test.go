@@ -122,6 +122,7 @@ type lending struct {
 
 	request, session uuid.UUID // Nil is none
 	titles, release  bool
+	takes            bool // the lock, in the commit
 	noRecall         bool // the caller saw no recall
 
 	limit              int       // 0 is none
@@ -133,6 +134,11 @@ type lending struct {
 func (l harness) withLock(user, item uuid.UUID) lending {
 	l.t.Helper()
 	return lending{loan: uuid.New(), user: user, item: item, lock: l.lock(user), version: 1}
+}
+
+// takingLock is a check-out of a new loan that takes the patron's lock itself.
+func (l harness) takingLock(user, item uuid.UUID) lending {
+	return lending{loan: uuid.New(), user: user, item: item, lock: uuid.New(), version: 1, takes: true, release: true}
 }
 
 // withoutLock is a check-out by a new patron, with the feature off as stored now.
@@ -161,6 +167,9 @@ func (c lending) body() []byte {
 	}
 	if c.release {
 		fence += `,"releaseLock":true`
+	}
+	if c.takes {
+		fence += fmt.Sprintf(`,"takeLock":{"requestId":%q}`, uuid.New())
 	}
 	if c.limit != 0 {
 		limit := schemas.LoanLimit{Max: c.limit}

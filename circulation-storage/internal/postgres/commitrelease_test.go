@@ -11,7 +11,6 @@ import (
 
 func TestCheckOut_ReleasesTheLock(t *testing.T) {
 	t.Parallel()
-	const countLocks = `SELECT count(*) FROM {schema}.check_out_lock`
 	t.Run("with the loan", func(t *testing.T) {
 		t.Parallel()
 		l := newHarness(t)

@@ -20,7 +20,11 @@ const (
 
 	// A shared row lock suffices, because a takeover of the key lease waits for it.
 	lockKeyLeaseSQL = `SELECT loan_id FROM {schema}.check_out_request WHERE claim_id = $1::uuid AND answer IS NULL FOR SHARE`
-	lockFenceSQL    = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
+	// takeLockSQL waits for a commit that has taken the patron's lock, and returns nothing if the lock is
+	// held. The row is deleted with the writes, so it needs no time to live.
+	takeLockSQL = `
+INSERT INTO {schema}.check_out_lock (id, user_id, ttl_ms) VALUES ($1::uuid, $2::uuid, 0) ON CONFLICT DO NOTHING RETURNING user_id`
+	lockFenceSQL = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
 	// Check-outs share the version, and a change of the settings waits for all of them.
 	// The announcement is not locked: it begins and ends together with a new version.
 	lockVersionSQL = `
@@ -87,6 +91,7 @@ type rowLocks struct {
 	checkOutID      uuid.UUID // the loan's id, fences a check-out that may be given up
 	keyLeaseID      uuid.UUID // fences a check-out with an Idempotency-Key
 	lockID          uuid.UUID // fences a check-out with a lock
+	takeFor         uuid.UUID // the patron for whom the commit takes the lock lockID itself
 	settingsVersion bool      // fences a check-out that names a version of the settings
 	titleSetting    bool      // fences a commit that judged a queue by the setting for titles
 
@@ -130,7 +135,10 @@ func (b *batch) lockRows(l rowLocks) *lockedRows {
 	if l.keyLeaseID != uuid.Nil {
 		b.query(lockKeyLeaseSQL, []any{l.keyLeaseID}, &rows.leasedLoan)
 	}
-	if l.lockID != uuid.Nil {
+	switch {
+	case l.takeFor != uuid.Nil:
+		b.query(takeLockSQL, []any{l.lockID, l.takeFor}, &rows.lockUser)
+	case l.lockID != uuid.Nil:
 		b.query(lockFenceSQL, []any{l.lockID}, &rows.lockUser)
 	}
 	if l.settingsVersion {

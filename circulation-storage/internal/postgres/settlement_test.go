@@ -61,10 +61,17 @@ func (l harness) fences() map[string]lending {
 	return map[string]lending{"on": on, "on, with a release": released, "off": l.withoutLock(l.addItem("Available", ""))}
 }
 
+// allFences are fences, and a check-out that takes its lock itself, which waits for others only briefly.
+func (l harness) allFences() map[string]lending {
+	all := l.fences()
+	all["on, in the commit"] = l.takingLock(uuid.New(), l.addItem("Available", ""))
+	return all
+}
+
 func TestSettleCheckOut_RefusesADelayedCommit(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
-	for name, c := range l.fences() {
+	for name, c := range l.allFences() {
 		for range 2 {
 			l.wantGivenUp(c)
 			if _, _, err := l.send(c); !fault.Is(err, fault.GivenUp) {
@@ -77,13 +84,13 @@ func TestSettleCheckOut_RefusesADelayedCommit(t *testing.T) {
 		l.lend(again) // only the id is given up
 		l.wantSettledAsLent(again)
 	}
-	l.wantAllOrNothing(3)
+	l.wantAllOrNothing(4)
 }
 
 func TestSettleCheckOut_OutlivesACrash(t *testing.T) {
 	t.Parallel()
 	l, server := newHarnessOnOwnServer(t, noBackgroundFlush)
-	given, lent := l.fences(), l.fences()
+	given, lent := l.allFences(), l.allFences()
 	for _, c := range lent {
 		l.lend(c)
 	}
@@ -166,7 +173,7 @@ func TestSettleCheckOut_BesideTheCommit(t *testing.T) {
 	l := newHarness(t)
 	lent := 0
 	for range 20 {
-		for name, c := range l.fences() {
+		for name, c := range l.allFences() {
 			var wg sync.WaitGroup
 			var commitErr error
 			var settled [2]schemas.SettledCheckOut

@@ -3,11 +3,13 @@ package checkout
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/google/uuid"
 
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
 )
@@ -45,8 +47,26 @@ func (w *waits) NextBackOff() time.Duration {
 // Reset implements backoff.BackOff. It keeps what was used up: see waits.
 func (w *waits) Reset() {}
 
+// limitTurn returns how long a commit may wait for its turn at the lock: the next wait, but not longer
+// than storage allows.
+func (w *waits) limitTurn() time.Duration {
+	if len(w.remaining) == 0 {
+		return 0
+	}
+	return min(w.remaining[0], schemas.MaxLockTurnWaitMs*time.Millisecond)
+}
+
+// spend takes the time off the next wait.
+func (w *waits) spend(d time.Duration) {
+	if len(w.remaining) > 0 {
+		w.remaining = slices.Clone(w.remaining) // they are the settings'
+		w.remaining[0] = max(0, w.remaining[0]-d)
+	}
+}
+
 // acquisition asks for one lock. All its tries have the same acquisition id.
 type acquisition struct {
+	began        time.Time
 	locker       Locker
 	req          LockRequest
 	askedAgain   bool // for a lost answer
@@ -75,22 +95,25 @@ func (q *acquisition) try(ctx context.Context, wait time.Duration) (string, erro
 	return id, err
 }
 
+// beginAcquisition begins to try for the patron's lock. noteWait ends that.
+func (a *attempt) beginAcquisition(ctx context.Context) *acquisition {
+	a.service.Observer.Waiting(ctx, 1)
+	return &acquisition{
+		began: time.Now(), locker: a.service.Locker,
+		req: LockRequest{UserID: a.plan.loan.UserID, TTL: a.settings.TTL, AcquisitionID: uuid.NewString()},
+	}
+}
+
 // acquireLock tries for the patron's lock once per configured wait, and a last time. It tries again
 // for a held lock and a full queue. It repeats a lost answer at once with the same acquisition id,
 // which gets the same lock. Anything else ends it, because retries of an outage make each check-out
 // hang. A lock that may have been granted without an answer is given back.
 //
 // Faults: LockNotAcquired, and those of Locker.Acquire except the three above.
-func (a *attempt) acquireLock(ctx context.Context, w *waits) (string, error) {
-	q := &acquisition{
-		locker: a.service.Locker,
-		req:    LockRequest{UserID: a.plan.loan.UserID, TTL: a.settings.TTL, AcquisitionID: uuid.NewString()},
-	}
+func (a *attempt) acquireLock(ctx context.Context, q *acquisition, w *waits) (string, error) {
 	try := func() (string, error) { return q.try(ctx, w.beginTry(time.Now())) }
-	a.service.Observer.Waiting(ctx, 1)
-	start := time.Now()
 	id, err := backoff.RetryWithData(try, backoff.WithContext(w, ctx))
-	a.noteWait(ctx, time.Since(start), err == nil)
+	a.noteWait(ctx, time.Since(q.began), err == nil)
 	if err != nil && q.maybeGranted {
 		a.releaseAcquisition(ctx, q.req)
 	}

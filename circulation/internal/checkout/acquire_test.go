@@ -99,7 +99,9 @@ type during struct {
 }
 
 func (d during) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error) {
-	d.do()
+	if !d.refusesTurn(c) {
+		d.do()
+	}
 	return d.backend.CheckOut(ctx, c)
 }
 

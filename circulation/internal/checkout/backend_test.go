@@ -47,6 +47,8 @@ type backend struct {
 	loanErr  error
 	settled  []string // loan ids
 	older    bool     // storage cannot settle
+	waitMs   float64  // what commits waited for the lock that they took
+	takes    bool     // commits take free locks themselves; else storage is of a build before that
 	steps    []checkout.Step
 	endings  []checkout.Ending
 	waiting  []int
@@ -184,9 +186,15 @@ func (w *backend) ReleaseAcquisition(ctx context.Context, userID, acquisitionID 
 	return w.lockGone
 }
 
+// refusesTurn reports whether storage is of a build that takes no lock in a commit.
+func (w *backend) refusesTurn(c schemas.CheckOut) bool { return c.TakeLock != nil && !w.takes }
+
 func (w *backend) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.refusesTurn(c) {
+		return schemas.CheckOutResult{}, errLost
+	}
 	w.commits = append(w.commits, c)
 	if err := ctx.Err(); err != nil {
 		return schemas.CheckOutResult{}, err
@@ -203,6 +211,7 @@ func (w *backend) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.Che
 	}
 	return schemas.CheckOutResult{
 		Loan: c.Loan, Item: json.RawMessage(`{"status":{"name":"Checked out"}}`), LockReleased: w.releases && c.ReleaseLock,
+		LockWaitMs: w.waitMs,
 	}, nil
 }
 

@@ -101,9 +101,12 @@ type attempt struct {
 	plan     *plan
 	steps    steps
 	settings settings.Settings
-	lockID   string         // "" while no lock is held
-	waited   *time.Duration // for the lock; nil if none was asked for
-	repeats  int            // commits sent again
+	lockID   string // "" while no lock is held
+	// turn makes the commit take the lock itself; nil while it does not.
+	turn    *schemas.LockTurn
+	hadTurn bool           // a commit tried that
+	waited  *time.Duration // for the lock; nil if none was asked for
+	repeats int            // commits sent again
 	// unsettled means that a commit was sent whose outcome is unknown: it may still arrive.
 	unsettled bool
 	// unfenced is why the release of its lock does not keep such a commit from happening; nil if it
@@ -200,11 +203,24 @@ func (a *attempt) refreshSettings(ctx context.Context, w *waits) {
 	}
 }
 
-// lendOnce is the part between acquire and release. The commit begins after the grant, and storage
-// counts again in it: only then does the count see every loan made under earlier locks.
+// lendOnce takes the lock, commits and releases. The first commit tries to take a free lock itself.
+// Otherwise the commit begins after the grant. Storage counts again in it: only then does the count see
+// every loan made under earlier locks.
 func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 	if a.settings.Enabled {
-		id, err := a.acquireLock(ctx, w)
+		if err := ctx.Err(); err != nil {
+			return Lent{}, err
+		}
+		q := a.beginAcquisition(ctx)
+		if !a.hadTurn {
+			if result, err := a.commitInTurn(ctx, q, w); !isLockMissing(err) {
+				if err != nil {
+					return Lent{}, err
+				}
+				return a.noteCommitted(ctx, result), nil
+			}
+		}
+		id, err := a.acquireLock(ctx, q, w)
 		if err != nil {
 			return Lent{}, err
 		}
@@ -321,7 +337,12 @@ type steps struct {
 }
 
 func (s *steps) markReached(ctx context.Context, step Step) {
-	now := time.Now()
-	s.observer.Reached(ctx, step, now.Sub(s.last))
+	s.observer.Reached(ctx, step, time.Since(s.last))
 	s.last = time.Now()
+}
+
+// markPassed is markReached for a step that was reached so long after the one before.
+func (s *steps) markPassed(ctx context.Context, step Step, took time.Duration) {
+	s.observer.Reached(ctx, step, took)
+	s.last = s.last.Add(took)
 }

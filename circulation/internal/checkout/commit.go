@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
+
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -18,6 +20,33 @@ import (
 // settleTimeout bounds what settles a commit with an unknown outcome. With library.CommitsTimeout,
 // releaseTimeout and 2 s to settle an Idempotency-Key it stays below config.FinishMargin.
 const settleTimeout = 2 * time.Second
+
+// commitInTurn commits with a lock that the commit takes itself if it is free, or becomes free soon. If
+// not, isLockMissing holds, nothing is written, and q goes on.
+func (a *attempt) commitInTurn(ctx context.Context, q *acquisition, w *waits) (schemas.CheckOutResult, error) {
+	a.hadTurn = true
+	a.turn = &schemas.LockTurn{AcquisitionID: q.req.AcquisitionID, WaitMs: int(w.limitTurn().Milliseconds())}
+	result, err := a.commitPlan(ctx)
+	a.turn = nil
+	wait := time.Since(q.began)
+	switch {
+	case isHeldByAnother(err):
+		w.spend(wait)
+		return result, err
+	case isLockMissing(err):
+		return result, err
+	case err == nil:
+		wait = time.Duration(result.LockWaitMs * float64(time.Millisecond))
+		a.steps.markPassed(ctx, Locked, wait)
+		result.LockReleased = true // also by a repeat
+	}
+	a.noteWait(ctx, wait, err == nil || !library.IsUnknown(err))
+	return result, err
+}
+
+// isLockMissing reports whether a commit found the lock held, or storage is of an earlier build and
+// takes no lock in a commit.
+func isLockMissing(err error) bool { return isHeldByAnother(err) || fault.Is(err, fault.LockLost) }
 
 // commitPlan writes the check-out. From here on the machine's connection does not matter: a machine
 // that leaves now finds its loan when it asks again.
@@ -73,14 +102,18 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 		return schemas.CheckOutResult{}, fmt.Errorf("writing the loan: %w", err)
 	}
 	body := schemas.CheckOut{
-		Loan: loan, ItemVersion: p.facts.Item.Version, LockID: a.lockID, ReleaseLock: a.lockID != "", FilledRequestID: p.fills,
+		Loan: loan, ItemVersion: p.facts.Item.Version, LockID: a.lockID, TakeLock: a.turn, FilledRequestID: p.fills,
 		TitleLevel: p.facts.TitleLevel, KeyLeaseID: a.lease.ID, Recalled: &p.loan.DueDateChangedByRecall,
 	}
+	if a.turn != nil {
+		body.LockID = uuid.NewString()
+	}
+	body.ReleaseLock = body.LockID != ""
 	limits := p.listLimits(ctx)
-	if a.lockID != "" {
+	if body.ReleaseLock {
 		body.Limits = limits.listCounted()
 	}
-	if a.lockID == "" || a.settings.Announced {
+	if !body.ReleaseLock || a.settings.Announced {
 		body.SettingsVersion = a.settings.Version
 	}
 	send := func(ctx context.Context) (schemas.CheckOutResult, error) {

@@ -186,7 +186,10 @@ type slowStorage struct {
 	script []error
 }
 
-func (s *slowStorage) CheckOut(ctx context.Context, _ schemas.CheckOut) (schemas.CheckOutResult, error) {
+func (s *slowStorage) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error) {
+	if s.refusesTurn(c) {
+		return schemas.CheckOutResult{}, errLost
+	}
 	var err error
 	if len(s.script) > 0 {
 		err, s.script = s.script[0], s.script[1:]

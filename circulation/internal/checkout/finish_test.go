@@ -47,7 +47,10 @@ func (s *stuck) waitFor(ctx context.Context, call string, wait time.Duration) er
 	}
 }
 
-func (s *stuck) CheckOut(ctx context.Context, _ schemas.CheckOut) (schemas.CheckOutResult, error) {
+func (s *stuck) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error) {
+	if s.refusesTurn(c) {
+		return schemas.CheckOutResult{}, errLost
+	}
 	next := answerAfter{wait: time.Hour}
 	if s.sent < len(s.commits) {
 		next = s.commits[s.sent]
@@ -123,28 +126,36 @@ func TestCheckOut_EndsWithinTheFinishMargin(t *testing.T) {
 		"the commit is done, and the release hangs": {commits: []answerAfter{{0, nil}}, reading: 0, sent: 1},
 	}
 	for name, tt := range tests {
-		for _, keyed := range []bool{false, true} {
-			t.Run(name+map[bool]string{true: ", with a key"}[keyed], func(t *testing.T) {
+		for _, way := range []struct {
+			name         string
+			keyed, takes bool
+		}{
+			{name: "", keyed: false, takes: false},
+			{name: ", with a key", keyed: true, takes: false},
+			{name: ", and the commit takes the lock", keyed: false, takes: true},
+		} {
+			t.Run(name+way.name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					s := &stuck{backend: newBackend(), t: t, commits: tt.commits, reading: tt.reading}
+					s.takes = way.takes
 					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 					defer cancel()
 					s.onStep = func(step checkout.Step) { // the request's time is over when the commit begins
-						if step == checkout.Locked {
+						if step == checkout.Locked && !way.takes || step == checkout.Validated && way.takes {
 							<-time.After(30*time.Second - time.Millisecond)
 						}
 					}
 					start := time.Now()
-					_ = s.lend(ctx, keyed)
+					_ = s.lend(ctx, way.keyed)
 					if over := time.Since(start) - 30*time.Second; over >= config.FinishMargin {
 						t.Errorf("ended %s after the request's time, want less than %s", over, config.FinishMargin)
 					}
 					if tt.sent != 0 && s.sent != tt.sent {
 						t.Errorf("sent %d commits, want %d", s.sent, tt.sent)
 					}
-					if s.releases == 0 {
-						t.Error("the lock was not released")
+					if (s.releases == 0) != way.takes {
+						t.Errorf("the lock was released %d times", s.releases)
 					}
 				})
 			})

@@ -25,7 +25,7 @@ type changing struct {
 }
 
 func (c *changing) CheckOut(ctx context.Context, body schemas.CheckOut) (schemas.CheckOutResult, error) {
-	if len(c.commits) == 0 {
+	if len(c.commits) == 0 && !c.refusesTurn(body) {
 		c.change(c.backend)
 		c.Book.Version++
 		c.commit = []error{errChanged}

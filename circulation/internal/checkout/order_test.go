@@ -36,6 +36,9 @@ func (r *recorder) Acquire(ctx context.Context, req checkout.LockRequest) (id st
 }
 
 func (r *recorder) CheckOut(ctx context.Context, c schemas.CheckOut) (result schemas.CheckOutResult, err error) {
+	if r.refusesTurn(c) {
+		return r.backend.CheckOut(ctx, c)
+	}
 	r.held = append(r.held, r.lock)
 	r.during("commit", func() { result, err = r.backend.CheckOut(ctx, c) })
 	return result, err

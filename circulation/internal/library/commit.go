@@ -107,8 +107,8 @@ func IsUnknown(err error) bool {
 		return false
 	}
 	switch fault.CodeOf(err) {
-	case fault.GivenUp, fault.KeyLeaseLost, fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LimitReached, fault.LoanChanged, fault.Invalid,
-		fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound, fault.UnknownTenant:
+	case fault.GivenUp, fault.KeyLeaseLost, fault.LockHeld, fault.LockLost, fault.LockQueueFull, fault.SettingsChanged, fault.ItemChanged,
+		fault.RequestChanged, fault.LimitReached, fault.LoanChanged, fault.Invalid, fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound, fault.UnknownTenant:
 		return false
 	default:
 		return true
