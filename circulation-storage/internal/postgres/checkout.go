@@ -13,11 +13,11 @@ import (
 )
 
 // checkOutLoanSQL is the last statement that reads for a check-out. It comes after those
-// that wait for rows (see lockRows), so it sees what their holders did, and reads the
+// that wait for rows (see lockRows), so it sees what their holders did, counts it, and reads the
 // clock after the wait. It locks the loan, so that a repeat is answered only when the
 // loan is durable.
 const checkOutLoanSQL = `SELECT clock_timestamp(), (` + shareLoanSQL + `), (` + isGivenUpSQL + `),
-       EXISTS (SELECT FROM {schema}.loan WHERE item_id = $2::uuid AND is_open)`
+       EXISTS (SELECT FROM {schema}.loan WHERE item_id = $2::uuid AND is_open), ` + countOpenLoansSQL
 
 // lendSQL writes a check-out: loan, item, record of the session, event, and the release of the lock in
 // $8. It returns whether there was such a lock; NULL is no release.
@@ -47,10 +47,8 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 				locks.takeFor = c.UserID
 			}
 			rows := b.lockRows(locks)
-			if len(c.Limits) > 0 {
-				b.query(countOpenLoansSQL, []any{c.UserID, b.encode(c.Limits)}, &seen.OpenLoans)
-			}
-			b.query(checkOutLoanSQL, []any{c.LoanID, c.ItemID}, &seen.Now, &rows.loan, &seen.GivenUp, &seen.OnLoan)
+			b.query(checkOutLoanSQL, []any{c.LoanID, c.ItemID, c.UserID, b.encode(c.Limits)},
+				&seen.Now, &rows.loan, &seen.GivenUp, &seen.OnLoan, &seen.OpenLoans)
 			return func() (_ commit.Seen, err error) {
 				seen.LeasedLoan, seen.LockUser = rows.leasedLoan, rows.lockUser
 				seen.SettingsVersion, seen.EnvironmentOn = rows.settingsVersion, rows.environmentOn

@@ -37,8 +37,8 @@ const (
 	SweepKeysSQL        = sweepKeysSQL
 )
 
-// CountOpenLoansSQL is the count of the limit.
-const CountOpenLoansSQL = countOpenLoansSQL
+// CheckOutLoanSQL is the last read of a check-out, with the recount.
+const CheckOutLoanSQL = checkOutLoanSQL
 
 // ListStatement returns the statement of RecordStore.List.
 func ListStatement(ctx context.Context, t records.Type, p records.Page) (string, []any, error) {

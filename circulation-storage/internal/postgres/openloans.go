@@ -20,17 +20,16 @@ const (
 	isLost          = `i.jsonb->'status'->>'name' IN ('Declared lost', 'Aged to lost')`
 )
 
-// countOpenLoansSQL counts the patron's open loans for each limit of the list in $2. It is a
-// statement of its own after that of the fence, so its snapshot has what the lock's last holder
+// countOpenLoansSQL counts the open loans of the patron $3 for each limit of the list in $4. It is a
+// part of a statement after that of the fence, so its snapshot has what the lock's last holder
 // committed.
 //
 // FOLIO's item limit asks neither for the loan's policy nor for the patron's group
 // or location; a loan type counts when it is the one in force for the item.
-const countOpenLoansSQL = `
-SELECT ARRAY(
+const countOpenLoansSQL = `ARRAY(
   SELECT (SELECT count(*)
             FROM {schema}.loan l JOIN {schema}.item i ON i.id = l.item_id
-           WHERE l.is_open AND l.user_id = $1::uuid
+           WHERE l.is_open AND l.user_id = $3::uuid
              AND ` + countedByLimit + `
              AND (w.material IS NULL OR i.material_type_id = w.material)
              AND (w.loan_type IS NULL OR ` + loanTypeInForce + ` = w.loan_type)
@@ -40,7 +39,7 @@ SELECT ARRAY(
     FROM (SELECT place, ("limit"->>'materialTypeId')::uuid AS material, ("limit"->>'loanTypeId')::uuid AS loan_type,
                  ("limit"->>'overdueMinutes')::int AS overdue, ("limit"->>'recalled')::boolean AS recalled,
                  ("limit"->>'lost')::boolean AS lost
-            FROM jsonb_array_elements($2::jsonb) WITH ORDINALITY AS listed ("limit", place)) AS w
+            FROM jsonb_array_elements($4::jsonb) WITH ORDINALITY AS listed ("limit", place)) AS w
    ORDER BY w.place)`
 
 // openLoansSQL lists the open loans of the row of patron, counted by what limits ask for. Loans that
