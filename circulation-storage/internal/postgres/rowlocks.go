@@ -91,7 +91,7 @@ type rowLocks struct {
 	checkOutID      uuid.UUID // the loan's id, fences a check-out that may be given up
 	keyLeaseID      uuid.UUID // fences a check-out with an Idempotency-Key
 	lockID          uuid.UUID // fences a check-out with a lock
-	takeFor         uuid.UUID // the patron for whom the commit takes the lock lockID itself
+	takeFor         uuid.UUID // the patron whose lock the commit takes itself, as lockID
 	settingsVersion bool      // fences a check-out that names a version of the settings
 	titleSetting    bool      // fences a commit that judged a queue by the setting for titles
 
