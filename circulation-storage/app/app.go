@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"checkoutlock/circulation-storage/internal/events"
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
@@ -48,7 +49,10 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *web.Service, err
 	if err := forEach(ids, func(id okapi.Tenant) error { return db.Install(ctx, id) }); err != nil {
 		return nil, err
 	}
-	service := newService(cfg, log, db, ids)
+	service, err := newService(cfg, log, db, ids)
+	if err != nil {
+		return nil, err
+	}
 	if err := service.Listen(ctx); err != nil {
 		return nil, err
 	}
@@ -57,7 +61,11 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *web.Service, err
 
 // newService lists what the process runs: the workers, and the fronts. tenants are those of
 // TENANTS.
-func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.Tenant) *web.Service {
+func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.Tenant) (*web.Service, error) {
+	to, closeSink, err := cfg.Events.Open()
+	if err != nil {
+		return nil, err
+	}
 	reg := prometheus.NewRegistry()
 	m := newMetrics(reg)
 	watch := readiness.NewWatch(db, tenantInterval, m.setTenants, log)
@@ -67,7 +75,11 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 		Count: countHeld(db, s.locks), Log: log,
 	})
 	service := &web.Service{
-		HTTP: cfg.HTTP, Panics: web.NewPanics(reg, log), Stopped: db.Close,
+		HTTP: cfg.HTTP, Panics: web.NewPanics(reg, log),
+		Stopped: func() { // no worker runs any more
+			closeSink()
+			db.Close()
+		},
 		Options: web.Options{
 			Log: log, Registry: reg, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit,
 			// Requests of a tenant outside TENANTS are refused one by one.
@@ -79,8 +91,12 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 		service.Workers = append(service.Workers,
 			web.Worker{Name: "sweep of " + rows.Name, Run: sweep.New(rows, db.Tenants, cfg.LockSweepInterval, log).Run})
 	}
+	if to != nil {
+		deliverer := events.New(s.outbox, to, cfg.Events.Names(), db.Tenants, m, log)
+		service.Workers = append(service.Workers, web.Worker{Name: "events", Run: deliverer.Run})
+	}
 	service.Add(httpapi.New(endpoints(cfg, db, watch, s)))
-	return service
+	return service, nil
 }
 
 // stores are the stores of all tenants in one database, and the locks on them.
@@ -94,6 +110,7 @@ type stores struct {
 	records     *postgres.RecordStore
 	history     *postgres.HistoryStore
 	tenantJobs  *tenantjob.Service
+	outbox      *postgres.OutboxStore
 }
 
 func newStores(cfg Config, db *postgres.DB, m *metrics, log *slog.Logger) stores {
@@ -110,6 +127,7 @@ func newStores(cfg Config, db *postgres.DB, m *metrics, log *slog.Logger) stores
 		keyLeases:   postgres.NewKeyLeaseStore(db),
 		records:     recordStore,
 		history:     postgres.NewHistoryStore(db),
+		outbox:      postgres.NewOutboxStore(db),
 		tenantJobs:  tenantjob.New(postgres.NewTenantJobStore(db), install, cfg.InstallTimeout, log),
 	}
 }
@@ -174,6 +192,11 @@ func sweptRows(cfg Config, s stores, m *metrics) []sweep.Rows {
 			Name:  "past check-outs",
 			Sweep: sweep.OlderThan(cfg.HistoryRetention, s.history.Sweep),
 			Swept: func(n int) { m.aged.Add(float64(n)) },
+		},
+		{
+			Name:  "undelivered events",
+			Sweep: sweep.OlderThan(cfg.Events.Retention, s.outbox.Sweep),
+			Swept: func(n int) { m.undelivered.Add(float64(n)) },
 		},
 		{
 			// Who released a lock, and why, stays.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"checkoutlock/circulation-storage/internal/sink"
 	"checkoutlock/config"
 	"checkoutlock/database"
 	"checkoutlock/schemas"
@@ -18,6 +19,7 @@ type Config struct {
 	HTTP     config.HTTP
 	Log      config.Log
 	Database database.Settings
+	Events   sink.Settings
 
 	// Tenants are installed, or upgraded, before the service starts to serve. If it is
 	// empty, POST /_/tenant or the command migrate installs tenants.
@@ -44,7 +46,7 @@ const leastRequestTimeout = schemas.MaxLockWaitMs*time.Millisecond + 5*time.Seco
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
 	errs := []error{
-		c.HTTP.Validate(leastRequestTimeout), c.Log.Validate(), c.Database.Validate(),
+		c.HTTP.Validate(leastRequestTimeout), c.Log.Validate(), c.Database.Validate(), c.Events.Validate(),
 		config.CheckRange("INSTALL_TIMEOUT", c.InstallTimeout, c.HTTP.RequestTimeout, time.Hour, "REQUEST_TIMEOUT to 1h"),
 		config.CheckRange("LOCK_TTL_MS", c.LockTTLMs, schemas.MinLockTTLMs, schemas.MaxLockTTLMs),
 		config.CheckRange("LOCK_SWEEP_INTERVAL", c.LockSweepInterval, time.Second, 24*time.Hour, "1s to 24h"),

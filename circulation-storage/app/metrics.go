@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/circulation-storage/internal/events"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/readiness"
 )
@@ -29,6 +30,11 @@ type metrics struct {
 	aged       prometheus.Counter
 	expired    prometheus.Counter
 	tenants    *prometheus.GaugeVec
+
+	delivered   *prometheus.CounterVec
+	notSent     *prometheus.CounterVec
+	eventLag    prometheus.Gauge
+	undelivered prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -61,10 +67,27 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		tenants: register.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "storage_tenants", Help: "Installed tenants by the state of their schema; only current ones are served.",
 		}, []string{"state"}),
+
+		delivered: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "events_delivered_total", Help: "Events that were received, by topic; event is one without a record.",
+		}, []string{"topic"}),
+		notSent: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "events_failures_total", Help: "Tries to deliver an event that failed, by cause. It is tried again.",
+		}, []string{"cause"}),
+		eventLag: register.NewGauge(prometheus.GaugeOpts{
+			Name: "events_lag_seconds", Help: "Age of the oldest event of the tenants that this process delivers for.",
+		}),
+		undelivered: counter("events_swept_total", "Events deleted undelivered because they were older than EVENTS_RETENTION."),
 	}
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, o := range lock.Outcomes() { // so that a rate exists before the first event
 		m.acquires.WithLabelValues(string(o))
+	}
+	for _, topic := range append(events.Topics(), events.OtherEvents) {
+		m.delivered.WithLabelValues(topic)
+	}
+	for _, why := range events.Failures() {
+		m.notSent.WithLabelValues(string(why))
 	}
 	for _, o := range commit.Outcomes() {
 		for _, kind := range commit.Kinds() {
@@ -102,6 +125,17 @@ func (m *metrics) LentUnfenced() { m.unfenced.Inc() }
 
 // RequestsExpired implements commit.Observer.
 func (m *metrics) RequestsExpired(n int) { m.expired.Add(float64(n)) }
+
+// Delivered implements events.Observer.
+func (m *metrics) Delivered(kind string, n int) { m.delivered.WithLabelValues(kind).Add(float64(n)) }
+
+// Failed implements events.Observer.
+func (m *metrics) Failed(why events.Failure, n int) {
+	m.notSent.WithLabelValues(string(why)).Add(float64(n))
+}
+
+// Lag implements events.Observer.
+func (m *metrics) Lag(age time.Duration) { m.eventLag.Set(age.Seconds()) }
 
 // commitEnds counts commits, and wakes the first waiter for a lock that one released.
 type commitEnds struct {

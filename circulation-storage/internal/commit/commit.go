@@ -36,7 +36,6 @@ type Change struct {
 	Loan     records.Record
 	Items    []records.Record // those that change
 	Requests []records.Record // those of the queue that change
-	Deleted  records.Record   // a request
 	Session  records.Record   // the patron action session
 	CheckIn  records.Record   // the record of a check-in at a desk
 	Event    Event
@@ -114,9 +113,6 @@ const (
 	ItemClaimedReturned = "ITEM_CLAIMED_RETURNED"
 	ItemDeclaredLost    = "ITEM_DECLARED_LOST"
 	LoanClosed          = "LOAN_CLOSED"
-	RequestCreated      = "REQUEST_CREATED"
-	RequestUpdated      = "REQUEST_UPDATED"
-	RequestDeleted      = "REQUEST_DELETED"
 )
 
 // newEvent leaves out empty values.
@@ -124,15 +120,6 @@ func newEvent(ctx context.Context, kind string, payload map[string]string) Event
 	payload["requestId"] = okapi.FromContext(ctx).RequestID
 	maps.DeleteFunc(payload, func(_, value string) bool { return value == "" })
 	return Event{Type: kind, Payload: payload}
-}
-
-// NewRequestEvent returns the event of a request that is written or deleted. The key requestId of
-// events is that of the call.
-func NewRequestEvent(ctx context.Context, kind string, r records.Record) Event {
-	return newEvent(ctx, kind, map[string]string{
-		"patronRequestId": r.ID(), "userId": r.Text("requesterId"), "itemId": r.Text("itemId"), "instanceId": r.Text("instanceId"),
-		"requestType": r.Text("requestType"), "status": r.Text("status"),
-	})
 }
 
 // clone copies a record, so that its properties can be replaced. It shares nested

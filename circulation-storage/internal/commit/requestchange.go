@@ -56,7 +56,7 @@ func (c RequestChange) Decide(ctx context.Context, seen SeenQueue) (Change, erro
 	case seen.Request == nil:
 		return Change{}, newNoRequest(c.RequestID)
 	case c.Delete && !isOpenRequest(seen.Request):
-		return Change{Deleted: seen.Request}, nil
+		return Change{}, nil
 	case !isOpenRequest(seen.Request) && c.closesAs(seen.Request):
 		return Change{Repeated: true}, nil
 	case !isOpenRequest(seen.Request):
@@ -76,9 +76,7 @@ func (c RequestChange) Decide(ctx context.Context, seen SeenQueue) (Change, erro
 	}
 	rest := seen.Queue.leave(seen.Request, c.TitleLevel)
 	after := rest
-	if c.Delete {
-		change.Deleted = seen.Request
-	} else {
+	if !c.Delete {
 		delete(edited, "position")
 		after = append(slices.Clone(rest), edited)
 	}

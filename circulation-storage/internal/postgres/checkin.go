@@ -53,7 +53,7 @@ func (s *CommitStore) CheckIn(ctx context.Context, c commit.CheckIn) (schemas.Ch
 			if change.CheckIn != nil {
 				b.storeRecord(insertCheckInSQL, change.CheckIn)
 			}
-			b.updateRequests(ctx, change.Requests)
+			b.updateRequests(change.Requests)
 			b.addEvent(change.Event)
 			if c.ID != uuid.Nil {
 				b.query(addCheckInSQL, []any{c.ID, c.ItemID, change.Loan.ID()})

@@ -65,7 +65,7 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 				}
 				return
 			}
-			b.updateRequests(ctx, change.Requests)
+			b.updateRequests(change.Requests)
 			var release uuid.UUID
 			if c.ReleaseLock {
 				release = c.LockID

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 
@@ -54,8 +53,8 @@ UPDATE {schema}.request r SET jsonb = new.doc::jsonb
   FROM unnest($1::text[]) AS new(doc)
  WHERE r.id = (new.doc::jsonb->>'id')::uuid`
 
-// updateRequests adds statements that write those requests of a queue that changed, and their events.
-func (b *batch) updateRequests(ctx context.Context, changed []records.Record) {
+// updateRequests adds statements that write those requests of a queue that changed.
+func (b *batch) updateRequests(changed []records.Record) {
 	if len(changed) == 0 {
 		return
 	}
@@ -64,18 +63,6 @@ func (b *batch) updateRequests(ctx context.Context, changed []records.Record) {
 		docs[i] = b.encode(r)
 	}
 	b.query(updateRequestsSQL, []any{docs})
-	b.addRequestEvents(ctx, commit.RequestUpdated, changed...)
-}
-
-const addEventsSQL = `INSERT INTO {schema}.outbox (event_type, payload) SELECT $1::text, e::jsonb FROM unnest($2::text[]) AS e`
-
-// addRequestEvents adds a row of the outbox for each of the requests.
-func (b *batch) addRequestEvents(ctx context.Context, kind string, requests ...records.Record) {
-	payloads := make([]string, len(requests))
-	for i, r := range requests {
-		payloads[i] = b.encode(commit.NewRequestEvent(ctx, kind, r).Payload)
-	}
-	b.query(addEventsSQL, []any{kind, payloads})
 }
 
 const (

@@ -184,7 +184,7 @@ func TestCheckOut_FailureLeavesTheQueue(t *testing.T) {
 	l := newHarness(t)
 	of, patron := l.addTitle(1), uuid.New()
 	queue := l.queue(of, of.copies[0], patron, uuid.New())
-	l.exec(`ALTER TABLE {schema}.outbox ADD CONSTRAINT refused CHECK (event_type = '')`)
+	l.exec(`ALTER TABLE {schema}.outbox ADD CONSTRAINT refused CHECK (event_type <> 'ITEM_CHECKED_OUT')`)
 	c := l.withLock(patron, of.copies[0])
 	c.request = queue[0].id
 	if _, _, err := l.send(c); !fault.Is(err, fault.Internal) {

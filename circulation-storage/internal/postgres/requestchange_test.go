@@ -186,10 +186,12 @@ func TestRequests_HaveEvents(t *testing.T) {
 		t.Helper()
 		var got []string
 		if err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT
-			coalesce(array_agg(event_type || ' ' || (payload->>'status') || ' ' ||
-				(payload->>'itemId' = $1::text) ORDER BY id), '{}')
+			coalesce(array_agg(event_type || ' ' || (coalesce(new, old)->>'status') || ' ' ||
+				(coalesce(new, old)->>'itemId' = $1::text) ORDER BY id), '{}')
 			FROM {schema}.outbox
-			WHERE payload->>'patronRequestId' = $2::text`), r.item.String(), r.id.String()).Scan(&got); err != nil {
+			WHERE topic = 'request' AND record_id = $2::uuid AND
+				(patron_id = (coalesce(new, old)->>'requesterId')::uuid) AND
+				(old IS NULL) = (event_type = 'CREATED') AND (new IS NULL) = (event_type = 'DELETED')`), r.item.String(), r.id.String()).Scan(&got); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, events) {
@@ -203,18 +205,18 @@ func TestRequests_HaveEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want("placed", "REQUEST_CREATED Open - Not yet filled true")
+	want("placed", "CREATED Open - Not yet filled true")
 	if err := l.cancel(queued[0], false); err != nil {
 		t.Fatal(err)
 	}
-	want("moved up", "REQUEST_UPDATED Open - Not yet filled true")
+	want("moved up", "UPDATED Open - Not yet filled true")
 	l.expire(r, "Open - Not yet filled", -1)
 	l.expireAll(1)
-	want("expired", "REQUEST_UPDATED Closed - Unfilled true")
+	want("expired", "UPDATED Open - Not yet filled true", "UPDATED Closed - Unfilled true")
 	if err := l.changeRequest(r, `,"delete":true`, "", ""); err != nil {
 		t.Fatal(err)
 	}
-	want("deleted", "REQUEST_DELETED Closed - Unfilled true")
+	want("deleted", "DELETED Closed - Unfilled true")
 	r.id = uuid.New()
 	if _, err := l.place(r, "Hold", false); err != nil {
 		t.Fatal(err)
@@ -222,8 +224,8 @@ func TestRequests_HaveEvents(t *testing.T) {
 	if err := l.changeRequest(r, `,"delete":true`, "", ""); err != nil {
 		t.Fatal(err)
 	}
-	want("deleted while it was open", "REQUEST_CREATED Open - Not yet filled true",
-		"REQUEST_DELETED Open - Not yet filled true")
+	want("deleted while it was open", "CREATED Open - Not yet filled true",
+		"DELETED Open - Not yet filled true")
 }
 
 // The instance and the item of a closed request may be gone, so that no row of them is locked.
@@ -247,7 +249,7 @@ func TestRequests_DeletedAtOnceHaveOneEvent(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE payload->>'patronRequestId' = $1`, r.id.String()); n != 1 {
+	if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE record_id = $1 AND event_type = 'DELETED'`, r.id); n != 1 {
 		t.Errorf("got %d events, want 1", n)
 	}
 }

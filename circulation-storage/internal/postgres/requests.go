@@ -11,11 +11,7 @@ import (
 )
 
 const (
-	// deleteRequestSQL writes an event only for what it deletes, because no lock may guard a closed
-	// request.
-	deleteRequestSQL = `
-WITH deleted AS (DELETE FROM {schema}.request WHERE id = $1::uuid RETURNING id)
-INSERT INTO {schema}.outbox (event_type, payload) SELECT $2::text, $3::jsonb FROM deleted`
+	deleteRequestSQL = `DELETE FROM {schema}.request WHERE id = $1::uuid`
 
 	pastRequestChangeSQL = `SELECT request_id FROM {schema}.request_change WHERE id = $1::uuid`
 	addRequestChangeSQL  = `INSERT INTO {schema}.request_change (id, request_id) VALUES ($1::uuid, $2::uuid)`
@@ -40,11 +36,10 @@ func (s *CommitStore) ChangeRequest(ctx context.Context, c commit.RequestChange)
 				b.query(addRequestChangeSQL, []any{c.ID, c.RequestID})
 			}
 			if c.Delete {
-				e := commit.NewRequestEvent(ctx, commit.RequestDeleted, change.Deleted)
-				b.query(deleteRequestSQL, []any{c.RequestID, e.Type, b.encode(e.Payload)})
+				b.query(deleteRequestSQL, []any{c.RequestID})
 			}
 			b.updateItems(change.Items)
-			b.updateRequests(ctx, change.Requests)
+			b.updateRequests(change.Requests)
 		},
 	})
 	return err
@@ -73,7 +68,6 @@ func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.Pl
 			b.updateItems(change.Items, &answer.Item)
 			b.updateLoan(change.Loan)
 			b.addEvent(change.Event)
-			b.addRequestEvents(ctx, commit.RequestCreated, change.Request)
 		},
 	})
 }
@@ -95,7 +89,7 @@ func (s *CommitStore) MoveRequest(ctx context.Context, m commit.RequestMove) (sc
 			b.updateLoan(change.Loan)
 			b.addEvent(change.Event)
 			b.updateItems(change.Items)
-			b.updateRequests(ctx, change.Requests)
+			b.updateRequests(change.Requests)
 		},
 	})
 }
@@ -112,7 +106,7 @@ func (s *CommitStore) OrderQueue(ctx context.Context, o commit.QueueOrder) (sche
 			for i, r := range change.Queue {
 				answer.Requests[i] = json.RawMessage(b.encode(r))
 			}
-			b.updateRequests(ctx, change.Requests)
+			b.updateRequests(change.Requests)
 		},
 	})
 }

@@ -42,11 +42,13 @@ func (l harness) wantSettledAsLent(c lending) {
 	}
 }
 
-// wantAllOrNothing checks that each loan has one entry of the history, one session record and one
-// event, and that there are so many loans.
+// wantAllOrNothing checks that each loan has one entry of the history, one session record and two
+// events, and that there are so many loans.
 func (l harness) wantAllOrNothing(loans int) {
 	l.t.Helper()
-	for _, table := range []string{"loan", "loan_history", "patron_action_session", "outbox"} {
+	for _, table := range []string{
+		"loan", "loan_history", "patron_action_session", "outbox WHERE topic IS NULL", "outbox WHERE topic = 'loan'",
+	} {
 		if n := l.count(`SELECT count(*) FROM {schema}.` + table); n != loans {
 			l.t.Errorf("got %d rows of %s, want %d", n, table, loans)
 		}

@@ -1,0 +1,339 @@
+package events
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
+)
+
+const (
+	// interval is the pause between two turns without work.
+	interval = time.Second
+	// leaseDuration is how long a tenant's events wait for a process that died.
+	leaseDuration = 6 * time.Second
+	// sendTime bounds the sending of a batch. What remains of the lease is for the deletion.
+	sendTime = 4 * time.Second
+	// callTimeout bounds a statement.
+	callTimeout = 5 * time.Second
+	// batch is how many rows are read at once. Two records of a loan have 4 kB.
+	batch = 200
+	// atOnce is for how many tenants a process delivers at once.
+	atOnce = 4
+)
+
+// Deliverer delivers the events of all tenants.
+type Deliverer struct {
+	store   Store
+	sink    Sink
+	names   Names
+	tenants func(context.Context) ([]okapi.Tenant, error)
+	obs     Observer
+	log     *slog.Logger
+
+	holder uuid.UUID
+	states map[okapi.Tenant]*state // of tenants, by turns
+	broken bool                    // the last turn failed
+}
+
+// state is what the process knows of a tenant's outbox. It judges by its own clock when to ask the
+// store; only the store's clock judges the lease.
+type state struct {
+	lease Lease
+	until time.Time     // the lease is surely in force; zero without a lease
+	retry time.Time     // when to ask for the lease again
+	lag   time.Duration // the age of the oldest row
+}
+
+// New returns a deliverer to a sink.
+func New(
+	store Store, sink Sink, names Names, tenants func(context.Context) ([]okapi.Tenant, error), obs Observer, log *slog.Logger,
+) *Deliverer {
+	return &Deliverer{
+		store: store, sink: sink, names: names, tenants: tenants, obs: obs, log: log, holder: uuid.New(), states: map[okapi.Tenant]*state{},
+	}
+}
+
+// Run delivers until ctx is done. Then it gives its leases up.
+func (d *Deliverer) Run(ctx context.Context) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			d.giveUp(context.WithoutCancel(ctx))
+			return
+		case <-tick.C:
+			d.noteTurn(ctx, d.takeTurn(ctx))
+		}
+	}
+}
+
+// takeTurn delivers what is there for each tenant, and returns the first error.
+func (d *Deliverer) takeTurn(ctx context.Context) error {
+	listing, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	ids, err := d.tenants(listing)
+	if err != nil {
+		d.obs.Failed(NotRead, 1)
+		return err
+	}
+	for id := range d.states {
+		if !slices.Contains(ids, id) {
+			delete(d.states, id)
+		}
+	}
+	if d.broken { // else each tenant would wait in vain
+		if err := d.sink.Ping(listing); err != nil {
+			d.obs.Failed(NotReceived, 1)
+			return fmt.Errorf("reaching the reader of events: %w", err)
+		}
+	}
+	var mu sync.Mutex
+	var failed error
+	var g errgroup.Group
+	g.SetLimit(atOnce)
+	for _, id := range ids {
+		s := d.states[id]
+		if s == nil {
+			s = &state{}
+			d.states[id] = s
+		}
+		g.Go(func() (err error) {
+			defer func() {
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil && failed == nil {
+					failed = err
+				}
+				err = nil
+			}()
+			defer fault.Recover(&err)
+			return d.deliverTenant(okapi.WithTenant(ctx, id), id, s)
+		})
+	}
+	_ = g.Wait()
+	var lag time.Duration
+	for _, s := range d.states {
+		if !s.until.IsZero() {
+			lag = max(lag, s.lag)
+		}
+	}
+	d.obs.Lag(lag)
+	return failed
+}
+
+// noteTurn logs the first turn that fails, and the first one that does not.
+func (d *Deliverer) noteTurn(ctx context.Context, err error) {
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && !d.broken:
+		d.log.WarnContext(ctx, "events are not delivered; they wait in the outbox", "err", err)
+	case err == nil && d.broken:
+		d.log.InfoContext(ctx, "events are delivered again")
+	}
+	d.broken = err != nil
+}
+
+// deliverTenant delivers batch after batch, for one lease at most, so that each tenant has its turn.
+func (d *Deliverer) deliverTenant(ctx context.Context, id okapi.Tenant, s *state) error {
+	leased, err := d.renew(ctx, s)
+	if err != nil || !leased {
+		return err
+	}
+	for {
+		more, err := d.deliverBatch(ctx, id, s)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// renew makes sure that the lease lasts for a batch. It returns false while another process has it.
+func (d *Deliverer) renew(ctx context.Context, s *state) (bool, error) {
+	now := time.Now()
+	if now.Add(sendTime).Before(s.until) {
+		return true, nil
+	}
+	if now.Before(s.retry) {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	l, leased, err := d.store.Lease(ctx, d.holder, leaseDuration)
+	switch {
+	case fault.Is(err, fault.UnknownTenant), fault.Is(err, fault.TenantNotReady):
+		return false, nil // readiness logs it
+	case err != nil:
+		d.obs.Failed(NotRead, 1)
+		return false, err
+	case !leased:
+		*s = state{retry: now.Add(leaseDuration / 3)}
+		return false, nil
+	}
+	s.lease, s.until = l, now.Add(leaseDuration)
+	return true, nil
+}
+
+// deliverBatch sends the oldest rows, and deletes those that were received. It returns whether to go
+// on at once.
+func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state) (more bool, err error) {
+	reading, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	rows, age, err := d.store.Next(reading, batch)
+	if err != nil {
+		d.obs.Failed(NotRead, 1)
+		return false, err
+	}
+	s.lag = age
+	if len(rows) == 0 {
+		return false, nil
+	}
+	sending, stop := context.WithDeadline(ctx, s.until.Add(sendTime-leaseDuration))
+	defer stop()
+	received, kinds, err := d.send(sending, id, rows)
+	if err != nil {
+		d.obs.Failed(NotReceived, len(rows)-len(received))
+	}
+	held, deleteErr := d.deleteRows(context.WithoutCancel(ctx), s, received)
+	switch {
+	case deleteErr != nil:
+		d.obs.Failed(NotRead, len(received))
+		return false, deleteErr
+	case !held:
+		d.obs.Failed(LeaseLost, len(received))
+		*s = state{}
+		return false, nil
+	}
+	for kind, n := range kinds {
+		d.obs.Delivered(kind, n)
+	}
+	return err == nil && len(rows) == batch && sending.Err() == nil, err
+}
+
+func (d *Deliverer) deleteRows(ctx context.Context, s *state, ids []int64) (bool, error) {
+	if len(ids) == 0 {
+		return true, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return d.store.Delete(ctx, s.lease, ids)
+}
+
+// OtherEvents is the kind of events that are not of a record.
+const OtherEvents = "event"
+
+// pending is a row whose messages are to be sent.
+type pending struct {
+	row      int64
+	kind     string // for metrics
+	group    string
+	messages []Message
+}
+
+// send sends rows in waves. A wave has the oldest row of each patron that is left, so a patron's next
+// event is sent only after the last one was received. After an error the rest of the patron waits
+// for the next turn. It returns the rows that were received, how many of each kind were sent, and
+// the first error.
+func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event) (received []int64, kinds map[string]int, failed error) {
+	kinds = map[string]int{}
+	var waiting []pending
+	for _, e := range rows {
+		messages, err := d.names.messagesOf(id, e)
+		if err != nil {
+			return nil, kinds, err
+		}
+		waiting = append(waiting, pending{e.ID, cmp.Or(e.Topic, OtherEvents), groupOf(e), messages})
+	}
+	stuck := map[string]bool{}
+	for len(waiting) > 0 && ctx.Err() == nil {
+		var wave, later []pending
+		taken := map[string]bool{}
+		for _, p := range waiting {
+			switch {
+			case stuck[p.group]:
+			case taken[p.group]:
+				later = append(later, p)
+			default:
+				taken[p.group] = true
+				wave = append(wave, p)
+			}
+		}
+		for p, err := range d.sendWave(ctx, wave) {
+			if err != nil {
+				stuck[p.group] = true
+				if failed == nil {
+					failed = err
+				}
+				continue
+			}
+			received = append(received, p.row)
+			if len(p.messages) > 0 {
+				kinds[p.kind]++
+			}
+		}
+		waiting = later
+	}
+	if failed == nil && len(waiting) > 0 {
+		failed = ctx.Err()
+	}
+	return received, kinds, failed
+}
+
+// sendWave sends the messages of rows at once, and yields the error of each row.
+func (d *Deliverer) sendWave(ctx context.Context, wave []pending) func(yield func(pending, error) bool) {
+	var all []Message
+	for _, p := range wave {
+		all = append(all, p.messages...)
+	}
+	errs := d.sink.Send(ctx, all)
+	return func(yield func(pending, error) bool) {
+		next := 0
+		for _, p := range wave {
+			var failed error
+			for range p.messages {
+				if failed == nil {
+					failed = errs[next]
+				}
+				next++
+			}
+			if !yield(p, failed) {
+				return
+			}
+		}
+	}
+}
+
+// groupOf returns what an event keeps its order with: its patron's events, or its record's.
+func groupOf(e Event) string {
+	if e.PatronID != uuid.Nil {
+		return e.PatronID.String()
+	}
+	var of struct{ UserID, ItemID string }
+	_ = json.Unmarshal(e.Payload, &of) // of the events without a topic; others have none
+	return cmp.Or(of.UserID, of.ItemID, e.RecordID.String())
+}
+
+func (d *Deliverer) giveUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for id, s := range d.states {
+		if s.until.IsZero() {
+			continue
+		}
+		if err := d.store.GiveUp(okapi.WithTenant(ctx, id), d.holder); err != nil {
+			d.log.DebugContext(ctx, "lease on events not given up", "tenant", id, "err", err)
+			return
+		}
+	}
+}

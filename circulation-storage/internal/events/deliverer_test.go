@@ -1,0 +1,322 @@
+package events_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/events"
+)
+
+func TestDeliverer_InOrderForEachPatron(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	const patrons, each = 20, 30
+	ids := make([]uuid.UUID, patrons)
+	for i := range ids {
+		ids[i] = uuid.New()
+	}
+	for n := range each {
+		for i, id := range ids {
+			h.add(id, fmt.Sprintf("p%d/%d", i, n))
+		}
+	}
+	// A third of the messages fails, each time anew.
+	h.sink.refuse = func(string) bool { return rand.N(3) == 0 }
+	h.start(h.sink)
+	h.awaitNone()
+	next := map[string]int{}
+	for _, got := range h.await(patrons * each) {
+		patron, number, _ := strings.Cut(got, "/")
+		if number != fmt.Sprint(next[patron]) {
+			t.Fatalf("%s comes after %d events of its patron", got, next[patron])
+		}
+		next[patron]++
+	}
+	if h.sink.failed(events.NotReceived) == 0 {
+		t.Error("no failure was counted")
+	}
+}
+
+// A patron whose event cannot be delivered keeps no other patron waiting.
+func TestDeliverer_GoesOnBesideARefusedEvent(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	poor, other := uuid.New(), uuid.New()
+	h.add(poor, "bad")
+	h.add(poor, "behind")
+	h.add(other, "one")
+	h.add(other, "two")
+	h.sink.refuse = func(n string) bool { return n == "bad" }
+	h.start(h.sink)
+	if got := h.await(2); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("got %q, want those of the other patron", got)
+	}
+	h.sink.set(func() { h.sink.refuse = nil })
+	if got := h.await(4); !slices.Equal(got[2:], []string{"bad", "behind"}) {
+		t.Errorf("got %q, want the rest in order", got)
+	}
+}
+
+// The id of an event is given before its transaction commits. One that commits late has a smaller id
+// than events that were delivered long ago.
+func TestDeliverer_DeliversWhatCommitsLate(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	late, err := h.db.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := late.Exec(t.Context(), h.sql(addSQL), uuid.New(), "late"); err != nil {
+		t.Fatal(err)
+	}
+	h.start(h.sink)
+	for i := range 3 {
+		h.add(uuid.New(), fmt.Sprint(i))
+		h.await(i + 1)
+	}
+	if err := late.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.await(4); got[3] != "late" {
+		t.Errorf("got %q, want the late one at last", got)
+	}
+	h.awaitNone()
+}
+
+func TestDeliverer_KeepsEventsWhileTheReaderIsAway(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.sink.down = true
+	for i := range 5 {
+		h.add(uuid.New(), fmt.Sprint(i))
+	}
+	h.start(h.sink)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for asked := false; !asked; <-tick.C {
+		h.sink.set(func() { asked = h.sink.pings > 0 && h.sink.lag > 0 })
+	}
+	if n := h.left(); n != 5 {
+		t.Errorf("%d events are left, want all 5", n)
+	}
+	h.sink.set(func() { h.sink.down = false })
+	h.await(5)
+	h.awaitNone()
+	for {
+		var lag time.Duration
+		h.sink.set(func() { lag = h.sink.lag })
+		if lag == 0 {
+			return
+		}
+		<-tick.C
+	}
+}
+
+// A process that died still has its lease.
+func TestDeliverer_TakesOverWithinSeconds(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	if _, leased, err := h.store.Lease(h.ctx(), uuid.New(), 2*time.Second); err != nil || !leased {
+		t.Fatal(leased, err)
+	}
+	h.add(uuid.New(), "left")
+	begun := time.Now()
+	h.start(h.sink)
+	h.await(1)
+	if took := time.Since(begun); took > 8*time.Second {
+		t.Errorf("taken over after %s, want seconds", took)
+	}
+}
+
+func TestDeliverer_AStoppedProcessGivesUp(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	stop := h.start(h.sink)
+	h.add(uuid.New(), "one")
+	h.await(1)
+	h.awaitNone()
+	stop()
+	if l, leased, err := h.store.Lease(h.ctx(), uuid.New(), time.Second); err != nil || !leased || l.Fence != 2 {
+		t.Errorf("got %+v, %t, %v, want the second lease at once", l, leased, err)
+	}
+}
+
+// frozen is a sink that sends nothing before it goes on.
+type frozen struct {
+	*memory
+	sending chan struct{} // one message for each Send
+	goOn    chan struct{}
+}
+
+func (f frozen) Send(ctx context.Context, messages []events.Message) []error {
+	f.sending <- struct{}{}
+	<-f.goOn
+	return f.memory.Send(ctx, messages)
+}
+
+// A process that freezes while it sends loses its lease. When it wakes, it deletes nothing and sends
+// no further event.
+func TestDeliverer_IsFenced(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	slow := frozen{memory: &memory{changed: make(chan struct{}, 1)}, sending: make(chan struct{}, 100), goOn: make(chan struct{})}
+	patron := uuid.New()
+	h.add(patron, "1")
+	h.add(patron, "2")
+	h.start(slow)
+	<-slow.sending
+	h.exec(`UPDATE {schema}.outbox_lease SET lease_until = '-infinity'`) // its time is over
+	h.start(h.sink)
+	if got := h.await(2); !slices.Equal(got, []string{"1", "2"}) {
+		t.Errorf("got %q", got)
+	}
+	h.awaitNone()
+	close(slow.goOn)
+	h.add(patron, "3")
+	if got := h.await(3); !slices.Equal(got, []string{"1", "2", "3"}) {
+		t.Errorf("got %q, want each once", got)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for h.sink.failed(events.LeaseLost) == 0 && !t.Failed() {
+		<-tick.C
+	}
+	if got := slow.all(); len(got) > 2 || slices.Contains(got, "3") {
+		t.Errorf("the fenced process sent %q, want what it had read at most", got)
+	}
+}
+
+func TestOutboxStore_Fence(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	one, other := uuid.New(), uuid.New()
+	h.add(uuid.New(), "kept")
+	rows, age, err := h.store.Next(h.ctx(), 10)
+	if err != nil || len(rows) != 1 || age <= 0 {
+		t.Fatal(rows, age, err)
+	}
+	first, leased, err := h.store.Lease(h.ctx(), one, time.Minute)
+	if err != nil || !leased {
+		t.Fatal(leased, err)
+	}
+	if _, leased, err := h.store.Lease(h.ctx(), other, time.Minute); err != nil || leased {
+		t.Errorf("got %t, %v: two have the lease", leased, err)
+	}
+	if again, leased, err := h.store.Lease(h.ctx(), one, time.Minute); err != nil || !leased || again != first {
+		t.Errorf("a renewal: got %+v, %t, %v, want %+v", again, leased, err, first)
+	}
+	h.exec(`UPDATE {schema}.outbox_lease SET lease_until = now() + '1 hour'`) // the clock was set back
+	if _, leased, err := h.store.Lease(h.ctx(), other, 0); err != nil || !leased {
+		t.Fatal(leased, err)
+	}
+	back, leased, err := h.store.Lease(h.ctx(), one, time.Minute)
+	if err != nil || !leased || back.Fence != first.Fence+2 {
+		t.Fatalf("got %+v, %t, %v, want a third lease", back, leased, err)
+	}
+	if held, err := h.store.Delete(h.ctx(), first, []int64{rows[0].ID}); err != nil || held || h.left() != 1 {
+		t.Errorf("got %t, %v: an old fence deletes", held, err)
+	}
+	if held, err := h.store.Delete(h.ctx(), back, []int64{rows[0].ID}); err != nil || !held || h.left() != 0 {
+		t.Errorf("got %t, %v, %d left, want it deleted", held, err, h.left())
+	}
+}
+
+func TestMessages_AreThoseOfFolio(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	loan, patron := uuid.New(), uuid.New()
+	item := uuid.NewString()
+	write := func(statement string, status string) {
+		h.exec(statement, loan, fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"status":{"name":%q},
+			"loanDate":"2026-01-01T10:00:00.000+00:00","action":"checkedout"}`, loan, patron, item, status))
+	}
+	write(`INSERT INTO {schema}.loan (id, jsonb) VALUES ($1, $2)`, "Open")
+	write(`UPDATE {schema}.loan SET jsonb = $2 WHERE id = $1`, "Closed")
+	h.exec(`DELETE FROM {schema}.loan WHERE id = $1`, loan)
+	h.exec(`UPDATE {schema}.circulation_rules SET rules = 'priority: t'`)
+	h.exec(`INSERT INTO {schema}.circulation_settings (id, jsonb) VALUES ($1, $2)`, uuid.New(), `{"name":"x"}`)
+	h.exec(`INSERT INTO {schema}.check_in_operation (id, jsonb) VALUES ($1, $2)`, uuid.New(),
+		fmt.Sprintf(`{"itemId":%q,"occurredDateTime":"2026-01-01T10:00:00.000+00:00"}`, item))
+	h.exec(`INSERT INTO {schema}.outbox (event_type, payload) VALUES ('ITEM_CHECKED_OUT', '{"userId":"u"}')`)
+	h.start(h.sink)
+	h.await(7)
+	type value struct {
+		ID, Type, Tenant string
+		Timestamp        int64
+		Data             struct {
+			Old, New *struct {
+				ID, RulesAsText string
+				Status          struct{ Name string }
+			}
+		}
+		EventType, EventPayload string
+		EventMetadata           struct{ TenantID string }
+	}
+	got := map[string]value{}
+	for _, m := range h.sink.values {
+		var v value
+		if err := json.Unmarshal(m.Value, &v); err != nil {
+			t.Fatal(err)
+		}
+		name := strings.Replace(m.Topic, h.id.String(), "T", 1) + " " + v.Type
+		got[name] = v
+		if _, err := uuid.Parse(v.ID); err != nil || m.Tenant != h.id {
+			t.Errorf("%s: got id %q of tenant %s", name, v.ID, m.Tenant)
+		}
+		if v.EventType == "" && (v.Tenant != h.id.String() || time.Since(time.UnixMilli(v.Timestamp)).Abs() > time.Hour) {
+			t.Errorf("%s: got tenant %q, time %d", name, v.Tenant, v.Timestamp)
+		}
+		if strings.HasSuffix(m.Topic, "loan") && m.Key != loan.String() {
+			t.Errorf("%s: got key %q, want the loan's id", name, m.Key)
+		}
+	}
+	created, updated, deleted := got["folio.T.circulation.loan CREATED"].Data, got["folio.T.circulation.loan UPDATED"].Data,
+		got["folio.T.circulation.loan DELETED"].Data
+	if created.Old != nil || created.New == nil || created.New.Status.Name != "Open" {
+		t.Errorf("created: got %+v", created)
+	}
+	if updated.Old == nil || updated.New == nil || updated.Old.Status.Name != "Open" || updated.New.Status.Name != "Closed" {
+		t.Errorf("updated: got %+v", updated)
+	}
+	if deleted.Old == nil || deleted.New != nil || deleted.Old.ID != loan.String() {
+		t.Errorf("deleted: got %+v", deleted)
+	}
+	if rules := got["folio.T.circulation.rules UPDATED"].Data.New; rules == nil || rules.RulesAsText != "priority: t" {
+		t.Errorf("rules: got %+v", rules)
+	}
+	for _, name := range []string{"folio.T.circulation.check-in CREATED", "folio.T.circulation.circulation-settings CREATED"} {
+		if got[name].Data.New == nil {
+			t.Errorf("there is no %s among %v", name, got)
+		}
+	}
+	event := got["folio.pub-sub.T.ITEM_CHECKED_OUT.mod-pubsub-2.20.0 "]
+	if event.EventPayload != `{"userId": "u"}` || event.EventMetadata.TenantID != h.id.String() {
+		t.Errorf("got %+v", event)
+	}
+}
+
+func TestOutboxStore_SweepsOldEvents(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	for range 3 {
+		h.add(uuid.New(), "old")
+	}
+	h.exec(`UPDATE {schema}.outbox SET creation_date = now() - interval '2 hours'`)
+	h.add(uuid.New(), "new")
+	for i, want := range []int{2, 1, 0} {
+		if n, err := h.store.Sweep(h.ctx(), time.Hour, 2); err != nil || n != want {
+			t.Errorf("turn %d: got %d, %v, want %d", i, n, err, want)
+		}
+	}
+	if n := h.left(); n != 1 {
+		t.Errorf("%d are left, want the new one", n)
+	}
+}

@@ -1,0 +1,10 @@
+package events_test
+
+import (
+	"os"
+	"testing"
+
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

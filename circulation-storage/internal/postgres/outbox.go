@@ -1,0 +1,96 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/events"
+)
+
+// OutboxStore implements events.Store on the tables outbox and outbox_lease.
+type OutboxStore struct{ db *DB }
+
+// NewOutboxStore returns the outboxes of all tenants in db.
+func NewOutboxStore(db *DB) *OutboxStore { return &OutboxStore{db: db} }
+
+const (
+	// leaseOutboxSQL decides alone. A lease far ahead means that the clock was set back. The lease need
+	// not be durable: the holder of one that a crash lost deletes nothing more.
+	leaseOutboxSQL = `
+UPDATE {schema}.outbox_lease l
+   SET holder = $1::uuid, lease_until = clock_timestamp() + $2::interval, fence = fence + (holder IS DISTINCT FROM $1::uuid)::int
+ WHERE holder = $1::uuid OR lease_until NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '1 minute'
+RETURNING fence, ` + notDurable
+
+	nextEventsSQL = `
+SELECT id, creation_date, event_type, coalesce(topic, ''), record_id, patron_id,
+       old::text, new::text, payload::text, clock_timestamp() - creation_date
+  FROM {schema}.outbox ORDER BY id LIMIT $1::bigint`
+
+	// deleteEventsSQL need not lock the lease. Its rows were delivered, also if another process has the lease at the COMMIT.
+	deleteEventsSQL = `
+WITH held AS MATERIALIZED (
+    SELECT FROM {schema}.outbox_lease WHERE holder = $1::uuid AND fence = $2::bigint),
+deleted AS (DELETE FROM {schema}.outbox USING held WHERE id = ANY ($3::bigint[]))
+SELECT EXISTS (SELECT FROM held)`
+
+	giveUpOutboxSQL = `UPDATE {schema}.outbox_lease SET lease_until = '-infinity' WHERE holder = $1::uuid`
+
+	// sweepEventsSQL looks at the oldest rows alone, so it reads few rows that stay.
+	sweepEventsSQL = `
+WITH oldest AS MATERIALIZED (SELECT id, creation_date FROM {schema}.outbox ORDER BY id LIMIT $2::bigint)
+DELETE FROM {schema}.outbox o USING oldest
+ WHERE o.id = oldest.id AND oldest.creation_date < clock_timestamp() - $1::interval
+RETURNING ` + notDurable
+)
+
+// Lease implements events.Store.
+func (s *OutboxStore) Lease(ctx context.Context, holder uuid.UUID, duration time.Duration) (events.Lease, bool, error) {
+	l := events.Lease{Holder: holder}
+	err := s.db.writeRow(ctx, s.db.conns.Ordinary, "leasing the outbox", leaseOutboxSQL, []any{holder, duration}, &l.Fence, nil)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return l, false, nil
+	}
+	return l, err == nil, err
+}
+
+// Next implements events.Store.
+func (s *OutboxStore) Next(ctx context.Context, limit int) ([]events.Event, time.Duration, error) {
+	var oldest time.Duration
+	rows, err := readRows(ctx, s.db, "reading the outbox", nextEventsSQL, []any{limit}, func(row pgx.CollectableRow) (events.Event, error) {
+		var e events.Event
+		var record, patron *uuid.UUID
+		var age time.Duration
+		err := row.Scan(&e.ID, &e.Date, &e.Type, &e.Topic, &record, &patron, &e.Old, &e.New, &e.Payload, &age)
+		if record != nil {
+			e.RecordID = *record
+		}
+		if patron != nil {
+			e.PatronID = *patron
+		}
+		oldest = max(oldest, age)
+		return e, err
+	})
+	return rows, oldest, err
+}
+
+// Delete implements events.Store.
+func (s *OutboxStore) Delete(ctx context.Context, l events.Lease, ids []int64) (held bool, err error) {
+	err = s.db.writeRow(ctx, s.db.conns.Ordinary, "deleting delivered events", deleteEventsSQL, []any{l.Holder, l.Fence, ids}, &held)
+	return held, err
+}
+
+// GiveUp implements events.Store.
+func (s *OutboxStore) GiveUp(ctx context.Context, holder uuid.UUID) error {
+	_, err := s.db.exec(ctx, s.db.conns.Ordinary, "giving the outbox up", giveUpOutboxSQL, holder)
+	return err
+}
+
+// Sweep deletes at most limit events that are older than retention, and returns how many.
+func (s *OutboxStore) Sweep(ctx context.Context, retention time.Duration, limit int) (int, error) {
+	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping the outbox", sweepEventsSQL, retention, limit)
+}

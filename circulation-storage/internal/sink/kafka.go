@@ -1,0 +1,142 @@
+package sink
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	saslplain "github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"checkoutlock/circulation-storage/internal/events"
+)
+
+const (
+	// produceTimeout is how long a broker may take for a batch. It is shorter than a turn, so that a slow
+	// broker is asked again.
+	produceTimeout = 2 * time.Second
+	// partitions of a new topic, as in FOLIO. The broker chooses the number of replicas.
+	partitions, replicas = 10, -1
+)
+
+// kafka sends messages to Kafka, with the partitions of Java's client.
+type kafka struct {
+	client *kgo.Client
+
+	mu     sync.Mutex
+	topics map[string]bool // that exist
+}
+
+// openKafka does not wait for a broker.
+//
+// The client's own idempotence is off. With it a message that was sent once cannot be given up, so
+// a lost broker would stop the delivery. Repeats come from this delivery anyway.
+func openKafka(s Settings) (*kafka, error) {
+	options := []kgo.Opt{
+		kgo.SeedBrokers(s.Brokers...), kgo.ClientID("circulation-storage"),
+		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(1),
+		kgo.ProduceRequestTimeout(produceTimeout), kgo.RequestTimeoutOverhead(produceTimeout), kgo.DialTimeout(produceTimeout),
+		kgo.RecordDeliveryTimeout(2 * produceTimeout), kgo.MetadataMinAge(100 * time.Millisecond),
+	}
+	if s.TLS {
+		options = append(options, kgo.DialTLSConfig(&tls.Config{MinVersion: tls.VersionTLS12}))
+	}
+	scrammed := scram.Auth{User: s.User, Pass: s.Password}
+	switch s.SASL {
+	case "":
+	case scramSHA256:
+		options = append(options, kgo.SASL(scrammed.AsSha256Mechanism()))
+	case scramSHA512:
+		options = append(options, kgo.SASL(scrammed.AsSha512Mechanism()))
+	default:
+		options = append(options, kgo.SASL(saslplain.Auth{User: s.User, Pass: s.Password}.AsMechanism()))
+	}
+	client, err := kgo.NewClient(options...)
+	return &kafka{client: client, topics: map[string]bool{}}, err
+}
+
+// Ping implements events.Sink.
+func (k *kafka) Ping(ctx context.Context) error { return k.client.Ping(ctx) }
+
+// Send implements events.Sink.
+func (k *kafka) Send(ctx context.Context, messages []events.Message) []error {
+	type result struct {
+		index int
+		err   error
+	}
+	results := make(chan result, len(messages))
+	errs := make([]error, len(messages))
+	if err := k.createTopics(ctx, messages); err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+		return errs
+	}
+	for i, m := range messages {
+		errs[i] = context.DeadlineExceeded
+		r := &kgo.Record{Topic: m.Topic, Value: m.Value, Headers: []kgo.RecordHeader{
+			{Key: "folio.tenantId", Value: []byte(m.Tenant.String())}, {Key: "x-okapi-tenant", Value: []byte(m.Tenant.String())},
+		}}
+		if m.Key != "" {
+			r.Key = []byte(m.Key)
+		}
+		k.client.Produce(ctx, r, func(_ *kgo.Record, err error) { results <- result{i, err} })
+	}
+	for range messages {
+		select {
+		case r := <-results:
+			errs[r.index] = r.err
+			k.forget(messages[r.index].Topic, r.err)
+		case <-ctx.Done(): // the client may wait longer for a broker that does not answer
+			return errs
+		}
+	}
+	return errs
+}
+
+// createTopics creates those that this process has not seen. Brokers need not do so by themselves.
+func (k *kafka) createTopics(ctx context.Context, messages []events.Message) error {
+	var unseen []string
+	k.mu.Lock()
+	for _, m := range messages {
+		if !k.topics[m.Topic] && !slices.Contains(unseen, m.Topic) {
+			unseen = append(unseen, m.Topic)
+		}
+	}
+	k.mu.Unlock()
+	if len(unseen) == 0 {
+		return nil
+	}
+	made, err := kadm.NewClient(k.client).CreateTopics(ctx, partitions, replicas, nil, unseen...)
+	if err != nil {
+		return fmt.Errorf("creating topics: %w", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, topic := range made {
+		// Without the right to create topics, they may exist.
+		if topic.Err == nil || errors.Is(topic.Err, kerr.TopicAlreadyExists) || errors.Is(topic.Err, kerr.TopicAuthorizationFailed) ||
+			errors.Is(topic.Err, kerr.ClusterAuthorizationFailed) {
+			k.topics[topic.Topic] = true
+			continue
+		}
+		return fmt.Errorf("creating topic %s: %w", topic.Topic, topic.Err)
+	}
+	return nil
+}
+
+// forget lets a topic that was deleted be created again.
+func (k *kafka) forget(topic string, err error) {
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(k.topics, topic)
+	}
+}

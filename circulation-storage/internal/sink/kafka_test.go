@@ -1,0 +1,284 @@
+package sink_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"checkoutlock/circulation-storage/internal/events"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/circulation-storage/internal/sink"
+	"checkoutlock/devpostgres/testserver"
+	"checkoutlock/schemas/okapi"
+)
+
+// broker is a Kafka broker that keeps its records when it is killed.
+type broker struct {
+	t    *testing.T
+	port int
+	dir  string
+	now  *kfake.Cluster
+}
+
+func startBroker(t *testing.T) *broker {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &broker{t: t, port: l.Addr().(*net.TCPAddr).Port, dir: t.TempDir()} //nolint:forcetypeassert // it is TCP
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.start()
+	t.Cleanup(func() { b.now.Close() })
+	return b
+}
+
+func (b *broker) start() {
+	b.t.Helper()
+	var err error
+	b.now, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(b.port), kfake.DataDir(b.dir), kfake.SyncWrites())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *broker) address() string { return fmt.Sprintf("127.0.0.1:%d", b.port) }
+
+// uncounted is an events.Observer that ignores all.
+type uncounted struct{}
+
+func (uncounted) Delivered(string, int)      {}
+func (uncounted) Failed(events.Failure, int) {}
+func (uncounted) Lag(time.Duration)          {}
+
+// startProcess delivers the tenant's events through connections of its own. kill cuts all of them,
+// so that the process keeps its lease and its answers are lost. stop ends it in order.
+func startProcess(t *testing.T, id okapi.Tenant, s sink.Settings) (kill, stop func()) {
+	t.Helper()
+	direct := pgtest.URL(t)
+	pooled, err := testserver.WithPool(direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: pooled, MigrateURL: direct}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, closeSink, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	d := events.New(postgres.NewOutboxStore(db), to, s.Names(),
+		func(context.Context) ([]okapi.Tenant, error) { return []okapi.Tenant{id}, nil }, uncounted{}, log)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		d.Run(ctx)
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		<-ended
+		closeSink()
+		db.Close()
+	})
+	kill = func() {
+		db.Close()
+		closeSink()
+		stop()
+	}
+	t.Cleanup(stop)
+	return kill, stop
+}
+
+// waitUntil asks again and again.
+func waitUntil(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(2 * time.Minute)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("not in time: " + what)
+		}
+	}
+}
+
+// sent is an event that a reader found first.
+type sent struct {
+	at     time.Time // when the process that delivered it sent it
+	patron int
+	n      int
+}
+
+// readAll reads the topic until it has the events of all patrons, and returns how many records it
+// read. Only the first record of each event counts.
+func readAll(t *testing.T, address, topic string, count int) (first map[string]sent, records int) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	first = map[string]sent{}
+	for len(first) < count {
+		fetched := client.PollFetches(ctx)
+		if ctx.Err() != nil {
+			t.Fatalf("%d of %d events were received", len(first), count)
+		}
+		fetched.EachRecord(func(r *kgo.Record) {
+			records++
+			var value struct {
+				ID   string
+				Data struct {
+					New struct{ Patron, N int }
+				}
+			}
+			if err := json.Unmarshal(r.Value, &value); err != nil {
+				t.Error(err)
+			}
+			if f, found := first[value.ID]; !found || r.Timestamp.Before(f.at) {
+				first[value.ID] = sent{r.Timestamp, value.Data.New.Patron, value.Data.New.N}
+			}
+		})
+	}
+	return first, records
+}
+
+// The broker dies and comes back, and the process that delivers dies, while events are written.
+func TestKafka_NothingIsLostWhenBrokerOrProcessDies(t *testing.T) {
+	t.Parallel()
+	const patrons, each = 8, 60
+	db, id := pgtest.New(t)
+	b := startBroker(t)
+	s := sink.Settings{Brokers: []string{b.address()}, Environment: "folio"}
+	kill, _ := startProcess(t, id, s)
+	startProcess(t, id, s)
+	count := func(query string) (n int) {
+		query = strings.ReplaceAll(query, "{schema}", postgres.SchemaName(id))
+		if err := db.Pool().QueryRow(t.Context(), query).Scan(&n); err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	written := func() int { return count(`SELECT coalesce(max(id), 0) FROM {schema}.outbox`) }
+	left := func() int { return count(`SELECT count(*) FROM {schema}.outbox`) }
+
+	add := strings.ReplaceAll(`INSERT INTO {schema}.outbox (event_type, topic, record_id, patron_id, new)
+		VALUES ('CREATED', 'loan', gen_random_uuid(), $1, jsonb_build_object('patron', $2::int, 'n', $3::int))`,
+		"{schema}", postgres.SchemaName(id))
+	var writing sync.WaitGroup
+	half, goOn := make(chan struct{}, patrons), make(chan struct{})
+	for p := range patrons {
+		patron := uuid.New()
+		writing.Go(func() {
+			for n := range each {
+				if n == each/2 {
+					half <- struct{}{}
+					<-goOn
+				}
+				if _, err := db.Pool().Exec(t.Context(), add, patron, p, n); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	waitUntil(t, "the first events are delivered", func() bool { return written() > 0 && left() < written() })
+	b.now.Close()
+	for range patrons {
+		<-half
+	}
+	waitUntil(t, "events wait for the broker", func() bool { return left() > 0 })
+	b.start()
+	close(goOn)
+	waitUntil(t, "the delivery goes on", func() bool { return left() < patrons*each/2 })
+	kill()
+	writing.Wait()
+	waitUntil(t, "all events are delivered", func() bool { return left() == 0 })
+
+	topic := "folio." + id.String() + ".circulation.loan"
+	first, records := readAll(t, b.address(), topic, patrons*each)
+	if len(first) != patrons*each {
+		t.Errorf("got %d events, want %d", len(first), patrons*each)
+	}
+	t.Logf("%d events in %d records", len(first), records)
+	at := map[int][]time.Time{}
+	for p := range patrons {
+		at[p] = make([]time.Time, each)
+	}
+	for _, e := range first {
+		at[e.patron][e.n] = e.at
+	}
+	for p, times := range at {
+		for n := 1; n < each; n++ {
+			if times[n].Before(times[n-1]) {
+				t.Errorf("patron %d: event %d was sent before event %d", p, n, n-1)
+			}
+		}
+	}
+}
+
+func TestKafka_SASL(t *testing.T) {
+	t.Parallel()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(),
+		kfake.Superuser("SCRAM-SHA-512", "events", "secret"), kfake.Superuser("SCRAM-SHA-256", "events", "secret"),
+		kfake.Superuser("PLAIN", "events", "secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	id := pgtest.Tenant(t)
+	for name, tt := range map[string]struct {
+		mechanism, password string
+		received            bool
+	}{
+		"SHA-512":        {mechanism: "SCRAM-SHA-512", password: "secret", received: true},
+		"SHA-256":        {mechanism: "SCRAM-SHA-256", password: "secret", received: true},
+		"plain":          {mechanism: "PLAIN", password: "secret", received: true},
+		"wrong password": {mechanism: "PLAIN", password: "guess", received: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := sink.Settings{
+				Brokers: cluster.ListenAddrs(), SASL: tt.mechanism, User: "events", Password: tt.password,
+				Environment: "e", Retention: time.Hour,
+			}
+			if err := s.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			to, closeSink, err := s.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer closeSink()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			for i, err := range to.Send(ctx, []events.Message{
+				{Topic: "t", Key: "k", Tenant: id, Value: []byte("1")}, {Topic: "u", Tenant: id, Value: []byte("2")},
+			}) {
+				if (err == nil) != tt.received {
+					t.Errorf("message %d: got %v, want received %t", i, err, tt.received)
+				}
+			}
+		})
+	}
+}

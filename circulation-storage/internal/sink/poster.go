@@ -1,0 +1,94 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"golang.org/x/sync/errgroup"
+
+	"checkoutlock/circulation-storage/internal/events"
+	"checkoutlock/schemas/okapi"
+)
+
+// The headers of an event's POST.
+const (
+	topicHeader = "X-Event-Topic"
+	keyHeader   = "X-Event-Key"
+)
+
+// postsAtOnce bounds the requests to the address.
+const postsAtOnce = 8
+
+// poster sends each message in a POST. Only a 2xx means that it was received.
+type poster struct {
+	url    string
+	client *http.Client
+}
+
+// newPoster follows no redirect, because a POST may become a GET.
+func newPoster(address string) *poster {
+	return &poster{url: address, client: &http.Client{
+		Transport:     &http.Transport{MaxIdleConnsPerHost: postsAtOnce, Proxy: http.ProxyFromEnvironment},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Ping implements events.Sink. It only connects, because the address need not know more than POST.
+func (p *poster) Ping(ctx context.Context) error {
+	u, err := url.Parse(p.url)
+	if err != nil {
+		return err
+	}
+	port := u.Port()
+	if port == "" {
+		port = u.Scheme
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// Send implements events.Sink.
+func (p *poster) Send(ctx context.Context, messages []events.Message) []error {
+	errs := make([]error, len(messages))
+	var g errgroup.Group
+	g.SetLimit(postsAtOnce)
+	for i, m := range messages {
+		g.Go(func() error {
+			errs[i] = p.post(ctx, m)
+			return nil
+		})
+	}
+	_ = g.Wait()
+	return errs
+}
+
+func (p *poster) post(ctx context.Context, m events.Message) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(m.Value))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(okapi.TenantHeader, m.Tenant.String())
+	r.Header.Set(topicHeader, m.Topic)
+	if m.Key != "" {
+		r.Header.Set(keyHeader, m.Key)
+	}
+	answer, err := p.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // so that the connection serves again
+	if answer.StatusCode/100 != 2 {
+		return fmt.Errorf("POST of topic %s was answered %d", m.Topic, answer.StatusCode)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package sink_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation-storage/internal/events"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/circulation-storage/internal/sink"
+	"checkoutlock/config"
+)
+
+func TestPoster(t *testing.T) {
+	t.Parallel()
+	id := pgtest.Tenant(t)
+	var mu sync.Mutex
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, strings.Join([]string{
+			r.Method, r.Header.Get("X-Okapi-Tenant"), r.Header.Get("X-Event-Topic"), r.Header.Get("X-Event-Key"), string(body),
+		}, " "))
+		switch string(body) {
+		case "refused":
+			w.WriteHeader(http.StatusBadRequest)
+		case "moved":
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+		}
+	}))
+	t.Cleanup(server.Close)
+	to, closeSink, err := sink.Settings{URL: server.URL + "/events"}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeSink()
+	if err := to.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var messages []events.Message
+	for _, body := range []string{"received", "refused", "moved"} {
+		messages = append(messages, events.Message{Topic: "topic", Key: "key", Tenant: id, Value: []byte(body)})
+	}
+	errs := to.Send(t.Context(), messages)
+	if errs[0] != nil || errs[1] == nil || errs[2] == nil {
+		t.Errorf("got %v, want an error for all but the first", errs)
+	}
+	slices.Sort(got)
+	want := "POST " + id.String() + " topic key "
+	if !slices.Equal(got, []string{want + "moved", want + "received", want + "refused"}) {
+		t.Errorf("got %q", got)
+	}
+	server.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := to.Ping(ctx); err == nil {
+		t.Error("the closed address answers")
+	}
+	if errs := to.Send(ctx, messages[:1]); errs[0] == nil {
+		t.Error("the closed address receives")
+	}
+}
+
+func TestSettings_NameAllThatIsWrong(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		environ []string
+		says    []string // none is right
+	}{
+		"nowhere": {environ: nil, says: nil},
+		"kafka": {environ: []string{
+			"EVENTS_BROKERS=a:9092,b:9093", "EVENTS_TLS=true", "EVENTS_SASL=SCRAM-SHA-512", "EVENTS_USER=u",
+			"EVENTS_PASSWORD=p", "EVENTS_PUBSUB=mod-pubsub-2.20.0",
+		}, says: nil},
+		"an address": {environ: []string{"EVENTS_URL=https://example.org/events"}, says: nil},
+		"all at once": {environ: []string{
+			"EVENTS_BROKERS=kafka", "EVENTS_SASL=GSSAPI", "EVENTS_ENVIRONMENT=a/b", "EVENTS_PUBSUB=a b",
+			"EVENTS_URL=ftp://x", "EVENTS_RETENTION=1m", "EVENTS_TLS=perhaps",
+		}, says: []string{
+			"EVENTS_BROKERS is \"kafka\"", "EVENTS_SASL is", "EVENTS_ENVIRONMENT", "EVENTS_PUBSUB", "EVENTS_URL cannot be used",
+			"EVENTS_RETENTION is 1m0s, allowed: 1h to 720h", "EVENTS_TLS",
+		}},
+		"both ways":          {environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_URL=http://x"}, says: []string{"exclude each other"}},
+		"a password in URL":  {environ: []string{"EVENTS_URL=http://u:secret@x"}, says: []string{"without a password"}},
+		"SASL without user":  {environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_SASL=PLAIN"}, says: []string{"EVENTS_SASL needs"}},
+		"user without SASL":  {environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_USER=u"}, says: []string{"need EVENTS_SASL"}},
+		"TLS without broker": {environ: []string{"EVENTS_TLS=true"}, says: []string{"need EVENTS_BROKERS"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s sink.Settings
+			err := config.Load(&s, tt.environ)
+			if (err == nil) != (tt.says == nil) {
+				t.Fatalf("got %v", err)
+			}
+			for _, text := range tt.says {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("got %v, want %q in it", err, text)
+				}
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("the error shows the password: %v", err)
+			}
+		})
+	}
+}
