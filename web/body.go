@@ -186,7 +186,7 @@ func ReadUnique(c echo.Context) (json.RawMessage, error) {
 func checkRepeats(dec *json.Decoder) error {
 	token, err := dec.Token()
 	if err != nil {
-		return refuseJSON(err)
+		return describeJSONError(err)
 	}
 	bracket, opens := token.(json.Delim)
 	if !opens {
@@ -197,7 +197,7 @@ func checkRepeats(dec *json.Decoder) error {
 		if bracket == '{' {
 			token, err := dec.Token()
 			if err != nil {
-				return refuseJSON(err)
+				return describeJSONError(err)
 			}
 			name, _ := token.(string)
 			if seen[name] {
@@ -210,13 +210,9 @@ func checkRepeats(dec *json.Decoder) error {
 		}
 	}
 	if _, err := dec.Token(); err != nil { // the closing bracket
-		return refuseJSON(err)
+		return describeJSONError(err)
 	}
 	return nil
-}
-
-func refuseJSON(err error) error {
-	return fault.Wrap(err, fault.Malformed, "The body is not valid JSON: %v", err)
 }
 
 // UnmarshalExact is Unmarshal that reads a property only under its exact name.

@@ -105,13 +105,9 @@ func (p Placement) checkRepeated(queue Queue) error {
 // appendRequest puts the request at the end of the queue. A page of an available item
 // sets the item's status. A hold and a recall change the loan of their item.
 func (p Placement) appendRequest(ctx context.Context, seen SeenQueue) (Change, error) {
-	last := 0
-	for _, r := range seen.Queue {
-		last = max(last, readPosition(r))
-	}
 	change := Change{Request: clone(p.request), Item: seen.Item}
 	change.Request["status"] = schemas.RequestNotYetFilled
-	change.Request["position"] = last + 1
+	change.Request["position"] = seen.Queue.lastPosition(nil, true) + 1
 	if err := p.changeLoan(ctx, seen, &change); err != nil {
 		return Change{}, err
 	}

@@ -115,8 +115,10 @@ func WaitFor(ctx context.Context, store Store, req Request) (Lease, error) {
 			if rest <= 0 {
 				return Lease{}, err
 			}
-			if err := sleep(ctx, min(rest, randomPause(pause))); err != nil {
-				return Lease{}, err
+			select {
+			case <-time.After(min(rest, randomPause(pause))):
+			case <-ctx.Done():
+				return Lease{}, ctx.Err()
 			}
 			pause = min(2*pause, longestPause)
 			var failed error
@@ -130,15 +132,4 @@ func WaitFor(ctx context.Context, store Store, req Request) (Lease, error) {
 // randomPause spreads the polls of callers that wait for the same lease.
 func randomPause(pause time.Duration) time.Duration {
 	return pause/2 + rand.N(pause/2) //nolint:gosec // spreads load, guards nothing
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

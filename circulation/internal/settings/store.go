@@ -111,9 +111,7 @@ func (s *Store) Current(ctx context.Context) Settings {
 		return s.Refresh(ctx), nil
 	})
 	if err != nil { // the caller left
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.lastGood(s.getKnown(id))
+		return s.getLastGood(id)
 	}
 	return current
 }
@@ -132,11 +130,15 @@ func (s *Store) Refresh(ctx context.Context) Settings {
 	settings, _, err := s.Read(ctx)
 	if err != nil {
 		id, _ := okapi.TenantFrom(ctx) // the zero tenant has no settings
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.lastGood(s.getKnown(id))
+		return s.getLastGood(id)
 	}
 	return settings
+}
+
+func (s *Store) getLastGood(id okapi.Tenant) Settings {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lastGood(s.getKnown(id))
 }
 
 // Update replaces the tenant's own settings. Fields that change leaves nil fall

@@ -82,9 +82,6 @@ WITH bounds AS MATERIALIZED (
            CASE WHEN NOT $2::boolean THEN set_config('synchronous_commit', 'off', true) END)
 SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0)) FROM bounds`
 
-// durable says that a batch is durable also if it grants nothing.
-type durable bool
-
 // callWait is how long a call waits for its namespace.
 const callWait = 2 * time.Second
 
@@ -94,10 +91,11 @@ type claimBatch struct {
 	queue pgx.Batch
 }
 
-// newBatch begins with the lock of the namespace, which it waits for.
-func (s *ClaimStore) newBatch(namespace string, d durable, wait time.Duration) *claimBatch {
+// newBatch begins with the lock of the namespace, which it waits for. A durable batch is so also if it
+// grants nothing.
+func (s *ClaimStore) newBatch(namespace string, durable bool, wait time.Duration) *claimBatch {
 	b := &claimBatch{db: s.db}
-	b.queue.Queue(lockNamespaceSQL, s.db.schema+"/"+namespace, bool(d), strconv.FormatInt(wait.Milliseconds(), 10))
+	b.queue.Queue(lockNamespaceSQL, s.db.schema+"/"+namespace, durable, strconv.FormatInt(wait.Milliseconds(), 10))
 	return b
 }
 
