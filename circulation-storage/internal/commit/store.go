@@ -33,6 +33,10 @@ type Store interface {
 	// many, and returns how many. Each queue is a transaction of its own. One that fails stops no other.
 	ExpireRequests(ctx context.Context, limit int) (int, error)
 
+	// RunTitleJob renumbers the queues for a job of title level requests that is open or in progress, if
+	// there is one, and ends the job: as failed with what is wrong, if anything is.
+	RunTitleJob(ctx context.Context) error
+
 	// ReadCheckOutFacts reads what a check-out is judged by, as of one moment. It locks
 	// nothing.
 	ReadCheckOutFacts(ctx context.Context, subjects schemas.CheckOutSubjects) (schemas.CheckOutFacts, error)

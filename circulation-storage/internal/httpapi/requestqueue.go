@@ -14,7 +14,7 @@ import (
 const expiredAtOnce = 500
 
 // RequestQueueRoutes are the all-or-nothing changes of requests that were placed (ours), and FOLIO's
-// timer that closes expired requests.
+// timers that close expired requests and renumber queues.
 func RequestQueueRoutes(store commit.Store) []web.Route {
 	return []web.Route{
 		{
@@ -35,6 +35,10 @@ func RequestQueueRoutes(store commit.Store) []web.Route {
 				_, err := store.ExpireRequests(c.Request().Context(), expiredAtOnce)
 				return err
 			}),
+		},
+		{
+			Method: http.MethodPost, Path: "/tlr-feature-toggle-job/start", // a timer's, too
+			Endpoint: web.Empty(http.StatusAccepted, func(c echo.Context) error { return store.RunTitleJob(c.Request().Context()) }),
 		},
 	}
 }

@@ -118,3 +118,23 @@ func TestRequestQueueRoutes_MoveARequest(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestQueueRoutes_RenumberQueues(t *testing.T) {
+	t.Parallel()
+	a := newQueueAPI(t)
+	const jobs = "/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs"
+	a.must(t, http.MethodPost, "/circulation-settings-storage/circulation-settings",
+		`{"name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":false}}`, http.StatusCreated)
+	a.must(t, http.MethodPost, batchPath, batch(hold(1, 3), hold(2, 2)), http.StatusCreated)
+	a.must(t, http.MethodPost, jobs, `{"status":"open"}`, http.StatusCreated)
+	for range 2 {
+		a.must(t, http.MethodPost, "/tlr-feature-toggle-job/start", "", http.StatusAccepted)
+		if got, want := a.queue(t), "2 at 1, 1 at 2"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	w := a.must(t, http.MethodGet, jobs+"?query=status==done", "", http.StatusOK)
+	if list, _ := parseJSON(t, w.Body.String())["tlrFeatureToggleJobs"].([]any); len(list) != 1 {
+		t.Errorf("got %s, want the job", w.Body)
+	}
+}
