@@ -9,6 +9,7 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/admission"
+	"checkoutlock/circulation/internal/anonymization"
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/httpapi"
@@ -21,6 +22,7 @@ import (
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/circulation/internal/staff"
 	"checkoutlock/circulation/internal/storageclient"
+	"checkoutlock/circulation/internal/worklist"
 	"checkoutlock/web"
 	"checkoutlock/web/auth"
 )
@@ -127,9 +129,10 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 		CheckIn:  checkIns.CheckIn,
 		Loans:    storage, Rules: storage, RulesFor: library.Matching{Records: storage}.RulesFor, DryRun: checkOuts.DryRun, EndSessions: checkin.Sessions{Store: storage}.End,
 		Renewals: &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now},
-		Placing:  placing, Changes: placing, Queues: storage, Settings: storage,
+		Placing:  placing, Changes: placing, Queues: storage, Settings: storage, Worklists: &worklist.Service{Library: storage},
 		LoanChanges: &loans.Service{Library: storage, Changer: storage, Close: checkIns.Close, Log: log, Now: time.Now}, LoanRecords: storage, Prints: storage,
-		Admin: locks, Guard: guard, Log: log,
+		Anonymize: (&anonymization.Service{Loans: storage, Log: log, Now: time.Now}).Run,
+		Admin:     locks, Guard: guard, Log: log,
 	}))
 	service.Add(staff.New(staff.Options{Admin: locks, Guard: guard, Log: log}))
 	return &App{storage: storage, service: service}, nil

@@ -37,7 +37,7 @@ func RequestQueueRoutes(store commit.Store) []web.Route {
 			}),
 		},
 		{
-			Method: http.MethodPost, Path: "/tlr-feature-toggle-job/start", // a timer's, too
+			Method: http.MethodPost, Path: "/tlr-feature-toggle-job/start", Interface: "_timer 1.0", Every: 5 * time.Minute,
 			Endpoint: web.Empty(http.StatusAccepted, func(c echo.Context) error { return store.RunTitleJob(c.Request().Context()) }),
 		},
 	}

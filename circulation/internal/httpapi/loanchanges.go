@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -55,8 +56,8 @@ func loanChangeRoute[W loans.Wish](changes LoanChanges, action, ofInterface stri
 
 // LoanRecords deletes loans, leaves their items as they are, and takes patrons off loans.
 type LoanRecords interface {
-	// AnonymizeLoans takes a patron off closed loans, at most 5000, and returns their ids.
-	AnonymizeLoans(ctx context.Context, userID string) ([]string, error)
+	// AnonymizeLoansOf takes a patron off closed loans, at most 5000, and returns their ids.
+	AnonymizeLoansOf(ctx context.Context, userID string) ([]string, error)
 	// DeleteLoan deletes a loan. Fault: NotFound.
 	DeleteLoan(ctx context.Context, id string) error
 	// DeleteLoans deletes the loans that match a CQL query. Fault: Malformed for an empty or bad one.
@@ -83,6 +84,10 @@ func loanRecordRoutes(o Options) []web.Route {
 			Method: http.MethodPost, Path: "/loan-anonymization/by-user/:id", Permission: "circulation.loans.collection.anonymize.user.post", Interface: "loan-anonymization 0.1",
 			Endpoint: web.JSON(http.StatusOK, circ.anonymizeLoans),
 		},
+		{
+			Method: http.MethodPost, Path: "/circulation/scheduled-anonymize-processing", Interface: "_timer 1.0", Every: time.Hour,
+			Endpoint: web.JSON(http.StatusOK, web.FromContext(circ.anonymizeBySetting)),
+		},
 	}
 }
 
@@ -105,6 +110,15 @@ func (h circulation) anonymizeLoans(c echo.Context) (anonymizedLoans, error) {
 	if err != nil {
 		return anonymizedLoans{}, err
 	}
-	ids, err := h.LoanRecords.AnonymizeLoans(c.Request().Context(), id)
+	ids, err := h.LoanRecords.AnonymizeLoansOf(c.Request().Context(), id)
+	return anonymizedLoans{Anonymized: ids, Errors: []fault.Detail{}}, err
+}
+
+// anonymizeBySetting handles POST /circulation/scheduled-anonymize-processing: 200.
+func (h circulation) anonymizeBySetting(ctx context.Context) (anonymizedLoans, error) {
+	ids, err := h.Anonymize(ctx)
+	if ids == nil {
+		ids = []string{}
+	}
 	return anonymizedLoans{Anonymized: ids, Errors: []fault.Detail{}}, err
 }

@@ -38,7 +38,7 @@ func (b *backend) DeleteLoans(_ context.Context, query string) error {
 	return b.err
 }
 
-func (b *backend) AnonymizeLoans(_ context.Context, userID string) ([]string, error) {
+func (b *backend) AnonymizeLoansOf(_ context.Context, userID string) ([]string, error) {
 	b.written = "anonymize " + userID
 	return []string{loanID}, b.err
 }

@@ -64,12 +64,15 @@ type Options struct {
 	Changes     RequestChanges
 	LoanChanges LoanChanges
 	LoanRecords LoanRecords
-	Prints      Prints
-	Queues      Queues
-	Settings    CirculationSettings
-	Admin       admin.Desk
-	Guard       *auth.Guard
-	Log         *slog.Logger
+	// Anonymize takes the patrons off closed loans as the tenant's setting says, and returns their ids.
+	Anonymize func(context.Context) ([]string, error)
+	Prints    Prints
+	Queues    Queues
+	Worklists Worklists
+	Settings  CirculationSettings
+	Admin     admin.Desk
+	Guard     *auth.Guard
+	Log       *slog.Logger
 }
 
 // New returns the front of circulation's endpoints. Those of check-outs, check-ins, loans
@@ -82,7 +85,7 @@ func New(o Options) (web.Front, error) {
 func routes(o Options) []web.Route {
 	const rulesPath = "/circulation/rules"
 	circ, rules := circulation{o}, rulesHandlers{o.Rules, o.Log}
-	folio := web.WithInterface("circulation 14.7", slices.Concat(rulePolicyRoutes(o), requestRoutes(o), requestChangeRoutes(o), loanChangeRoutes(o.LoanChanges), loanRecordRoutes(o), settingRoutes(o.Settings), printRoutes(o), tenantRoutes(), []web.Route{
+	folio := web.WithInterface("circulation 14.7", slices.Concat(rulePolicyRoutes(o), requestRoutes(o), requestChangeRoutes(o), loanChangeRoutes(o.LoanChanges), loanRecordRoutes(o), settingRoutes(o.Settings), printRoutes(o), worklistRoutes(o), tenantRoutes(), []web.Route{
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post", Desired: checkout.OverridePermissions(),
 			Body: checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}),

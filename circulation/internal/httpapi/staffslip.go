@@ -1,26 +1,29 @@
 package httpapi
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/worklist"
 	"checkoutlock/schemas"
 )
 
-// staffSlip has the values of the tokens of staff slips, which a desk prints after a check-in. The
-// names are FOLIO's (mod-circulation, TemplateContextUtil).
+// staffSlip has the values of the tokens of staff slips, which a desk prints after a check-in and for
+// what staff have to fetch. The names are FOLIO's (mod-circulation, StaffSlipMapper).
 type staffSlip struct {
-	Item      slipItem       `json:"item"`
-	Request   *slipRequest   `json:"request,omitempty"`
-	Requester *slipRequester `json:"requester,omitempty"`
+	Item            slipItem       `json:"item"`
+	Request         *slipRequest   `json:"request,omitempty"`
+	Requester       *slipRequester `json:"requester,omitempty"`
+	CurrentDateTime string         `json:"currentDateTime"`
 }
 
 type slipItem struct {
 	Title                string `json:"title,omitempty"`
 	Barcode              string `json:"barcode,omitempty"`
-	Status               string `json:"status"`
+	Status               string `json:"status,omitempty"` // none for a request for the title
 	PrimaryContributor   string `json:"primaryContributor,omitempty"`
 	AllContributors      string `json:"allContributors"`
 	Enumeration          string `json:"enumeration,omitempty"`
@@ -37,10 +40,13 @@ type slipItem struct {
 	DatesOfPublication   string `json:"datesOfPublication"`
 	Editions             string `json:"editions"`
 	PhysicalDescriptions string `json:"physicalDescriptions"`
+	SeriesStatements     string `json:"seriesStatements"`
+	AdministrativeNotes  string `json:"administrativeNotes"`
 	InstanceHRID         string `json:"instanceHrid,omitempty"`
 	CallNumber           string `json:"callNumber,omitempty"`
 	CallNumberPrefix     string `json:"callNumberPrefix,omitempty"`
 	CallNumberSuffix     string `json:"callNumberSuffix,omitempty"`
+	ShelvingOrder        string `json:"shelvingOrder,omitempty"`
 
 	EffectiveLocationSpecific      string `json:"effectiveLocationSpecific,omitempty"`
 	EffectiveLocationLibrary       string `json:"effectiveLocationLibrary,omitempty"`
@@ -51,7 +57,7 @@ type slipItem struct {
 
 	FromServicePoint      string `json:"fromServicePoint,omitempty"`
 	ToServicePoint        string `json:"toServicePoint,omitempty"`
-	LastCheckedInDateTime string `json:"lastCheckedInDateTime"`
+	LastCheckedInDateTime string `json:"lastCheckedInDateTime,omitempty"`
 }
 
 type slipRequest struct {
@@ -61,6 +67,7 @@ type slipRequest struct {
 	RequestExpirationDate   string `json:"requestExpirationDate,omitempty"`
 	HoldShelfExpirationDate string `json:"holdShelfExpirationDate,omitempty"`
 	PatronComments          string `json:"patronComments,omitempty"`
+	DeliveryAddressType     string `json:"deliveryAddressType,omitempty"`
 }
 
 type slipRequester struct {
@@ -76,45 +83,71 @@ type slipRequester struct {
 	Region             string `json:"region,omitempty"`
 	PostalCode         string `json:"postalCode,omitempty"`
 	CountryID          string `json:"countryId,omitempty"`
+	AddressType        string `json:"addressType,omitempty"`
 }
 
 // describeSlip returns the slip of a check-in.
 func describeSlip(in checkin.Returned) staffSlip {
-	slip := staffSlip{Item: describeSlipItem(in)}
+	at := in.Slip.FindServicePoint(in.Copy.Location.PrimaryServicePoint)
+	slip := staffSlip{Item: describeSlipItem(in.Copy, in.Slip, at), CurrentDateTime: library.Instant{Time: time.Now()}.Text()}
+	slip.Item.LastCheckedInDateTime = cmp.Or(slip.Item.LastCheckedInDateTime, slip.CurrentDateTime)
+	if in.Destination.ID != "" {
+		slip.Item.FromServicePoint, slip.Item.ToServicePoint = in.At.Name, in.Destination.Name
+	}
 	if in.Request == nil {
 		return slip
 	}
-	slip.Request = &slipRequest{
-		RequestID: in.Request.ID, ServicePointPickup: in.Slip.FindServicePoint(in.Request.PickupServicePointID).Name,
-		RequestDate: in.Request.RequestDate, RequestExpirationDate: in.Request.RequestExpirationDate,
-		HoldShelfExpirationDate: in.Request.HoldShelfExpirationDate, PatronComments: in.Request.PatronComments,
-	}
+	slip.Request = describeSlipRequest(in.Request, in.Slip.FindServicePoint(in.Request.PickupServicePointID))
 	if u := in.Slip.Requester; u.ID != "" && strings.EqualFold(u.ID, in.Request.RequesterID) {
 		slip.Requester = describeSlipRequester(u, in.Slip.Group, in.Request)
 	}
 	return slip
 }
 
-func describeSlipItem(in checkin.Returned) slipItem {
-	item, title, location := in.Copy.Item, in.Copy.Instance, in.Copy.Location
+// describeListedSlip returns the slip of a request whose item staff have to fetch.
+func describeListedSlip(s worklist.Slip) staffSlip {
+	slip := staffSlip{
+		Item: describeSlipItem(s.Copy, s.Parts, s.At), Request: describeSlipRequest(&s.Request, s.Pickup),
+		CurrentDateTime: library.Instant{Time: time.Now()}.Text(),
+	}
+	slip.Request.DeliveryAddressType = s.AddressType
+	if s.Parts.Requester.ID != "" {
+		slip.Requester = describeSlipRequester(s.Parts.Requester, s.Parts.Group, &s.Request)
+		if _, exists := s.Parts.Requester.Personal.FindAddress(s.Request.DeliveryAddressTypeID); exists {
+			slip.Requester.AddressType = s.AddressType
+		}
+	}
+	return slip
+}
+
+func describeSlipRequest(r *schemas.QueuedRequest, pickup library.ServicePoint) *slipRequest {
+	return &slipRequest{
+		RequestID: r.ID, ServicePointPickup: pickup.Name, RequestDate: r.RequestDate, RequestExpirationDate: r.RequestExpirationDate,
+		HoldShelfExpirationDate: r.HoldShelfExpirationDate, PatronComments: r.PatronComments,
+	}
+}
+
+// describeSlipItem describes the copy, or only its title if it has no item. at is the primary service
+// point of its location.
+func describeSlipItem(book library.Copy, parts library.Slip, at library.ServicePoint) slipItem {
+	item, title, location := book.Item, book.Instance, book.Location
 	slip := slipItem{
 		Title: title.Title, Barcode: item.Barcode, Status: item.Status.Name, InstanceHRID: title.HRID,
 		Enumeration: item.Enumeration, Volume: item.Volume, Chronology: item.Chronology, YearCaption: strings.Join(item.YearCaption, "; "),
-		DisplaySummary: item.DisplaySummary, MaterialType: in.Copy.Material.Name, LoanType: in.Slip.LoanType.Name,
-		CopyNumber:     in.Copy.Number(),
+		DisplaySummary: item.DisplaySummary, MaterialType: book.Material.Name, LoanType: parts.LoanType.Name,
+		CopyNumber:     book.Number(),
 		NumberOfPieces: item.NumberOfPieces, DescriptionOfPieces: item.DescriptionOfPieces, AccessionNumber: item.AccessionNumber,
-		Editions: strings.Join(title.Editions, "; "), PhysicalDescriptions: strings.Join(title.PhysicalDescriptions, "; "),
+		AdministrativeNotes: strings.Join(item.AdministrativeNotes, "; "),
+		Editions:            strings.Join(title.Editions, "; "), PhysicalDescriptions: strings.Join(title.PhysicalDescriptions, "; "),
 		CallNumber: item.CallNumber.CallNumber, CallNumberPrefix: item.CallNumber.Prefix, CallNumberSuffix: item.CallNumber.Suffix,
+		ShelvingOrder: item.ShelvingOrder,
 
 		EffectiveLocationSpecific: location.Name, EffectiveLocationDiscoveryName: location.DiscoveryName,
-		EffectiveLocationLibrary: in.Slip.Library.Name, EffectiveLocationCampus: in.Slip.Campus.Name,
-		EffectiveLocationInstitution: in.Slip.Institution.Name, EffectiveLocationPrimaryPoint: in.Slip.FindServicePoint(location.PrimaryServicePoint).Name,
-		LastCheckedInDateTime: library.Instant{Time: time.Now()}.Text(),
+		EffectiveLocationLibrary: parts.Library.Name, EffectiveLocationCampus: parts.Campus.Name,
+		EffectiveLocationInstitution: parts.Institution.Name, EffectiveLocationPrimaryPoint: at.Name,
 	}
-	if at, ok := item.LastCheckIn["dateTime"].(string); ok {
-		slip.LastCheckedInDateTime = at
-	}
-	var contributors, dates []string
+	slip.LastCheckedInDateTime, _ = item.LastCheckIn["dateTime"].(string)
+	var contributors, dates, series []string
 	for _, c := range title.Contributors {
 		contributors = append(contributors, c.Name)
 		if c.Primary && slip.PrimaryContributor == "" {
@@ -126,10 +159,11 @@ func describeSlipItem(in checkin.Returned) slipItem {
 			dates = append(dates, p.DateOfPublication)
 		}
 	}
-	slip.AllContributors, slip.DatesOfPublication = strings.Join(contributors, "; "), strings.Join(dates, "; ")
-	if in.Destination.ID != "" {
-		slip.FromServicePoint, slip.ToServicePoint = in.At.Name, in.Destination.Name
+	for _, s := range title.Series {
+		series = append(series, s.Value)
 	}
+	slip.AllContributors, slip.DatesOfPublication = strings.Join(contributors, "; "), strings.Join(dates, "; ")
+	slip.SeriesStatements = strings.Join(series, "; ")
 	return slip
 }
 

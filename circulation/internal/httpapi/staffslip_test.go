@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 	"testing"
+	"time"
 
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/library"
@@ -35,7 +36,7 @@ func returnedBook() checkin.Returned {
 				ID: "i", Barcode: "036", Status: library.Status{Name: "In transit"}, Enumeration: "v.1", Volume: "1",
 				Chronology:  "1999",
 				YearCaption: []string{"1999", "2000"}, DisplaySummary: "all", NumberOfPieces: "2", DescriptionOfPieces: "maps",
-				AccessionNumber: "A7",
+				AccessionNumber: "A7", AdministrativeNotes: []string{"old", "torn"}, ShelvingOrder: "PS 3",
 				CallNumber: library.CallNumber{
 					CallNumber: "PS3", Prefix: "f", Suffix: "s",
 				}, LastCheckIn: map[string]any{"dateTime": "2026-03-01T10:00:00.000+00:00"},
@@ -48,6 +49,7 @@ func returnedBook() checkin.Returned {
 				Editions: []string{"1st"}, PhysicalDescriptions: []string{"352 p."}, Publication: []library.Publication{
 					{DateOfPublication: "1994"}, {},
 				},
+				Series: []library.Series{{Value: "Discworld"}, {Value: "A second"}},
 			},
 			Location: library.Location{
 				ID: "l", Name: "Main", DiscoveryName: "Main stacks", PrimaryServicePoint: "desk",
@@ -84,8 +86,9 @@ func TestCheckIn_HasTheStaffSlip(t *testing.T) {
 			"yearCaption":    "1999; 2000",
 			"displaySummary": "all", "materialType": "Book", "loanType": "Can circulate", "copy": "c.2", "numberOfPieces": "2",
 			"descriptionOfPieces": "maps", "accessionNumber": "A7", "datesOfPublication": "1994", "editions": "1st",
-			"physicalDescriptions": "352 p.",
-			"instanceHrid":         "in1", "callNumber": "PS3", "callNumberPrefix": "f", "callNumberSuffix": "s",
+			"physicalDescriptions": "352 p.", "seriesStatements": "Discworld; A second", "administrativeNotes": "old; torn",
+			"shelvingOrder": "PS 3",
+			"instanceHrid":  "in1", "callNumber": "PS3", "callNumberPrefix": "f", "callNumberSuffix": "s",
 			"effectiveLocationSpecific": "Main",
 			"effectiveLocationLibrary":  "Science", "effectiveLocationCampus": "City",
 			"effectiveLocationInstitution":          "University",
@@ -104,7 +107,13 @@ func TestCheckIn_HasTheStaffSlip(t *testing.T) {
 			"countryId": "GB",
 		},
 	}
-	if got := slipOf(t, returnedBook()); !reflect.DeepEqual(got, want) {
+	got := slipOf(t, returnedBook())
+	if printed, err := time.Parse(time.RFC3339, got["currentDateTime"].(string)); err != nil ||
+		time.Since(printed).Abs() > time.Minute {
+		t.Errorf("the slip was made at %v", got["currentDateTime"])
+	}
+	delete(got, "currentDateTime")
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 }

@@ -47,6 +47,7 @@ type Item struct {
 	NumberOfPieces      string   `json:"numberOfPieces"`
 	DescriptionOfPieces string   `json:"descriptionOfPieces"`
 	AccessionNumber     string   `json:"accessionNumber"`
+	AdministrativeNotes []string `json:"administrativeNotes"`
 }
 
 // LoanTypeID returns the temporary loan type if the item has one, else the permanent one.
@@ -84,6 +85,8 @@ type Holdings struct {
 	ID         string `json:"id"`
 	InstanceID string `json:"instanceId"`
 	CopyNumber string `json:"copyNumber"`
+	// EffectiveLocationID is where the holdings are.
+	EffectiveLocationID string `json:"effectiveLocationId"`
 }
 
 // Instance is a title.
@@ -97,6 +100,12 @@ type Instance struct {
 	Editions             []string      `json:"editions"`
 	PhysicalDescriptions []string      `json:"physicalDescriptions"`
 	Publication          []Publication `json:"publication"`
+	Series               []Series      `json:"series"`
+}
+
+// Series is a series to which a title belongs.
+type Series struct {
+	Value string `json:"value"`
 }
 
 // Identifier is an ISBN or another number of a title.

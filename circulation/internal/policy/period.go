@@ -45,19 +45,8 @@ func (p period) computeEnd(start time.Time) (time.Time, error) {
 	if n <= 0 {
 		return time.Time{}, invalid
 	}
-	var end time.Time
-	switch p.interval {
-	case "Minutes":
-		end = addMinutes(start, n)
-	case "Hours":
-		end = addMinutes(start, 60*n)
-	case "Days":
-		end = start.AddDate(0, 0, n)
-	case "Weeks":
-		end = start.AddDate(0, 0, 7*n)
-	case "Months":
-		end = addMonths(start, n)
-	default:
+	end, known := p.shift(start, n)
+	if !known {
 		return time.Time{}, &DueDateError{
 			fmt.Sprintf("the interval \"%s\" in the loan policy is not recognised", p.interval), "LOAN_POLICY_RENEWAL_PERIOD_INTERVAL_NOT_RECOGNIZED",
 		}
@@ -66,6 +55,23 @@ func (p period) computeEnd(start time.Time) (time.Time, error) {
 		return time.Time{}, invalid
 	}
 	return end, nil
+}
+
+// shift returns start moved by n of the period's intervals; false for an unknown one.
+func (p period) shift(start time.Time, n int) (time.Time, bool) {
+	switch p.interval {
+	case "Minutes":
+		return addMinutes(start, n), true
+	case "Hours":
+		return addMinutes(start, 60*n), true
+	case "Days":
+		return start.AddDate(0, 0, n), true
+	case "Weeks":
+		return start.AddDate(0, 0, 7*n), true
+	case "Months":
+		return addMonths(start, n), true
+	}
+	return time.Time{}, false
 }
 
 // endNamed returns the end of a period that begins at start, or the date for a missing period. The
@@ -140,6 +146,22 @@ func (p HoldShelfPeriod) Until(now time.Time) (time.Time, bool) {
 		return end, true
 	}
 	return time.Date(end.Year(), end.Month(), end.Day(), 23, 59, 59, 0, end.Location()), true
+}
+
+// KeptPeriod is how long closed loans keep their patron.
+type KeptPeriod struct{ period period }
+
+// UnmarshalJSON reads FOLIO's {"duration":n,"intervalId":"…"}.
+func (p *KeptPeriod) UnmarshalJSON(raw []byte) error { return json.Unmarshal(raw, &p.period) }
+
+// LastBegin returns the time before which a period began that has ended by now; false for a period
+// without a number or a known interval. Of months it may be up to three days early.
+func (p KeptPeriod) LastBegin(now time.Time) (time.Time, bool) {
+	if p.period.duration == nil || *p.period.duration < 0 {
+		return time.Time{}, false
+	}
+	begin, known := p.period.shift(now, -*p.period.duration)
+	return begin, known && begin.Year() > 0
 }
 
 // WholeNumber is a JSON number without a fraction. It may be written 5.0, which JSON Schema calls

@@ -64,6 +64,8 @@ type Found struct {
 	instances map[string]library.Instance
 	locations map[string]library.Location
 	materials map[string]library.Named
+
+	slipsFound
 }
 
 // Copy returns an item with the records that it belongs to.
@@ -88,7 +90,7 @@ func RenderPage[L any](
 			return nil, fmt.Errorf("a stored %s cannot be read: %w", kind, err)
 		}
 	}
-	found, err := fetch(ctx, records, want(all))
+	found, err := Fetch(ctx, records, want(all))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +116,8 @@ var rounds = []func(*Found, context.Context, *library.Calls, Records, Wanted){
 	(*Found).fetchSubjects, (*Found).fetchHoldings, (*Found).fetchReferences, (*Found).fetchLibraries,
 }
 
-func fetch(ctx context.Context, r Records, want Wanted) (*Found, error) {
+// Fetch reads the wanted records. Faults are those of records except NotFound.
+func Fetch(ctx context.Context, r Records, want Wanted) (*Found, error) {
 	f := &Found{}
 	for _, start := range rounds {
 		g, gctx := library.NewCalls(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
@@ -89,21 +90,43 @@ func (c *Client) DeleteLoans(ctx context.Context, query string) error {
 	return err
 }
 
-// anonymizedAtOnce is how many loans one call anonymizes: FOLIO's number.
+// anonymizedAtOnce is how many loans of a user one call anonymizes: FOLIO's number.
 const anonymizedAtOnce = 5000
 
-// AnonymizeLoans implements httpapi.LoanRecords. Storage leaves loans that are open by then.
-func (c *Client) AnonymizeLoans(ctx context.Context, userID string) ([]string, error) {
-	closed, err := listRecords[library.Named](ctx, c, loans, equals("userId", userID)+" and "+equals("status.name", "Closed"), anonymizedAtOnce)
+// AnonymizeLoansOf implements httpapi.LoanRecords. Storage leaves loans that are open by then.
+func (c *Client) AnonymizeLoansOf(ctx context.Context, userID string) ([]string, error) {
+	ids, err := c.listClosedLoans(ctx, equals("userId", userID), anonymizedAtOnce)
+	if err != nil {
+		return nil, err
+	}
+	return ids, c.AnonymizeLoans(ctx, ids)
+}
+
+// ClosedLoans implements anonymization.Loans.
+func (c *Client) ClosedLoans(ctx context.Context, returnedBefore time.Time, limit int) ([]string, error) {
+	clause := `userId=""`
+	if !returnedBefore.IsZero() {
+		clause += ` and systemReturnDate<"` + library.Instant{Time: returnedBefore}.Text() + `"`
+	}
+	return c.listClosedLoans(ctx, clause, limit)
+}
+
+func (c *Client) listClosedLoans(ctx context.Context, clause string, limit int) ([]string, error) {
+	closed, err := listRecords[library.Named](ctx, c, loans, clause+" and "+equals("status.name", "Closed"), limit)
 	ids := make([]string, len(closed))
 	for i, loan := range closed {
 		ids[i] = loan.ID
 	}
-	if err != nil || len(ids) == 0 {
-		return ids, err
-	}
-	_, err = c.do(ctx, send("anonymizing loans", http.MethodPost, "/anonymize-storage-loans", map[string]any{"loanIds": ids}, http.StatusOK))
 	return ids, err
+}
+
+// AnonymizeLoans implements anonymization.Loans.
+func (c *Client) AnonymizeLoans(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := c.do(ctx, send("anonymizing loans", http.MethodPost, "/anonymize-storage-loans", map[string]any{"loanIds": ids}, http.StatusOK))
+	return err
 }
 
 // ProxyRelations implements loans.Library.

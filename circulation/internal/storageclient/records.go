@@ -1,6 +1,7 @@
 package storageclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -170,6 +171,12 @@ func listByID[T any](ctx context.Context, c *Client, from collection, ids []stri
 
 // listByIndex returns the records whose index is one of the ids. At most one record has each id.
 func listByIndex[T any](ctx context.Context, c *Client, from collection, index string, ids []string) ([]T, error) {
+	return listBatches[T](ctx, c, from, ids, 0, func(some []string) string { return anyOf(index, some) })
+}
+
+// listBatches returns the records that match the queries of all batches of ids, at most limit of each
+// batch; 0 means one for each id.
+func listBatches[T any](ctx context.Context, c *Client, from collection, ids []string, limit int, queryFor func(some []string) string) ([]T, error) {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !schemas.IsUUID(id) })
 	batches := slices.Collect(slices.Chunk(ids, batch))
 	found := make([][]T, len(batches))
@@ -177,7 +184,7 @@ func listByIndex[T any](ctx context.Context, c *Client, from collection, index s
 	g.SetLimit(batchesAtOnce)
 	for i, some := range batches {
 		g.Go(func() (err error) {
-			found[i], err = listRecords[T](ctx, c, from, anyOf(index, some), len(some))
+			found[i], err = listRecords[T](ctx, c, from, queryFor(some), cmp.Or(limit, len(some)))
 			return err
 		})
 	}

@@ -1,0 +1,212 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/loanview"
+	"checkoutlock/circulation/internal/requestview"
+	"checkoutlock/circulation/internal/worklist"
+	"checkoutlock/web"
+)
+
+// Worklists lists what staff fetch, look for, or take off a shelf.
+type Worklists interface {
+	PickSlips(ctx context.Context, servicePointID string) ([]worklist.Slip, error)
+	SearchSlips(ctx context.Context, servicePointID string) ([]worklist.Slip, error)
+	// HoldShelfClearance returns stored requests.
+	HoldShelfClearance(ctx context.Context, servicePointID string) ([]json.RawMessage, error)
+	// ItemsInTransit returns the first items, and how many there are.
+	ItemsInTransit(ctx context.Context) ([]worklist.Transit, int, error)
+}
+
+// worklistRoutes are FOLIO's (mod-circulation, interfaces pick-slips, search-slips, inventory-reports and
+// requests-reports).
+func worklistRoutes(o Options) []web.Route {
+	h := circulation{o}
+	return []web.Route{
+		{
+			Method: http.MethodGet, Path: "/circulation/pick-slips/:id", Permission: "circulation.pick-slips.get", Interface: "pick-slips 0.4",
+			Endpoint: web.JSON(http.StatusOK, h.listPickSlips),
+		},
+		{
+			Method: http.MethodGet, Path: "/circulation/search-slips/:id", Permission: "circulation.search-slips.get", Interface: "search-slips 0.1",
+			Endpoint: web.JSON(http.StatusOK, h.listSearchSlips),
+		},
+		{
+			Method: http.MethodGet, Path: "/circulation/requests-reports/hold-shelf-clearance/:id", Permission: "circulation.requests.hold-shelf-clearance-report.get", Interface: "requests-reports 0.8",
+			Endpoint: web.JSON(http.StatusOK, h.listClearance),
+		},
+		{
+			Method: http.MethodGet, Path: "/inventory-reports/items-in-transit", Permission: "circulation.inventory.items-in-transit-report.get", Interface: "inventory-reports 0.4",
+			Endpoint: web.JSON(http.StatusOK, web.FromContext(h.listTransit)),
+		},
+	}
+}
+
+type pickSlips struct {
+	Slips []staffSlip `json:"pickSlips"`
+	Total int         `json:"totalRecords"`
+}
+
+func (h circulation) listPickSlips(c echo.Context) (pickSlips, error) {
+	slips, err := listSlips(c, h.Worklists.PickSlips)
+	return pickSlips{slips, len(slips)}, err
+}
+
+type searchSlips struct {
+	Slips []staffSlip `json:"searchSlips"`
+	Total int         `json:"totalRecords"`
+}
+
+func (h circulation) listSearchSlips(c echo.Context) (searchSlips, error) {
+	slips, err := listSlips(c, h.Worklists.SearchSlips)
+	return searchSlips{slips, len(slips)}, err
+}
+
+// listSlips describes the slips of the service point in the path. One that does not exist has none.
+func listSlips(c echo.Context, list func(context.Context, string) ([]worklist.Slip, error)) ([]staffSlip, error) {
+	id, err := readPathID(c, "service point")
+	if err != nil {
+		return nil, err
+	}
+	found, err := list(c.Request().Context(), id)
+	slips := make([]staffSlip, len(found))
+	for i, s := range found {
+		slips[i] = describeListedSlip(s)
+	}
+	return slips, err
+}
+
+// listClearance handles GET /circulation/requests-reports/hold-shelf-clearance/{servicePointId}: 200.
+func (h circulation) listClearance(c echo.Context) (requestPage, error) {
+	id, err := readPathID(c, "service point")
+	if err != nil {
+		return requestPage{}, err
+	}
+	ctx := c.Request().Context()
+	found, err := h.Worklists.HoldShelfClearance(ctx, id)
+	if err != nil {
+		return requestPage{}, err
+	}
+	views, err := requestview.RenderPage(ctx, h.Loans, found)
+	return requestPage{Requests: views, TotalRecords: len(views)}, err
+}
+
+// transitReport is the answer of GET /inventory-reports/items-in-transit, with FOLIO's names.
+type transitReport struct {
+	Items []transitItem `json:"items"`
+	Total int           `json:"totalRecords"`
+}
+
+type transitItem struct {
+	ID              string              `json:"id"`
+	Title           string              `json:"title,omitempty"`
+	Barcode         string              `json:"barcode,omitempty"`
+	Contributors    []transitName       `json:"contributors"`
+	CallNumber      string              `json:"callNumber,omitempty"`
+	Enumeration     string              `json:"enumeration,omitempty"`
+	DisplaySummary  string              `json:"displaySummary,omitempty"`
+	Volume          string              `json:"volume,omitempty"`
+	YearCaption     []string            `json:"yearCaption"`
+	Status          transitName         `json:"status"`
+	InTransitTo     string              `json:"inTransitDestinationServicePointId,omitempty"`
+	Destination     *library.Named      `json:"inTransitDestinationServicePoint,omitempty"`
+	CopyNumber      string              `json:"copyNumber,omitempty"`
+	CallNumberParts *library.CallNumber `json:"effectiveCallNumberComponents,omitempty"`
+	Location        *transitLocation    `json:"location,omitempty"`
+	Request         *transitRequest     `json:"request,omitempty"`
+	Loan            *transitLoan        `json:"loan,omitempty"`
+	LastCheckIn     *transitCheckIn     `json:"lastCheckIn,omitempty"`
+}
+
+type transitName struct {
+	Name string `json:"name"`
+}
+
+type transitLocation struct {
+	Name        string `json:"name"`
+	Code        string `json:"code"`
+	LibraryName string `json:"libraryName,omitempty"`
+}
+
+type transitRequest struct {
+	Type           string   `json:"requestType"`
+	Date           string   `json:"requestDate,omitempty"`
+	ExpirationDate string   `json:"requestExpirationDate,omitempty"`
+	Pickup         string   `json:"requestPickupServicePointName,omitempty"`
+	PatronGroup    string   `json:"requestPatronGroup,omitempty"`
+	Tags           []string `json:"tags,omitempty"`
+}
+
+type transitLoan struct {
+	CheckedInAt *loanview.Place `json:"checkInServicePoint,omitempty"`
+	CheckedIn   string          `json:"checkInDateTime,omitempty"`
+}
+
+type transitCheckIn struct {
+	Date string         `json:"dateTime,omitempty"`
+	At   *library.Named `json:"servicePoint,omitempty"`
+}
+
+// listTransit handles GET /inventory-reports/items-in-transit: 200.
+func (h circulation) listTransit(ctx context.Context) (transitReport, error) {
+	found, total, err := h.Worklists.ItemsInTransit(ctx)
+	items := make([]transitItem, len(found))
+	for i, t := range found {
+		items[i] = describeTransit(t)
+	}
+	return transitReport{Items: items, Total: total}, err
+}
+
+func describeTransit(t worklist.Transit) transitItem {
+	item, location := t.Copy.Item, t.Copy.Location
+	view := transitItem{
+		ID: item.ID, Title: t.Copy.Instance.Title, Barcode: item.Barcode, Contributors: []transitName{}, CallNumber: item.CallNumber.CallNumber,
+		Enumeration: item.Enumeration, DisplaySummary: item.DisplaySummary, Volume: item.Volume, YearCaption: item.YearCaption,
+		Status: transitName{item.Status.Name}, InTransitTo: item.InTransitDestinationServicePointID, Destination: namePlace(t.Destination),
+		CopyNumber: t.Copy.Number(),
+	}
+	if view.YearCaption == nil {
+		view.YearCaption = []string{}
+	}
+	for _, c := range t.Copy.Instance.Contributors {
+		view.Contributors = append(view.Contributors, transitName{c.Name})
+	}
+	if item.CallNumber != (library.CallNumber{}) {
+		view.CallNumberParts = &item.CallNumber
+	}
+	if location.ID != "" {
+		view.Location = &transitLocation{Name: location.Name, Code: location.Code, LibraryName: t.Library.Name}
+	}
+	if r := t.Request; r != nil {
+		view.Request = &transitRequest{
+			Type: r.RequestType, Date: r.RequestDate, ExpirationDate: r.RequestExpirationDate, Pickup: t.Pickup.Name,
+			PatronGroup: t.Group.Desc, Tags: r.Tags.TagList,
+		}
+	}
+	if t.Loan != nil {
+		view.Loan = &transitLoan{CheckedInAt: loanview.DescribePlace(t.CheckedIn)}
+		if view.Loan.CheckedInAt != nil {
+			view.Loan.CheckedInAt.ID = "" // as in FOLIO
+		}
+		if !t.Loan.ReturnDate.IsZero() {
+			view.Loan.CheckedIn = t.Loan.ReturnDate.Text()
+		}
+	}
+	if item.LastCheckIn != nil {
+		view.LastCheckIn = &transitCheckIn{Date: t.LastCheckIn, At: namePlace(t.LastCheckInAt)}
+	}
+	return view
+}
+
+func namePlace(p library.ServicePoint) *library.Named {
+	if p.ID == "" {
+		return nil
+	}
+	return &library.Named{ID: p.ID, Name: p.Name}
+}

@@ -1,0 +1,115 @@
+package storageclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/worklist"
+	"checkoutlock/schemas"
+)
+
+// The collections that only lists of slips read (FOLIO's paths and keys).
+var (
+	campuses     = collection{path: "/location-units/campuses", key: "loccamps"}
+	institutions = collection{path: "/location-units/institutions", key: "locinsts"}
+	loanTypes    = collection{path: "/loan-types", key: "loantypes"}
+	addressTypes = collection{path: "/addresstypes", key: "addressTypes"}
+)
+
+// perBatch bounds what the ids of a batch match, and the locations of a service point.
+const perBatch = 10_000
+
+// Campus implements related.SlipRecords.
+func (c *Client) Campus(ctx context.Context, id string) (library.Named, error) {
+	return keepRecord(ctx, c, campuses, id, parseRecord[library.Named])
+}
+
+// Institution implements related.SlipRecords.
+func (c *Client) Institution(ctx context.Context, id string) (library.Named, error) {
+	return keepRecord(ctx, c, institutions, id, parseRecord[library.Named])
+}
+
+// LoanType implements related.SlipRecords.
+func (c *Client) LoanType(ctx context.Context, id string) (library.Named, error) {
+	return keepRecord(ctx, c, loanTypes, id, parseRecord[library.Named])
+}
+
+// AddressType implements related.SlipRecords.
+func (c *Client) AddressType(ctx context.Context, id string) (library.Named, error) {
+	return keepRecord(ctx, c, addressTypes, id, func(raw []byte) (library.Named, error) {
+		var stored struct {
+			ID   string `json:"id"`
+			Name string `json:"addressType"`
+		}
+		err := json.Unmarshal(raw, &stored)
+		return library.Named(stored), err
+	})
+}
+
+// LocationsServed implements worklist.Library.
+func (c *Client) LocationsServed(ctx context.Context, servicePointID string) ([]library.Location, error) {
+	return listRecords[library.Location](ctx, c, locations, equals("primaryServicePoint", servicePointID), perBatch)
+}
+
+// UnfilledRequests implements worklist.Library.
+func (c *Client) UnfilledRequests(ctx context.Context, requestType string, limit int) ([]schemas.QueuedRequest, error) {
+	query := equals("requestType", requestType) + " and " + equals("status", schemas.RequestNotYetFilled) + " sortBy requestDate"
+	return listRecords[schemas.QueuedRequest](ctx, c, requests, query, limit)
+}
+
+// TitleHoldings implements worklist.Library.
+func (c *Client) TitleHoldings(ctx context.Context, instanceIDs []string) ([]library.Holdings, error) {
+	return listBatches[library.Holdings](ctx, c, holdings, instanceIDs, perBatch, func(some []string) string { return anyOf("instanceId", some) })
+}
+
+// SettingValue implements worklist.Library.
+func (c *Client) SettingValue(ctx context.Context, name string) (json.RawMessage, error) {
+	setting, err := findRecord[struct {
+		Value json.RawMessage `json:"value"`
+	}](ctx, c, circulationSettings, equals("name", name))
+	return setting.Value, err
+}
+
+// ItemsInStatus implements worklist.Library.
+func (c *Client) ItemsInStatus(ctx context.Context, status string, limit int) ([]library.Item, int, error) {
+	raw, total, err := c.listPage(ctx, items, equals("status.name", status)+" sortBy barcode", 0, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	found := make([]library.Item, len(raw))
+	for i := range raw {
+		if found[i], err = parseRecord[library.Item](raw[i]); err != nil {
+			return nil, 0, fmt.Errorf("a stored item cannot be read: %w", err)
+		}
+	}
+	return found, total, nil
+}
+
+// WaitingForPickup implements worklist.Library.
+func (c *Client) WaitingForPickup(ctx context.Context, itemIDs []string) ([]schemas.QueuedRequest, error) {
+	return listOfItems[schemas.QueuedRequest](ctx, c, requests, itemIDs, equals("status", schemas.RequestAwaitingPickup))
+}
+
+// EndedPickups implements worklist.Library.
+func (c *Client) EndedPickups(ctx context.Context, itemIDs []string) ([]json.RawMessage, error) {
+	return listOfItems[json.RawMessage](ctx, c, requests, itemIDs, anyOf("status", []string{"Closed - Pickup expired", "Closed - Cancelled"})+
+		` and awaitingPickupRequestClosedDate>"" sortBy awaitingPickupRequestClosedDate/sort.descending`)
+}
+
+// LoansInTransit implements worklist.Library.
+func (c *Client) LoansInTransit(ctx context.Context, itemIDs []string) ([]worklist.TransitLoan, error) {
+	return listOfItems[worklist.TransitLoan](ctx, c, loans, itemIDs, equals("itemStatus", library.StatusInTransit)+" sortBy returnDate/sort.descending")
+}
+
+// OpenRequests implements worklist.Library.
+func (c *Client) OpenRequests(ctx context.Context, itemIDs []string) ([]worklist.TransitRequest, error) {
+	return listOfItems[worklist.TransitRequest](ctx, c, requests, itemIDs, anyOf("status", schemas.OpenRequestStatuses())+" sortBy position")
+}
+
+// listOfItems returns the records of the items that match the rest of the query, in its order within
+// each item.
+func listOfItems[T any](ctx context.Context, c *Client, from collection, itemIDs []string, rest string) ([]T, error) {
+	return listBatches[T](ctx, c, from, itemIDs, perBatch, func(some []string) string { return anyOf("itemId", some) + " and " + rest })
+}
