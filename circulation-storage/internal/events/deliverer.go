@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -201,9 +202,9 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state)
 	}
 	sending, stop := context.WithDeadline(ctx, s.until.Add(sendTime-leaseDuration))
 	defer stop()
-	received, kinds, err := d.send(sending, id, rows)
+	received, kinds, failures, err := d.send(sending, id, rows)
 	if err != nil {
-		d.obs.Failed(NotReceived, len(rows)-len(received))
+		d.obs.Failed(NotReceived, failures)
 	}
 	held, deleteErr := d.deleteRows(context.WithoutCancel(ctx), s, received)
 	switch {
@@ -217,6 +218,9 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state)
 	}
 	for kind, n := range kinds {
 		d.obs.Delivered(kind, n)
+	}
+	if len(received) > 0 && errors.Is(err, context.DeadlineExceeded) {
+		return false, nil // the reader is slow, and the rest goes on in the next turn
 	}
 	return err == nil && len(rows) == batch && sending.Err() == nil, err
 }
@@ -243,15 +247,15 @@ type pending struct {
 
 // send sends rows in waves. A wave has the oldest row of each patron that is left, so a patron's next
 // event is sent only after the last one was received. After an error the rest of the patron waits
-// for the next turn. It returns the rows that were received, how many of each kind were sent, and
-// the first error.
-func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event) (received []int64, kinds map[string]int, failed error) {
+// for the next turn. It returns the rows that were received, how many of each kind were sent, how many
+// failed, and the first error.
+func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event) (received []int64, kinds map[string]int, failures int, failed error) {
 	kinds = map[string]int{}
 	var waiting []pending
 	for _, e := range rows {
 		messages, err := d.names.messagesOf(id, e)
 		if err != nil {
-			return nil, kinds, err
+			return nil, kinds, len(rows), err
 		}
 		waiting = append(waiting, pending{e.ID, cmp.Or(e.Topic, OtherEvents), groupOf(e), messages})
 	}
@@ -272,6 +276,7 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event) (re
 		for p, err := range d.sendWave(ctx, wave) {
 			if err != nil {
 				stuck[p.group] = true
+				failures++
 				if failed == nil {
 					failed = err
 				}
@@ -284,10 +289,7 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event) (re
 		}
 		waiting = later
 	}
-	if failed == nil && len(waiting) > 0 {
-		failed = ctx.Err()
-	}
-	return received, kinds, failed
+	return received, kinds, failures, failed
 }
 
 // sendWave sends the messages of rows at once, and yields the error of each row.
