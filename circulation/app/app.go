@@ -127,7 +127,7 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 		CheckOut: checkOuts.CheckOut,
 		Keyed:    &keyed.Requests{Storage: storage, CheckOuts: checkOuts, Ended: m.countKeyed, Log: log},
 		CheckIn:  checkIns.CheckIn,
-		Loans:    storage, Rules: storage, RulesFor: library.Matching{Records: storage}.RulesFor, DryRun: checkOuts.DryRun, EndSessions: checkin.Sessions{Store: storage}.End,
+		Loans:    storage, Rules: storage, RulesFor: library.Matching{Records: storage}.RulesFor, DryRun: checkOuts.DryRun, EndSessions: checkin.Sessions{Delete: storage.DeleteSessions}.End,
 		Renewals: &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now},
 		Placing:  placing, Changes: placing, Queues: storage, Settings: storage, Worklists: &worklist.Service{Library: storage},
 		LoanChanges: &loans.Service{Library: storage, Changer: storage, Close: checkIns.Close, Log: log, Now: time.Now}, LoanRecords: storage, Prints: storage,

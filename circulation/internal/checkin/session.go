@@ -30,14 +30,11 @@ const maxEndSessions = 100
 // actionTypes are the types of sessions (mod-circulation, PatronActionType).
 var actionTypes = []string{"Check-out", "Check-in"}
 
-// SessionStore keeps the records of patrons' sessions.
-type SessionStore interface {
-	// DeleteSessions deletes the patron's records of an action type. No record is no error.
-	DeleteSessions(ctx context.Context, patronID, actionType string) error
-}
-
 // Sessions ends the sessions of patrons at a desk.
-type Sessions struct{ Store SessionStore }
+type Sessions struct {
+	// Delete deletes the patron's records of an action type. No record is no error.
+	Delete func(ctx context.Context, patronID, actionType string) error
+}
 
 // End deletes the records of the sessions. It sends no notice, because notices are not supported. A
 // session that has no record has ended already. Faults: Invalid with everything that is wrong, and
@@ -47,7 +44,7 @@ func (s Sessions) End(ctx context.Context, req EndSessionsRequest) error {
 		return err
 	}
 	for _, e := range req.EndSessions {
-		if err := s.Store.DeleteSessions(ctx, e.PatronID, e.ActionType); err != nil {
+		if err := s.Delete(ctx, e.PatronID, e.ActionType); err != nil {
 			return fmt.Errorf("ending the session: %w", err)
 		}
 	}

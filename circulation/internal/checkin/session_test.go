@@ -28,7 +28,7 @@ func (s *sessionStore) DeleteSessions(_ context.Context, patronID, actionType st
 func TestSessions_EndPerPatronAndAction(t *testing.T) {
 	t.Parallel()
 	var store sessionStore
-	err := checkin.Sessions{Store: &store}.End(t.Context(), checkin.EndSessionsRequest{EndSessions: []checkin.EndSession{
+	err := checkin.Sessions{Delete: store.DeleteSessions}.End(t.Context(), checkin.EndSessionsRequest{EndSessions: []checkin.EndSession{
 		{ActionType: "Check-out", PatronID: librarytest.AnnID}, {ActionType: "Check-in", PatronID: librarytest.AdultsID},
 	}})
 	if want := []string{librarytest.AnnID + " Check-out", librarytest.AdultsID + " Check-in"}; err != nil ||
@@ -36,13 +36,13 @@ func TestSessions_EndPerPatronAndAction(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", store.deleted, err, want)
 	}
 	store = sessionStore{}
-	if err := (checkin.Sessions{Store: &store}).End(t.Context(), checkin.EndSessionsRequest{
+	if err := (checkin.Sessions{Delete: store.DeleteSessions}).End(t.Context(), checkin.EndSessionsRequest{
 		EndSessions: []checkin.EndSession{},
 	}); err != nil || store.deleted != nil {
 		t.Errorf("nothing to end: got %q, %v", store.deleted, err)
 	}
 	store.err = fault.New(fault.Unavailable, "down")
-	err = checkin.Sessions{Store: &store}.End(t.Context(), checkin.EndSessionsRequest{
+	err = checkin.Sessions{Delete: store.DeleteSessions}.End(t.Context(), checkin.EndSessionsRequest{
 		EndSessions: []checkin.EndSession{{ActionType: "Check-out", PatronID: librarytest.AnnID}},
 	})
 	if !fault.Is(err, fault.Unavailable) {
@@ -79,7 +79,7 @@ func TestSessions_RefusedEndDeletesNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var store sessionStore
-			err := checkin.Sessions{Store: &store}.End(t.Context(), checkin.EndSessionsRequest{EndSessions: tt.sessions})
+			err := checkin.Sessions{Delete: store.DeleteSessions}.End(t.Context(), checkin.EndSessionsRequest{EndSessions: tt.sessions})
 			if got := strings.Join(librarytest.Messages(err), "; "); !fault.Is(err, fault.Invalid) ||
 				!strings.Contains(got, tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)

@@ -127,21 +127,18 @@ func addMonths(t time.Time, n int) time.Time {
 
 // HoldShelfPeriod is how long a service point keeps an item for the patron who requested it. The
 // zero value has no end.
-type HoldShelfPeriod struct{ period period }
-
-// UnmarshalJSON reads FOLIO's {"duration":n,"intervalId":"…"}.
-func (p *HoldShelfPeriod) UnmarshalJSON(raw []byte) error { return json.Unmarshal(raw, &p.period) }
+type HoldShelfPeriod struct{ period }
 
 // Until returns the end of the period for an item that is put on the shelf now; false if it has no
 // end. An invalid period has no end, because the item is back and has to wait in some place. A
 // period of days or more lasts to the end of its last day (mod-circulation, UpdateRequestQueue), in
 // now's time zone. Libraries count as always open.
 func (p HoldShelfPeriod) Until(now time.Time) (time.Time, bool) {
-	end, err := p.period.computeEnd(now)
+	end, err := p.computeEnd(now)
 	if err != nil {
 		return time.Time{}, false
 	}
-	switch p.period.interval {
+	switch p.interval {
 	case "Minutes", "Hours":
 		return end, true
 	}

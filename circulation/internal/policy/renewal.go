@@ -61,11 +61,9 @@ func (p LoanPolicy) Renew(t RenewalTerms) (due time.Time, refusals []RenewalRefu
 	refuseIf(t.HoldWaits && !p.renewals.withHolds, "Items with this loan policy cannot be renewed when there is an active, pending hold request",
 		"RENEWAL_BLOCKED_BY_HOLD_REQUEST", DueDateBlock)
 	due, err := p.RenewedDueDate(t)
-	var impossible *DueDateError
-	switch {
-	case errors.As(err, &impossible):
+	if impossible, ok := errors.AsType[*DueDateError](err); ok {
 		refuseIf(true, impossible.Message, impossible.RenewalCode, DueDateBlock)
-	default:
+	} else {
 		refuseIf(!due.After(t.DueDate), "renewal would not change the due date", "RENEWAL_WOULD_NOT_CHANGE_DUE_DATE", DueDateBlock)
 	}
 	refuseIf(!p.renewals.unlimited && t.Renewals >= p.renewals.max, "loan at maximum renewal number", "LOAN_RENEWAL_LIMIT_REACHED", RenewalBlock)

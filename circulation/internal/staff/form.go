@@ -38,15 +38,14 @@ func findProblems(fields ...field) []field {
 
 // findDetail returns the detail of err about the parameter or property with the name.
 func findDetail(err error, name string) (fault.Detail, bool) {
-	var f *fault.Error
-	if !errors.As(err, &f) {
-		return fault.Detail{}, false
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		for _, d := range f.Details {
+			if len(d.Parameters) > 0 && d.Parameters[0].Key == name {
+				return d, true
+			}
+		}
 	}
-	i := slices.IndexFunc(f.Details, func(d fault.Detail) bool { return len(d.Parameters) > 0 && d.Parameters[0].Key == name })
-	if i < 0 {
-		return fault.Detail{}, false
-	}
-	return f.Details[i], true
+	return fault.Detail{}, false
 }
 
 func readBarcode(q *web.Values, name, label string) field {

@@ -71,8 +71,8 @@ func (p *pages) showTrial(v *visit) error {
 		}
 		return show(http.StatusOK)
 	}
-	var f *fault.Error
-	if !errors.As(err, &f) {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
 		return err
 	}
 	// For example rules that cannot be used: the page shows the error as its result.

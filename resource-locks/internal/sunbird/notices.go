@@ -126,8 +126,7 @@ func (n *notices) post(ctx context.Context, next notice) error {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	response, err := n.client.Do(r)
-	var named *url.Error
-	if errors.As(err, &named) {
+	if named, ok := errors.AsType[*url.Error](err); ok {
 		return named.Err
 	}
 	if err != nil {
