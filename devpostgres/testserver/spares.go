@@ -39,24 +39,40 @@ type beginner interface {
 func (s *Spares) Install(
 	ctx context.Context, db beginner, name string, migrate func(context.Context) error,
 ) (Schema, error) {
-	got, found := s.pop()
-	if !found {
-		if err := migrate(ctx); err != nil {
-			return Schema{}, err
+	for {
+		got, found := s.pop()
+		if !found {
+			break
 		}
-		return readSchema(ctx, db, name)
+		unchanged, err := got.take(ctx, db, name)
+		if err != nil {
+			return Schema{}, fmt.Errorf("renaming a spare schema to %s: %w", name, err)
+		}
+		if unchanged {
+			return got, nil
+		}
 	}
-	err := inTx(ctx, db, func(tx pgx.Tx) (err error) {
-		if err := got.rename(ctx, tx, name); err != nil {
+	if err := migrate(ctx); err != nil {
+		return Schema{}, err
+	}
+	return readSchema(ctx, db, name)
+}
+
+// take renames a spare schema. If that has changed, take drops it and returns false: autovacuum
+// may have analyzed its empty tables, which changes plans.
+func (s *Schema) take(ctx context.Context, db beginner, name string) (unchanged bool, err error) {
+	err = inTx(ctx, db, func(tx pgx.Tx) error {
+		catalog, err := readCatalog(ctx, tx, s.name)
+		if err != nil {
 			return err
 		}
-		got.catalog, err = readCatalog(ctx, tx, name)
-		return err
+		if unchanged = catalog == s.catalog; !unchanged {
+			_, err := tx.Exec(ctx, `DROP SCHEMA IF EXISTS `+quote(s.name)+` CASCADE`)
+			return err
+		}
+		return s.rename(ctx, tx, name)
 	})
-	if err != nil {
-		return Schema{}, fmt.Errorf("renaming a spare schema to %s: %w", name, err)
-	}
-	return got, nil
+	return unchanged, err
 }
 
 // GiveBack empties a schema and keeps it for another test. It calls drop instead if the test has
@@ -225,7 +241,10 @@ FROM pg_proc WHERE pronamespace = to_regnamespace($1) AND strpos(pg_get_function
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, strings.Join(statements, ";"), pgx.QueryExecModeSimpleProtocol)
+	if _, err := tx.Exec(ctx, strings.Join(statements, ";"), pgx.QueryExecModeSimpleProtocol); err != nil {
+		return err
+	}
+	s.catalog, err = readCatalog(ctx, tx, name)
 	return err
 }
 

@@ -146,3 +146,25 @@ func TestSpareSchemas_AChangedSchemaIsDropped(t *testing.T) {
 		})
 	}
 }
+
+// Autovacuum analyzes an emptied table because of the rows that it had.
+func TestSpareSchemas_AnAnalyzedOneIsDropped(t *testing.T) {
+	t.Parallel()
+	r := &register{T: t, db: open(t)}
+	r.giveBack(r.install())
+	spare := r.wantSpares(1)[0]
+	r.exec(tenant{name: spare}, `ANALYZE S.request`)
+	again := r.install()
+	if n := schemas(t, spare); n != 0 {
+		t.Error("the spare schema is left")
+	}
+	var unknown bool
+	query := `SELECT reltuples < 0 FROM pg_class WHERE oid = $1::text::regclass`
+	if err := r.db.Pool().QueryRow(t.Context(), query, again.name+".request").Scan(&unknown); err != nil || !unknown {
+		t.Errorf("the table has statistics, %v, want none", err)
+	}
+	r.giveBack(again)
+	if err := r.spares.Drop(t.Context(), URL(t)); err != nil {
+		t.Error(err)
+	}
+}
