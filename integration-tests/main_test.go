@@ -55,7 +55,9 @@ var database = sync.OnceValues(func() (*devpostgres.Server, error) {
 	if os.Getenv("TEST_DATABASE_URL") != "" {
 		return nil, nil
 	}
-	return devpostgres.Start(context.Background(), devpostgres.Options{BinDir: os.Getenv("PG_BIN")})
+	return devpostgres.Start(context.Background(), devpostgres.Options{
+		BinDir: os.Getenv("PG_BIN"), Settings: map[string]string{"autovacuum": "off"}, // as withdb
+	})
 })
 
 func databaseURL(t testing.TB) string {

@@ -79,8 +79,11 @@ func (d *database) open(given string) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	d.server, d.err = devpostgres.Start(ctx, devpostgres.Options{
-		Log:      slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Settings: map[string]string{"max_connections": maxConnections, "default_transaction_isolation": isolation},
+		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		// Autovacuum would analyze tables that an earlier test has filled, and so change later plans.
+		Settings: map[string]string{
+			"max_connections": maxConnections, "default_transaction_isolation": isolation, "autovacuum": "off",
+		},
 	})
 	if d.err == nil {
 		d.url = d.server.URL()

@@ -52,7 +52,9 @@ func run(ctx context.Context, args []string) (err error) {
 	if os.Getenv(urlVariable) == "" {
 		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		pg, startErr := devpostgres.Start(ctx, devpostgres.Options{
-			BinDir: os.Getenv("PG_BIN"), Log: log, Settings: map[string]string{"default_transaction_isolation": *isolation},
+			BinDir: os.Getenv("PG_BIN"), Log: log,
+			// Autovacuum would analyze tables that an earlier test has filled, and so change later plans.
+			Settings: map[string]string{"default_transaction_isolation": *isolation, "autovacuum": "off"},
 		})
 		if startErr != nil {
 			return startErr
