@@ -142,6 +142,16 @@ func TestStart_RequiresThePassword(t *testing.T) {
 	}
 }
 
+// The password is stored as SCRAM-SHA-256, not in plain text.
+func TestStart_StoresTheSecretOfThePassword(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, Options{})
+	secret := queryText(t, s.URL(), "SELECT rolpassword FROM pg_authid WHERE rolname = 'postgres'")
+	if !strings.HasPrefix(secret, "SCRAM-SHA-256$1:") || strings.Contains(secret, s.cluster.password) {
+		t.Errorf("got the secret %s, want one of SCRAM-SHA-256 with one iteration", secret)
+	}
+}
+
 func TestStart_SecondLauncherGetsThePID(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(makeReachableDir(t), "pg")
