@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
 )
@@ -113,10 +115,8 @@ func (s *Service) checkProxy(ctx context.Context, d draft) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range relations {
-		if r.IsActive(s.Now()) {
-			return nil
-		}
+	if slices.ContainsFunc(relations, func(r library.ProxyRelation) bool { return r.IsActive(s.Now()) }) {
+		return nil
 	}
 	return fault.Validation(fault.Refusal("", "proxyUserId is not valid", fault.Param("proxyUserId", proxyID)))
 }

@@ -103,13 +103,10 @@ func (o OverrideBlocks) chooseDueDate(ctx context.Context, terms policy.LoanPoli
 		}
 		return due, nil
 	}
-	if !terms.Renews() {
-		return time.Time{}, refuse("OVERRIDE_RENEWAL_DUE_DATE_REQUIRED", "New due date must be specified when due date calculation fails")
-	}
 	due, err := terms.RenewedDueDate(t)
 	switch {
-	case err != nil:
-		return due, refuse("OVERRIDE_RENEWAL_DUE_DATE_REQUIRED", "New due date must be specified when due date calculation fails")
+	case !terms.Renews(), err != nil:
+		return time.Time{}, refuse("OVERRIDE_RENEWAL_DUE_DATE_REQUIRED", "New due date must be specified when due date calculation fails")
 	case !due.After(t.DueDate):
 		return due, refuse("OVERRIDE_RENEWAL_DUE_DATE_REQUIRED_WHEN_DUE_DATE_UNCHANGED",
 			"New due date is required when renewal would not change the due date")

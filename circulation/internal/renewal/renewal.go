@@ -147,17 +147,15 @@ func (s *Service) renewLoan(ctx context.Context, w renewalRequest) (json.RawMess
 
 // check returns what is wrong with the request by itself.
 func (r Request) check() fault.List {
-	var found fault.List
-	if strings.TrimSpace(r.ItemBarcode) == "" {
+	switch {
+	case strings.TrimSpace(r.ItemBarcode) == "":
 		return fault.List{fault.Refusal("RENEWAL_REQUEST_ITEM_BARCODE_REQUIRED", "Renewal request must have an item barcode", fault.Parameter{Key: "itemBarcode"})}
-	}
-	if strings.TrimSpace(r.UserBarcode) == "" {
+	case strings.TrimSpace(r.UserBarcode) == "":
 		return fault.List{fault.Refusal("RENEWAL_REQUEST_USER_BARCODE_REQUIRED", "Renewal request must have a user barcode", fault.Parameter{Key: "userBarcode"})}
+	case r.ServicePointID != "":
+		return library.CheckUUID("servicePointId", r.ServicePointID)
 	}
-	if r.ServicePointID != "" {
-		found = library.CheckUUID("servicePointId", r.ServicePointID)
-	}
-	return found
+	return nil
 }
 
 // check returns what is wrong with the request by itself.
