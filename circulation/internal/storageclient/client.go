@@ -65,8 +65,8 @@ func New(o Options) *Client {
 	return &Client{
 		options: o,
 		base:    strings.TrimSuffix(o.URL.String(), "/"),
-		settle:  newHTTPClient(settleConnections(o.CheckOuts)),
-		read:    newHTTPClient(readConnections(o.CheckOuts)),
+		settle:  newHTTPClient(o.URL, settleConnections(o.CheckOuts)),
+		read:    newHTTPClient(o.URL, readConnections(o.CheckOuts)),
 		cache:   cache.New[cacheKey, any](cacheAge, cacheSize),
 	}
 }

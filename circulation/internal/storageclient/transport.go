@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"checkoutlock/config/resolver"
@@ -44,25 +45,29 @@ func settleConnections(n int) int { return n + max(1, n/renewalShare) }
 func readConnections(n int) int { return max(leastReads, n/readShare) }
 
 // newHTTPClient returns a client with a bounded number of connections to storage. It keeps all
-// idle ones: under load, none is closed to be opened again.
+// idle ones: under load, none is closed to be opened again. Plain HTTP goes over connections of our
+// own, which send the same again as Go's transport.
 //
 // Go's transport sends a request again by itself only over a kept connection
 // that turned out dead: a GET, or a DELETE (see setHeaders), and any other method only
 // if not a byte of it was written. So one try of a POST reaches storage once.
-func newHTTPClient(connections int) *http.Client {
+func newHTTPClient(storage *url.URL, n int) *http.Client {
 	dialer := net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second, Resolver: resolver.Default}
-	return &http.Client{
-		Transport: &http.Transport{
-			DialContext:         dialer.DialContext,
-			MaxConnsPerHost:     connections,
-			MaxIdleConnsPerHost: connections,
-			IdleConnTimeout:     idleTimeout,
-			TLSHandshakeTimeout: 5 * time.Second,
-			DisableCompression:  true, // storage is near
-			ForceAttemptHTTP2:   true,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if storage.Scheme == "http" {
+		client.Transport = &connections{dial: dialer.DialContext, places: make(chan struct{}, n)}
+		return &client
 	}
+	client.Transport = &http.Transport{
+		DialContext:         dialer.DialContext,
+		MaxConnsPerHost:     n,
+		MaxIdleConnsPerHost: n,
+		IdleConnTimeout:     idleTimeout,
+		TLSHandshakeTimeout: 5 * time.Second,
+		DisableCompression:  true, // storage is near
+		ForceAttemptHTTP2:   true,
+	}
+	return &client
 }
 
 func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, error) {
