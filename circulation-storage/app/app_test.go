@@ -48,9 +48,11 @@ func TestSweptRows(t *testing.T) {
 		"past check-outs": {`INSERT INTO check_out_history (id, ended_date, outcome, took_ms, repeats)
 			SELECT gen_random_uuid(), now() - age, 'lent', 1, 0 FROM unnest(ARRAY['47 hours',
 			'49 hours']::interval[]) age`, "checkout_history_swept_total"},
-		"undelivered events": {`INSERT INTO outbox (event_type, creation_date)
+		"undelivered events": {
+			`INSERT INTO outbox (event_type, creation_date)
 			SELECT 'X', now() - age FROM unnest(ARRAY['71 hours', '73 hours']::interval[]) age ORDER BY age DESC`,
-			"events_swept_total"},
+			"events_swept_total",
+		},
 		"history of closed loans": {`INSERT INTO loan_history (id, jsonb)
 			SELECT gen_random_uuid(), jsonb_build_object('createdDate', to_char((now() - age) AT TIME ZONE 'UTC',
 			'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"'),

@@ -167,7 +167,9 @@ func (f frozen) Send(ctx context.Context, messages []events.Message) []error {
 func TestDeliverer_IsFenced(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	slow := frozen{memory: &memory{changed: make(chan struct{}, 1)}, sending: make(chan struct{}, 100), goOn: make(chan struct{})}
+	slow := frozen{
+		memory: &memory{changed: make(chan struct{}, 1)}, sending: make(chan struct{}, 100), goOn: make(chan struct{}),
+	}
 	patron := uuid.New()
 	h.add(patron, "1")
 	h.add(patron, "2")
@@ -278,12 +280,13 @@ func TestMessages_AreThoseOfFolio(t *testing.T) {
 			t.Errorf("%s: got key %q, want the loan's id", name, m.Key)
 		}
 	}
-	created, updated, deleted := got["folio.T.circulation.loan CREATED"].Data, got["folio.T.circulation.loan UPDATED"].Data,
-		got["folio.T.circulation.loan DELETED"].Data
+	const loans = "folio.T.circulation.loan "
+	created, updated, deleted := got[loans+"CREATED"].Data, got[loans+"UPDATED"].Data, got[loans+"DELETED"].Data
 	if created.Old != nil || created.New == nil || created.New.Status.Name != "Open" {
 		t.Errorf("created: got %+v", created)
 	}
-	if updated.Old == nil || updated.New == nil || updated.Old.Status.Name != "Open" || updated.New.Status.Name != "Closed" {
+	if updated.Old == nil || updated.New == nil || updated.Old.Status.Name != "Open" ||
+		updated.New.Status.Name != "Closed" {
 		t.Errorf("updated: got %+v", updated)
 	}
 	if deleted.Old == nil || deleted.New != nil || deleted.Old.ID != loan.String() {
@@ -292,7 +295,9 @@ func TestMessages_AreThoseOfFolio(t *testing.T) {
 	if rules := got["folio.T.circulation.rules UPDATED"].Data.New; rules == nil || rules.RulesAsText != "priority: t" {
 		t.Errorf("rules: got %+v", rules)
 	}
-	for _, name := range []string{"folio.T.circulation.check-in CREATED", "folio.T.circulation.circulation-settings CREATED"} {
+	for _, name := range []string{
+		"folio.T.circulation.check-in CREATED", "folio.T.circulation.circulation-settings CREATED",
+	} {
 		if got[name].Data.New == nil {
 			t.Errorf("there is no %s among %v", name, got)
 		}

@@ -31,7 +31,8 @@ type harness struct {
 func newHarness(t *testing.T) harness {
 	t.Helper()
 	db, id := pgtest.New(t)
-	return harness{t: t, db: db, id: id, store: postgres.NewOutboxStore(db), sink: &memory{changed: make(chan struct{}, 1)}}
+	received := &memory{changed: make(chan struct{}, 1)}
+	return harness{t: t, db: db, id: id, store: postgres.NewOutboxStore(db), sink: received}
 }
 
 func (h harness) ctx() context.Context { return okapi.WithTenant(h.t.Context(), h.id) }

@@ -173,7 +173,9 @@ func TestTenantRoutes_RequireATenant(t *testing.T) {
 	for _, name := range []string{"", "Diku", "di ku", `d"; DROP SCHEMA x`, strings.Repeat("d", 32)} {
 		p := &platform{}
 		a := newTenantAPI(t, db, p, time.Minute)
-		for method, path := range map[string]string{http.MethodPost: "/_/tenant", http.MethodGet: job, http.MethodDelete: job} {
+		for method, path := range map[string]string{
+			http.MethodPost: "/_/tenant", http.MethodGet: job, http.MethodDelete: job,
+		} {
 			got := a.call(method, path, `{"module_to":"m"}`, map[string]string{okapi.TenantHeader: name})
 			if got.Code != http.StatusBadRequest || len(p.done) > 0 {
 				t.Errorf("%s of tenant %q: got %d after %q, want 400 and nothing done", method, name, got.Code, p.done)

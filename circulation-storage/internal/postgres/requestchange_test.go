@@ -191,7 +191,8 @@ func TestRequests_HaveEvents(t *testing.T) {
 			FROM {schema}.outbox
 			WHERE topic = 'request' AND record_id = $2::uuid AND
 				(patron_id = (coalesce(new, old)->>'requesterId')::uuid) AND
-				(old IS NULL) = (event_type = 'CREATED') AND (new IS NULL) = (event_type = 'DELETED')`), r.item.String(), r.id.String()).Scan(&got); err != nil {
+				(old IS NULL) = (event_type = 'CREATED') AND (new IS NULL) = (event_type = 'DELETED')`),
+			r.item.String(), r.id.String()).Scan(&got); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, events) {

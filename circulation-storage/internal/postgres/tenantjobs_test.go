@@ -18,17 +18,19 @@ import (
 )
 
 // startJobs returns the jobs of one process, which does work, and what stops it.
-func startJobs(t *testing.T, db *postgres.DB, work func(context.Context, tenantjob.Attributes) error) (*tenantjob.Service, func()) {
+func startJobs(
+	t *testing.T, db *postgres.DB, work func(context.Context, tenantjob.Attributes) error,
+) (s *tenantjob.Service, stop func()) {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	s := tenantjob.New(postgres.NewTenantJobStore(db), work, time.Minute, log)
+	s = tenantjob.New(postgres.NewTenantJobStore(db), work, time.Minute, log)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		s.Run(ctx)
 	}()
-	stop := sync.OnceFunc(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		<-ended
 	})
@@ -43,7 +45,8 @@ var (
 	}
 )
 
-func wantEnded(t *testing.T, s *tenantjob.Service, ctx context.Context, id uuid.UUID) tenantjob.Job { //nolint:revive // t first
+//nolint:revive // t is first, as in all tests
+func wantEnded(t *testing.T, s *tenantjob.Service, ctx context.Context, id uuid.UUID) tenantjob.Job {
 	t.Helper()
 	job, err := s.Wait(ctx, id, time.Minute)
 	if err != nil || !job.Ended {

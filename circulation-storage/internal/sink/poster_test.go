@@ -88,9 +88,13 @@ func TestSettings_NameAllThatIsWrong(t *testing.T) {
 			"EVENTS_BROKERS is \"kafka\"", "EVENTS_SASL is", "EVENTS_ENVIRONMENT", "EVENTS_PUBSUB", "EVENTS_URL cannot be used",
 			"EVENTS_RETENTION is 1m0s, allowed: 1h to 720h", "EVENTS_TLS",
 		}},
-		"both ways":          {environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_URL=http://x"}, says: []string{"exclude each other"}},
-		"a password in URL":  {environ: []string{"EVENTS_URL=http://u:secret@x"}, says: []string{"without a password"}},
-		"SASL without user":  {environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_SASL=PLAIN"}, says: []string{"EVENTS_SASL needs"}},
+		"both ways": {
+			environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_URL=http://x"}, says: []string{"exclude each other"},
+		},
+		"a password in URL": {environ: []string{"EVENTS_URL=http://u:secret@x"}, says: []string{"without a password"}},
+		"SASL without user": {
+			environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_SASL=PLAIN"}, says: []string{"EVENTS_SASL needs"},
+		},
 		"user without SASL":  {environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_USER=u"}, says: []string{"need EVENTS_SASL"}},
 		"TLS without broker": {environ: []string{"EVENTS_TLS=true"}, says: []string{"need EVENTS_BROKERS"}},
 	} {
