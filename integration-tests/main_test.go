@@ -17,6 +17,7 @@ import (
 	"checkoutlock/devpostgres"
 	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/browser"
+	"checkoutlock/integration-tests/openapi"
 	"checkoutlock/integration-tests/stack"
 )
 
@@ -27,8 +28,15 @@ var chromium browser.Chromium
 // only.
 var spares testserver.Spares
 
-// TestMain stops the browser and the PostgreSQL that tests have started.
+// TestMain lets each answer be checked against the services' OpenAPI documents. It stops the browser and
+// the PostgreSQL that tests have started.
 func TestMain(m *testing.M) {
+	checker, err := openapi.NewChecker()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	stack.CheckAnswer = func(r *http.Request, a stack.Answer) error { return checker.Check(r, a.Status, a.Header, a.Body) }
 	code := m.Run()
 	if url := os.Getenv("TEST_DATABASE_URL"); url != "" {
 		if err := spares.Drop(context.Background(), url); err != nil {

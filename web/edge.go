@@ -63,14 +63,22 @@ func New(o Options, routes []Route) http.Handler {
 		chain = m(chain)
 	}
 	e.Use(func(echo.HandlerFunc) echo.HandlerFunc { return chain }) // Echo composes for each request
-	metrics := promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{})
-	routes = append(routes,
-		Route{Method: http.MethodGet, Path: "/admin/health", Endpoint: JSON(http.StatusOK, alive), NoTenant: true, Uncompressed: true},
-		Route{Method: http.MethodGet, Path: "/admin/health/ready", Endpoint: Handle(newReadiness(o).answer), NoTenant: true, Uncompressed: true},
-		Route{Method: http.MethodGet, Path: "/metrics", Endpoint: Handle(echo.WrapHandler(metrics)), NoTenant: true, Uncompressed: true}, // it compresses by itself
-	)
-	addRoutes(e, routes)
+	addRoutes(e, append(routes, PlatformRoutes(o)...))
 	return e
+}
+
+// PlatformRoutes returns the routes that all services have. Without options they serve documents only.
+func PlatformRoutes(o Options) []Route {
+	text := Media(echo.MIMETextPlain)
+	metrics := promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{}) // it compresses by itself
+	return []Route{
+		{Method: http.MethodGet, Path: "/admin/health", Endpoint: JSON(http.StatusOK, alive), NoTenant: true, Uncompressed: true},
+		{
+			Method: http.MethodGet, Path: "/admin/health/ready", NoTenant: true, Uncompressed: true,
+			Endpoint: Handle(newReadiness(o).answer, Answer{http.StatusOK, text}, Answer{http.StatusServiceUnavailable, text}),
+		},
+		{Method: http.MethodGet, Path: "/metrics", Endpoint: Handle(echo.WrapHandler(metrics), Answer{http.StatusOK, text}), NoTenant: true, Uncompressed: true},
+	}
 }
 
 // alive answers as FOLIO's RMB modules do: the JSON string "OK".

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	checkoutlock/config v0.0.0
 	checkoutlock/schemas v0.0.0
+	github.com/google/jsonschema-go v0.4.3
 	github.com/google/uuid v1.6.0
 	github.com/labstack/echo/v4 v4.16.0
 	github.com/prometheus/client_golang v1.25.0

@@ -5,10 +5,13 @@ import (
 	"compress/gzip"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
+
+	"checkoutlock/schemas/fault"
 )
 
 // Route is one endpoint: a service's routes stand in one table, which describes them
@@ -32,6 +35,9 @@ type Route struct {
 	// it is read into; nil for none.
 	Body     any
 	Endpoint Endpoint
+	// Refusals are the codes of faults that the route answers, beside those that follow from its other
+	// fields.
+	Refusals []fault.Code
 	// Guards run before the parameters and the body are read, the first one outermost.
 	Guards []echo.MiddlewareFunc
 	// Timeout bounds the work for a request instead of the service's RequestTimeout; 0 leaves that.
@@ -62,18 +68,57 @@ func WithInterface(name string, routes []Route) []Route {
 	return named
 }
 
+// WithRefusals returns the routes, which answer these codes too.
+func WithRefusals(routes []Route, codes ...fault.Code) []Route {
+	refusing := slices.Clone(routes)
+	for i, r := range routes {
+		refusing[i].Refusals = slices.Concat(r.Refusals, codes)
+	}
+	return refusing
+}
+
+// Codes returns the codes of all faults that the route answers.
+func (r Route) Codes() []fault.Code {
+	codes := append(slices.Clone(r.Refusals), fault.Malformed, fault.Internal, fault.Timeout, fault.Unavailable)
+	if !r.NoTenant {
+		codes = append(codes, fault.UnknownTenant, fault.TenantNotReady, fault.Overloaded)
+	}
+	if len(r.Guards) > 0 {
+		codes = append(codes, fault.Unauthorized, fault.Forbidden)
+	}
+	if strings.Contains(r.Path, "/:") {
+		codes = append(codes, fault.NotFound)
+	}
+	if r.Body != nil {
+		codes = append(codes, fault.TooLarge, fault.Invalid)
+	}
+	if len(r.Query.Parameters) > 0 || r.Query.Strict {
+		codes = append(codes, fault.Invalid)
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
+}
+
 // Endpoint is what a route does, and what it answers unless it fails.
 type Endpoint struct {
 	Answers []Answer
 	handle  echo.HandlerFunc
 }
 
-// Schema is the name of a JSON Schema (jsonschema.Names). A slice of one stands for a
-// collection of such records.
+// Schema is the name of a JSON Schema (jsonschema.Names).
 type Schema string
 
-// Answer is a status and what its body is: a Schema, or a value of the Go type that
-// is written; nil for none.
+// Collection is a list of records under its key, with their number. An empty Of is any object.
+type Collection struct {
+	Key string
+	Of  Schema
+}
+
+// Media is the type of a body that is no JSON.
+type Media string
+
+// Answer is a status and what its body is: a Schema, a Collection, a Media, or a value of the Go type
+// that is written as JSON; nil for none.
 type Answer struct {
 	Status int
 	Body   any

@@ -5,9 +5,11 @@ import (
 	"checkoutlock/web/describe"
 )
 
-var module = describe.Module{
-	Name: "mod-circulation-storage-checkoutlock", Title: "Circulation storage with the check-out lock", Folio: "circulation-storage",
-	Own: "circulation-storage-checkoutlock 1.0", Port: DefaultConfig().HTTP.Port, Settings: &Config{},
+func module() describe.Module {
+	return describe.Module{
+		Name: "mod-circulation-storage-checkoutlock", Title: "Circulation storage with the check-out lock", Folio: "circulation-storage",
+		Own: "circulation-storage-checkoutlock 1.0", Port: DefaultConfig().HTTP.Port, Settings: &Config{},
+	}
 }
 
 // Descriptor returns FOLIO's module descriptor of the service. It leaves out the interfaces that
@@ -17,5 +19,14 @@ func Descriptor(without ...string) (describe.Descriptor, error) {
 	if err != nil {
 		return describe.Descriptor{}, err
 	}
-	return module.Descriptor(routes, without...)
+	return module().Descriptor(routes, without...)
+}
+
+// OpenAPI returns the service's OpenAPI document, which it answers at /openapi.json.
+func OpenAPI() (map[string]any, error) {
+	routes, err := httpapi.ListRoutes()
+	if err != nil {
+		return nil, err
+	}
+	return module().OpenAPI(routes)
 }

@@ -135,6 +135,7 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 		Admin:     locks, Guard: guard, Log: log,
 	}))
 	service.Add(staff.New(staff.Options{Admin: locks, Guard: guard, Log: log}))
+	service.Add(module().NewFront(service.Routes()))
 	return &App{storage: storage, service: service}, nil
 }
 

@@ -5,25 +5,46 @@ import (
 
 	"checkoutlock/circulation/internal/storageclient"
 	"checkoutlock/config"
+	"checkoutlock/web"
 	"checkoutlock/web/describe"
 )
 
-var module = describe.Module{
-	Name: "mod-circulation-checkoutlock", Title: "Circulation with the check-out lock", Folio: "circulation",
-	Own: "circulation-checkoutlock 1.0", Requires: storageclient.Interfaces(), Calls: storageclient.Permissions(),
-	Port: DefaultConfig().HTTP.Port, Settings: &Config{},
+func module() describe.Module {
+	return describe.Module{
+		Name: "mod-circulation-checkoutlock", Title: "Circulation with the check-out lock", Folio: "circulation",
+		Own: "circulation-checkoutlock 1.0", Requires: storageclient.Interfaces(), Calls: storageclient.Permissions(),
+		Port: DefaultConfig().HTTP.Port, Settings: &Config{},
+	}
 }
 
 // Descriptor returns FOLIO's module descriptor of the service.
 func Descriptor() (describe.Descriptor, error) {
-	cfg := DefaultConfig()
-	if err := config.Load(&cfg, nil); err != nil {
-		return describe.Descriptor{}, err
-	}
-	a, err := connect(cfg, slog.New(slog.DiscardHandler))
+	routes, err := listRoutes()
 	if err != nil {
 		return describe.Descriptor{}, err
 	}
+	return module().Descriptor(routes)
+}
+
+// OpenAPI returns the service's OpenAPI document, which it answers at /openapi.json.
+func OpenAPI() (map[string]any, error) {
+	routes, err := listRoutes()
+	if err != nil {
+		return nil, err
+	}
+	return module().OpenAPI(routes)
+}
+
+// listRoutes returns the routes for documents. No storage need run.
+func listRoutes() ([]web.Route, error) {
+	cfg := DefaultConfig()
+	if err := config.Load(&cfg, nil); err != nil {
+		return nil, err
+	}
+	a, err := connect(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
 	defer a.storage.Close()
-	return module.Descriptor(a.service.Routes())
+	return a.service.Routes(), nil
 }

@@ -22,6 +22,10 @@ type Client struct {
 	Header http.Header
 }
 
+// CheckAnswer, if set, returns why an answer is not one that the services describe. Tests set it before
+// the first call.
+var CheckAnswer func(*http.Request, Answer) error
+
 // clientTimeout is longer than all time-outs of the services.
 const clientTimeout = 45 * time.Second
 
@@ -72,8 +76,12 @@ func (c Client) Do(ctx context.Context, method, path string, body any) (Answer, 
 		return Answer{}, err
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	return Answer{Status: resp.StatusCode, Header: resp.Header, Body: answer}, err
+	answer := Answer{Status: resp.StatusCode, Header: resp.Header}
+	answer.Body, err = io.ReadAll(resp.Body)
+	if err == nil && CheckAnswer != nil {
+		err = CheckAnswer(req, answer)
+	}
+	return answer, err
 }
 
 // Must is Do with an error for each status other than 2xx.

@@ -38,6 +38,15 @@ func Names() []string {
 	return names
 }
 
+// Source returns the JSON Schema called name, or the definitions that the others share.
+func Source(name string) ([]byte, error) {
+	raw, err := files.ReadFile("json/" + name + ".json")
+	if err != nil {
+		return nil, fmt.Errorf("reading JSON Schema %s: %w", name, err)
+	}
+	return raw, nil
+}
+
 // Validate checks a JSON document against the schema called name, "item" for
 // one, after Decode. It returns nil, Decode's fault, or an Invalid fault with one
 // Detail for each violation: its message says what is allowed, its parameter
@@ -86,9 +95,9 @@ func compile() (map[string]*santhosh.Schema, error) {
 		}})
 	}
 	for _, name := range append(Names(), "definitions") {
-		raw, err := files.ReadFile("json/" + name + ".json")
+		raw, err := Source(name)
 		if err != nil {
-			return nil, fmt.Errorf("reading JSON Schema %s: %w", name, err)
+			return nil, err
 		}
 		var doc any
 		if err := json.Unmarshal(raw, &doc); err != nil {

@@ -108,6 +108,9 @@ func (m Module) Descriptor(routes []web.Route, without ...string) (Descriptor, e
 	var folio, own []string // permissions
 	left := map[string]bool{}
 	for _, r := range routes {
+		if r.Path == OpenAPIPath {
+			continue // each module has one
+		}
 		name := cmp.Or(r.Interface, m.Own)
 		id, version, _ := strings.Cut(name, " ")
 		if slices.Contains(without, id) {

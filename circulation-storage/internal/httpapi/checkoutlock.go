@@ -40,7 +40,7 @@ func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []web.Rou
 			Method: http.MethodGet, Path: path, Permission: permission + ".collection.get",
 			Query: web.Query{Parameters: lockFilters, Refuse: refuseLockFilter}, Endpoint: web.JSON(http.StatusOK, h.list),
 		},
-		{Method: http.MethodPost, Path: path, Permission: permission + ".item.post", Body: web.Schema(lockRequest.Name), Endpoint: web.JSON(http.StatusCreated, h.create)},
+		{Method: http.MethodPost, Path: path, Permission: permission + ".item.post", Refusals: []fault.Code{fault.LockHeld, fault.LockQueueFull}, Body: web.Schema(lockRequest.Name), Endpoint: web.JSON(http.StatusCreated, h.create)},
 		{Method: http.MethodGet, Path: path + "/:lockId", Permission: permission + ".item.get", Endpoint: web.JSON(http.StatusOK, h.get)},
 		{
 			Method: http.MethodDelete, Path: path + "/:lockId", Permission: permission + ".item.delete",

@@ -51,7 +51,7 @@ func RecordRoutes(store records.Store) []web.Route {
 		routes = append(routes, web.WithInterface(t.Interface, []web.Route{
 			{
 				Method: http.MethodGet, Path: t.Path, Permission: t.Permission + ".collection.get", Query: page,
-				Endpoint: web.Handle(h.list, web.Answer{Status: http.StatusOK, Body: []web.Schema{schema}}),
+				Endpoint: web.Handle(h.list, web.Answer{Status: http.StatusOK, Body: web.Collection{Key: t.Collection, Of: schema}}),
 			},
 			{Method: http.MethodPost, Path: t.Path, Permission: t.Permission + ".item.post", Body: schema, Endpoint: create},
 			{Method: http.MethodGet, Path: one, Permission: t.Permission + ".item.get", Endpoint: web.JSON(http.StatusOK, fromPathID(h.get)).Of(schema)},
@@ -65,7 +65,7 @@ func RecordRoutes(store records.Store) []web.Route {
 	history := records.LoanHistory
 	routes = append(routes, web.Route{
 		Method: http.MethodGet, Path: history.Path, Permission: history.Permission + ".collection.get", Interface: history.Interface, Query: page,
-		Endpoint: web.Handle(recordHandlers{store: store, t: history}.list, web.Answer{Status: http.StatusOK}),
+		Endpoint: web.Handle(recordHandlers{store: store, t: history}.list, web.Answer{Status: http.StatusOK, Body: web.Collection{Key: history.Collection}}),
 	})
 	for _, t := range deletedByQuery() {
 		h := recordHandlers{store: store, t: t}

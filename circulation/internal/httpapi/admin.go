@@ -38,7 +38,7 @@ func adminRoutes(o admin.Desk, g *auth.Guard) []web.Route {
 	return g.Routes([]web.Route{
 		{Method: http.MethodGet, Path: settingsPath, Permission: admin.MaySeeSettings, Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, web.FromContext(o.Settings))},
 		{
-			Method: http.MethodPut, Path: settingsPath, Permission: admin.MayChangeSettings,
+			Method: http.MethodPut, Path: settingsPath, Permission: admin.MayChangeSettings, Refusals: []fault.Code{fault.Conflict},
 			Query: web.Strict(), Body: settings.View{}, Endpoint: web.JSON(http.StatusOK, web.FromBody(h.changeSettings)),
 		},
 		{

@@ -86,6 +86,7 @@ func loanRecordRoutes(o Options) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/scheduled-anonymize-processing", Interface: "_timer 1.0", Every: time.Hour,
+			Refusals: []fault.Code{fault.Invalid}, // the setting cannot be used
 			Endpoint: web.JSON(http.StatusOK, web.FromContext(circ.anonymizeBySetting)),
 		},
 	}

@@ -51,7 +51,7 @@ func requestRoutes(o Options) []web.Route {
 	h := requestHandlers{placing: o.Placing, queues: o.Queues, records: o.Loans, log: o.Log}
 	return []web.Route{
 		{
-			Method: http.MethodPost, Path: path, Permission: "circulation.requests.item.post", Desired: []string{library.PatronBlock.Permission},
+			Method: http.MethodPost, Path: path, Permission: "circulation.requests.item.post", Refusals: changed, Desired: []string{library.PatronBlock.Permission},
 			Body: web.Schema("new-request"), Endpoint: web.JSON(http.StatusCreated, h.create).Of("request"),
 		},
 		{

@@ -19,6 +19,7 @@ import (
 	"checkoutlock/circulation/internal/related"
 	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 	"checkoutlock/web/auth"
 )
@@ -85,10 +86,11 @@ func New(o Options) (web.Front, error) {
 func routes(o Options) []web.Route {
 	const rulesPath = "/circulation/rules"
 	circ, rules := circulation{o}, rulesHandlers{o.Rules, o.Log}
-	folio := web.WithInterface("circulation 14.7", slices.Concat(rulePolicyRoutes(o), requestRoutes(o), requestChangeRoutes(o), loanChangeRoutes(o.LoanChanges), loanRecordRoutes(o), settingRoutes(o.Settings), printRoutes(o), worklistRoutes(o), tenantRoutes(), []web.Route{
+	folio := web.WithInterface("circulation 14.7", slices.Concat(rulePolicyRoutes(o), requestRoutes(o), web.WithRefusals(requestChangeRoutes(o), changed...), web.WithRefusals(loanChangeRoutes(o.LoanChanges), changed...), web.WithRefusals(loanRecordRoutes(o), changed...), settingRoutes(o.Settings), printRoutes(o), worklistRoutes(o), tenantRoutes(), []web.Route{
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post", Desired: checkout.OverridePermissions(),
-			Body: checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}),
+			Refusals: slices.Concat(changed, []fault.Code{fault.LockNotAcquired, fault.KeyReused, fault.RequestRunning, fault.OutcomeUnknown}),
+			Body:     checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}),
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode-dry-run", Permission: "circulation.check-out-by-barcode-dry-run.post", Desired: checkout.OverridePermissions(),
@@ -96,7 +98,7 @@ func routes(o Options) []web.Route {
 			Body: checkout.DryRunRequest{}, Endpoint: web.JSON(http.StatusCreated, web.FromExact(o.DryRun)),
 		},
 		{
-			Method: http.MethodPost, Path: "/circulation/check-in-by-barcode", Permission: "circulation.check-in-by-barcode.post",
+			Method: http.MethodPost, Path: "/circulation/check-in-by-barcode", Permission: "circulation.check-in-by-barcode.post", Refusals: changed,
 			Body: checkin.Request{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.checkIn)),
 		},
 		{
@@ -104,11 +106,11 @@ func routes(o Options) []web.Route {
 			Body: checkin.EndSessionsRequest{}, Endpoint: web.Empty(http.StatusNoContent, circ.endSessions),
 		},
 		{
-			Method: http.MethodPost, Path: "/circulation/renew-by-barcode", Permission: "circulation.renew-by-barcode.post", Desired: renewal.OverridePermissions(),
+			Method: http.MethodPost, Path: "/circulation/renew-by-barcode", Permission: "circulation.renew-by-barcode.post", Refusals: changed, Desired: renewal.OverridePermissions(),
 			Body: renewal.Request{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.renew)).Of("loan"),
 		},
 		{
-			Method: http.MethodPost, Path: "/circulation/renew-by-id", Permission: "circulation.renew-by-id.post", Desired: renewal.OverridePermissions(),
+			Method: http.MethodPost, Path: "/circulation/renew-by-id", Permission: "circulation.renew-by-id.post", Refusals: changed, Desired: renewal.OverridePermissions(),
 			Body: renewal.ByIDRequest{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.renewByID)).Of("loan"),
 		},
 		{
@@ -119,12 +121,15 @@ func routes(o Options) []web.Route {
 		{Method: http.MethodGet, Path: rulesPath, Permission: "circulation.rules.get", Interface: rulesInterface, Endpoint: web.JSON(http.StatusOK, web.FromContext(o.Rules.StoredRules))},
 		{
 			Method: http.MethodPut, Path: rulesPath, Permission: "circulation.rules.put", Interface: rulesInterface,
-			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(rules.put, web.Answer{Status: http.StatusNoContent}),
+			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(rules.put, web.Answer{Status: http.StatusNoContent}, web.Answer{Status: http.StatusUnprocessableEntity, Body: refusedRules{}}),
 		},
 	}))
 	all := append(o.Guard.Grant(folio), adminRoutes(o.Admin, o.Guard)...)
 	return web.WithGuard(all, func(web.Route) echo.MiddlewareFunc { return ignoreContentType })
 }
+
+// changed are the codes of a write that found other records than it judged by.
+var changed = []fault.Code{fault.ItemChanged, fault.RequestChanged, fault.LoanChanged, fault.SettingsChanged, fault.Conflict, fault.InUse}
 
 // tenantRoutes are FOLIO's by which a gateway installs and removes the module. Storage keeps all
 // records, so they do nothing.

@@ -1,0 +1,170 @@
+package describe
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
+	"checkoutlock/web"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// OpenAPI returns the description of the routes and of those that all services have, in OpenAPI 3.1.
+func (m Module) OpenAPI(routes []web.Route) (map[string]any, error) {
+	c, err := newComponents()
+	if err != nil {
+		return nil, err
+	}
+	paths := object{}
+	for _, r := range slices.Concat(routes, web.PlatformRoutes(web.Options{})) {
+		operation, err := m.operation(c, r)
+		if err != nil {
+			return nil, fmt.Errorf("describing %s %s: %w", r.Method, r.Path, err)
+		}
+		path := Path(r.Path)
+		if paths[path] == nil {
+			paths[path] = object{}
+		}
+		paths[path].(object)[strings.ToLower(r.Method)] = operation //nolint:forcetypeassert // it is one
+	}
+	return object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": m.Title, "version": Version,
+			"description": "Each GET has HEAD too. A path that is not here is 404, a method that is not here 405.",
+		},
+		"paths":      paths,
+		"components": object{"schemas": c.schemas},
+	}, nil
+}
+
+// operation describes a route.
+func (m Module) operation(c *components, r web.Route) (object, error) {
+	o := object{"operationId": operationID(r), "tags": []string{r.Interface}}
+	if r.Interface == "" {
+		o["tags"] = []string{m.Own}
+	}
+	if r.Permission != "" {
+		o["description"] = "Permission: " + r.Permission
+	}
+	if parameters := describeParameters(r); len(parameters) > 0 {
+		o["parameters"] = parameters
+	}
+	if r.Body != nil {
+		schema, err := c.requestSchema(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		o["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": schema}}}
+	}
+	responses, err := c.responses(r)
+	o["responses"] = responses
+	return o, err
+}
+
+// operationID names a route by its method and path, because FOLIO uses some permissions twice.
+func operationID(r web.Route) string {
+	words := strings.FieldsFunc(r.Method+" "+r.Path, func(char rune) bool { return strings.ContainsRune(" /:_*", char) })
+	return strings.ToLower(strings.Join(words, "-")) + strings.Repeat("-", strings.Count(r.Path, "/")-len(words)+1)
+}
+
+func describeParameters(r web.Route) []object {
+	var all []object
+	for part := range strings.SplitSeq(Path(r.Path), "/") {
+		if strings.HasPrefix(part, "{") {
+			all = append(all, object{"name": strings.Trim(part, "{}"), "in": "path", "required": true, "schema": object{"type": "string"}})
+		}
+	}
+	if !r.NoTenant {
+		all = append(all, object{
+			"name": okapi.TenantHeader, "in": "header", "required": true, "description": "the tenant", "example": "diku",
+			"schema": object{"type": "string"},
+		})
+	}
+	for _, p := range r.Query.Parameters {
+		all = append(all, object{
+			"name": p.Name, "in": "query", "required": p.Required, "description": p.Meaning, "schema": parameterSchema(p),
+		})
+	}
+	return all
+}
+
+func parameterSchema(p web.Parameter) object {
+	switch p.Type {
+	case web.Integer:
+		return object{"type": "integer", "default": p.Default, "minimum": p.Least, "maximum": p.Most}
+	case web.Boolean:
+		return object{"type": "boolean"}
+	case web.Time:
+		return object{"type": "string", "format": "date-time"}
+	case web.UUID:
+		return object{"type": "string", "format": "uuid"}
+	case web.Text:
+	}
+	s := object{"type": "string"}
+	if p.Most > 0 {
+		s["minLength"], s["maxLength"] = 1, p.Most
+	}
+	if p.Allowed != nil {
+		s["enum"] = p.Allowed
+	}
+	return s
+}
+
+// responses describes the answers of a route by status. A route without answers shows pages.
+func (c *components) responses(r web.Route) (object, error) {
+	if len(r.Endpoint.Answers) == 0 {
+		return object{"default": object{"description": "A page for people, or a file of one.", "content": object{"*/*": object{}}}}, nil
+	}
+	all := object{}
+	for _, a := range r.Endpoint.Answers {
+		described := object{"description": http.StatusText(a.Status)}
+		media, schema, err := c.answerSchema(a.Body)
+		if err != nil {
+			return nil, err
+		}
+		if media != "" {
+			described["content"] = object{media: object{"schema": schema}}
+		}
+		if a.Status == http.StatusCreated {
+			described["headers"] = object{"Location": object{"description": "where the record is", "schema": object{"type": "string"}}}
+		}
+		all[strconv.Itoa(a.Status)] = described
+	}
+	all["431"] = object{"description": "The address or the headers are too long.", "content": object{"text/plain": object{"schema": object{"type": "string"}}}}
+	codes := map[int][]string{}
+	for _, code := range r.Codes() {
+		codes[fault.Status(code)] = append(codes[fault.Status(code)], string(code))
+	}
+	for status, names := range codes {
+		slices.Sort(names)
+		all[strconv.Itoa(status)] = c.refusal(status, names, all[strconv.Itoa(status)])
+	}
+	return all, nil
+}
+
+// refusal describes the answers with one of the codes. answered is another answer with the status, or nil.
+func (c *components) refusal(status int, codes []string, answered any) object {
+	schemas := []any{c.ref("errors")}
+	if other, ok := answered.(object); ok {
+		if content, ok := other["content"].(object); ok {
+			if media, ok := content["application/json"].(object); ok {
+				schemas = append(schemas, media["schema"])
+			}
+		}
+	}
+	return object{
+		"description": http.StatusText(status) + ": " + strings.Join(codes, ", "),
+		"headers":     object{fault.Header: object{"description": "the code", "schema": object{"type": "string", "enum": codes}}},
+		"content": object{
+			"application/json": object{"schema": object{"anyOf": schemas}},
+			"text/plain":       object{"schema": object{"type": "string"}},
+		},
+	}
+}
