@@ -108,7 +108,8 @@ func TestOpenAPI_IsServed(t *testing.T) {
 	for _, c := range []stack.Client{p.Storage, p.machines[0]} {
 		c.Tenant = ""
 		doc := readObject(t, callEndpoint(t, c, http.MethodGet, "/openapi.json", nil), http.StatusOK)
-		if paths, _ := doc["paths"].(map[string]any); doc["openapi"] != "3.1.0" || paths["/openapi.json"] == nil || len(paths) < 30 {
+		paths, _ := doc["paths"].(map[string]any)
+		if doc["openapi"] != "3.1.0" || paths["/openapi.json"] == nil || len(paths) < 30 {
 			t.Errorf("%s: got OpenAPI %v with %d paths", c.Base, doc["openapi"], len(paths))
 		}
 	}

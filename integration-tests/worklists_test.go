@@ -67,8 +67,10 @@ func TestPickSlips(t *testing.T) {
 		id := p.readRecord(t, "/item-storage/items?query=barcode=="+barcode)["items"].([]any)[0].(record)["id"].(string)
 		readObject(t, p.placeRequest(t, id, requester, "Page", more...), http.StatusCreated)
 	}
-	page(first, record{"fulfillmentPreference": "Delivery", "deliveryAddressTypeId": addressType, "pickupServicePointId": nil,
-		"instanceId": instanceID})
+	page(first, record{
+		"fulfillmentPreference": "Delivery", "deliveryAddressTypeId": addressType, "pickupServicePointId": nil,
+		"instanceId": instanceID,
+	})
 	page(second)
 	page(third, record{"patronComments": "soon"})
 

@@ -58,23 +58,54 @@ func TestChecker_FindsWhatIsNotDescribed(t *testing.T) {
 		status                                int
 		want                                  string // part of the error; "" for a described answer
 	}{
-		{name: "a loan", method: "POST", path: checkOut, status: 201, body: `{"loanDate":"2026-03-01T10:00:00Z","userId":"` + id + `","itemId":"` + id + `","action":"checkedout"}`},
-		{name: "a loan with a bad type", method: "POST", path: checkOut, status: 201, body: `{"loanDate":7}`, want: "not described"},
+		{
+			name: "a loan", method: "POST", path: checkOut, status: 201,
+			body: `{"loanDate":"2026-03-01T10:00:00Z","userId":"` + id + `","itemId":"` + id + `","action":"checkedout"}`,
+		},
+		{
+			name: "a loan with a bad type", method: "POST", path: checkOut, status: 201,
+			body: `{"loanDate":7}`, want: "not described",
+		},
 		{name: "another status", method: "POST", path: checkOut, status: 202, body: `{}`, want: "the status 202"},
-		{name: "a refusal", method: "POST", path: checkOut, status: 422, code: "INVALID", body: `{"errors":[{"message":"m","parameters":[]}]}`},
-		{name: "a refusal of another form", method: "POST", path: checkOut, status: 422, code: "INVALID", body: `{"error":"m"}`, want: "not described"},
-		{name: "a code of another status", method: "POST", path: checkOut, status: 422, code: "MALFORMED", body: `{"errors":[]}`, want: "the code MALFORMED of 422"},
-		{name: "another type", method: "POST", path: checkOut, status: 201, media: "text/html", body: "x", want: `the type "text/html"`},
+		{
+			name: "a refusal", method: "POST", path: checkOut, status: 422, code: "INVALID",
+			body: `{"errors":[{"message":"m","parameters":[]}]}`,
+		},
+		{
+			name: "a refusal of another form", method: "POST", path: checkOut, status: 422, code: "INVALID",
+			body: `{"error":"m"}`, want: "not described",
+		},
+		{
+			name: "a code of another status", method: "POST", path: checkOut, status: 422, code: "MALFORMED",
+			body: `{"errors":[]}`, want: "the code MALFORMED of 422",
+		},
+		{
+			name: "another type", method: "POST", path: checkOut, status: 201, media: "text/html",
+			body: "x", want: `the type "text/html"`,
+		},
 		{name: "a list", method: "GET", path: "/users", status: 200, body: `{"users":[],"totalRecords":0}`},
-		{name: "a list under another key", method: "GET", path: "/users", status: 200, body: `{"user":[]}`, want: "not described"},
-		{name: "an unknown property of our own", method: "GET", path: "/check-out-lock-storage/" + id, status: 200, body: `{"x":1}`, want: "not described"},
-		{name: "an unknown path", method: "GET", path: "/x", status: 200, body: `{}`, want: "GET /x is not described"},
+		{
+			name: "a list under another key", method: "GET", path: "/users", status: 200,
+			body: `{"user":[]}`, want: "not described",
+		},
+		{
+			name: "an unknown property of our own", method: "GET", path: "/check-out-lock-storage/" + id, status: 200,
+			body: `{"x":1}`, want: "not described",
+		},
+		{
+			name: "an unknown path", method: "GET", path: "/x", status: 200,
+			body: `{}`, want: "GET /x is not described",
+		},
 		{
 			name: "an id with a slash", method: "GET", path: "/users/1/2", status: 400, code: "MALFORMED", media: "text/plain",
 			body: "no UUID",
 		},
 		{name: "no answer at an unknown path", method: "GET", path: "/x", status: 404, code: "NOT_FOUND", body: `{}`},
-		{name: "a literal before a parameter", method: "GET", path: "/circulation/requests/allowed-service-points", status: 200, body: `{"Hold":[]}`},
+		{
+			name: "a literal before a parameter", method: "GET", status: 200,
+			path: "/circulation/requests/allowed-service-points",
+			body: `{"Hold":[]}`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

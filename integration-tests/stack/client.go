@@ -22,8 +22,8 @@ type Client struct {
 	Header http.Header
 }
 
-// CheckAnswer, if set, returns why an answer is not one that the services describe. Tests set it before
-// the first call.
+// CheckAnswer returns why an answer is not one that the services describe. It may be nil. Tests set it
+// before the first call.
 var CheckAnswer func(*http.Request, Answer) error
 
 // clientTimeout is longer than all time-outs of the services.
