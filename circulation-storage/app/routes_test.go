@@ -28,7 +28,8 @@ func TestRoutes_DescribeThemselves(t *testing.T) {
 		name := r.Method + " " + r.Path
 		writes := r.Method == http.MethodPost || r.Method == http.MethodPut
 		switch r.Path {
-		case "/scheduled-request-expiration", "/tlr-feature-toggle-job/start", "/loan-storage/loans/anonymize/:id", // FOLIO sends no body
+		// FOLIO sends no body.
+		case "/scheduled-request-expiration", "/tlr-feature-toggle-job/start", "/loan-storage/loans/anonymize/:id",
 			"/loan-storage/check-outs/:id/settlement": // the path says it all
 			writes = false
 		}

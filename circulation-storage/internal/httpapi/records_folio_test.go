@@ -30,7 +30,8 @@ func TestRecordRoutes_KeepFoliosSampleRecords(t *testing.T) {
 	}
 	db, id := pgtest.New(t)
 	a := recordAPI{newAPI(t, slices.Concat(
-		httpapi.RecordRoutes(postgres.NewRecordStore(db, func() {})), httpapi.RulesRoutes(postgres.NewRecordStore(db, func() {})),
+		httpapi.RecordRoutes(postgres.NewRecordStore(db, func() {})),
+		httpapi.RulesRoutes(postgres.NewRecordStore(db, func() {})),
 	)), id}
 	loaded := 0
 	for _, typ := range records.Types() {

@@ -117,7 +117,9 @@ func TestDB_OnAServerThatCannotWrite(t *testing.T) {
 				err := postgres.NewKeyLeaseStore(l.db).Lease(l.ctx(), ask("k"))
 			return err
 		},
-		"writing the rules":     func() error { return postgres.NewRecordStore(l.db, func() {}).SetRules(l.ctx(), "x", false) },
+		"writing the rules": func() error {
+			return postgres.NewRecordStore(l.db, func() {}).SetRules(l.ctx(), "x", false)
+		},
 		"a check-in":            func() error { _, err := l.takeBack(c.item, 1); return err },
 		"installing the tenant": func() error { return l.db.Install(l.ctx(), pgtest.Tenant(t)) },
 	} {

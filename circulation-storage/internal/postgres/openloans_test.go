@@ -230,7 +230,8 @@ func TestItemLimit_UsesTheIndexOfOpenLoans(t *testing.T) {
 		"of one type": `[{"max":3,"materialTypeId":"` + uuid.NewString() + `","loanTypeId":"` + uuid.NewString() + `"}]`,
 		"several":     `[{"max":3},{"max":3,"overdueMinutes":1},{"max":3,"lost":true}]`,
 	} {
-		rows, _ := l.db.Pool().Query(l.ctx(), `EXPLAIN `+l.sql(postgres.CheckOutLoanSQL), uuid.New(), uuid.New(), uuid.New(), limits)
+		explain := `EXPLAIN ` + l.sql(postgres.CheckOutLoanSQL)
+		rows, _ := l.db.Pool().Query(l.ctx(), explain, uuid.New(), uuid.New(), uuid.New(), limits)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
 			t.Fatal(err)

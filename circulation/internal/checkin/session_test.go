@@ -28,7 +28,8 @@ func (s *sessionStore) DeleteSessions(_ context.Context, patronID, actionType st
 func TestSessions_EndPerPatronAndAction(t *testing.T) {
 	t.Parallel()
 	var store sessionStore
-	err := checkin.Sessions{Delete: store.DeleteSessions}.End(t.Context(), checkin.EndSessionsRequest{EndSessions: []checkin.EndSession{
+	sessions := checkin.Sessions{Delete: store.DeleteSessions}
+	err := sessions.End(t.Context(), checkin.EndSessionsRequest{EndSessions: []checkin.EndSession{
 		{ActionType: "Check-out", PatronID: librarytest.AnnID}, {ActionType: "Check-in", PatronID: librarytest.AdultsID},
 	}})
 	if want := []string{librarytest.AnnID + " Check-out", librarytest.AdultsID + " Check-in"}; err != nil ||
@@ -79,7 +80,8 @@ func TestSessions_RefusedEndDeletesNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var store sessionStore
-			err := checkin.Sessions{Delete: store.DeleteSessions}.End(t.Context(), checkin.EndSessionsRequest{EndSessions: tt.sessions})
+			sessions := checkin.Sessions{Delete: store.DeleteSessions}
+			err := sessions.End(t.Context(), checkin.EndSessionsRequest{EndSessions: tt.sessions})
 			if got := strings.Join(librarytest.Messages(err), "; "); !fault.Is(err, fault.Invalid) ||
 				!strings.Contains(got, tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
