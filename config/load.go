@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,10 +21,13 @@ type Validator interface{ Validate() error }
 // Load reads cfg, a pointer to a struct, from environ (as os.Environ), and then checks it.
 // The error has a line for each bad setting, with variable, value and allowed values.
 // Fields set before the call are defaults of settings without a default in the tag.
+// A field with the tag secret may come from a file, which its variable with _FILE names.
 func Load(cfg Validator, environ []string) error {
 	values := env.ToMap(environ)
-	errs := parseValues(cfg, values)
-	if len(errs) > 0 {
+	errs := readSecrets(cfg, values)
+	parseErrs := parseValues(cfg, values)
+	errs = append(errs, parseErrs...)
+	if len(parseErrs) > 0 {
 		// Validate gets the defaults of unreadable values, so that each is reported once.
 		errs = append(errs, parseValues(cfg, values)...)
 	}
@@ -34,6 +38,35 @@ func Load(cfg Validator, environ []string) error {
 	}
 	return errors.New("these settings cannot be used:\n  " + strings.ReplaceAll(err.Error(), "\n", "\n  "))
 }
+
+// readSecrets sets the values of secrets that are in files. Its errors do not repeat what a file has.
+func readSecrets(cfg any, values map[string]string) []error {
+	var errs []error
+	for _, s := range settingsOf(reflect.TypeOf(cfg)) {
+		variable := s.variable + fileSuffix
+		file := values[variable]
+		if !s.secret || file == "" {
+			continue
+		}
+		if values[s.variable] != "" {
+			errs = append(errs, fmt.Errorf("%s and %s are both set, allowed: one of them", s.variable, variable))
+			continue
+		}
+		content, err := os.ReadFile(file) //nolint:gosec // who sets the environment chooses the file
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s names a file that cannot be read: %w", variable, err))
+			continue
+		}
+		values[s.variable] = strings.TrimRight(string(content), "\r\n")
+		if values[s.variable] == "" {
+			errs = append(errs, fmt.Errorf("%s names %s, which is empty", variable, file))
+		}
+	}
+	return errs
+}
+
+// fileSuffix ends the variable that names the file of a secret.
+const fileSuffix = "_FILE"
 
 // parseValues reads values into cfg, and removes unreadable ones. Its errors name variables
 // and values; those of the library name Go fields.
@@ -69,6 +102,7 @@ type setting struct {
 	variable string
 	preset   string // the default in the tag
 	kind     string // the allowed values, in words
+	secret   bool   // a file may hold it
 }
 
 // settingsOf returns the settings of t and its nested structs.
@@ -82,9 +116,11 @@ func settingsOf(t reflect.Type) []setting {
 		switch {
 		case tag != "" && f.Type.Kind() == reflect.Slice:
 			separator := cmp.Or(f.Tag.Get("envSeparator"), ",")
-			found = append(found, setting{f.Name, tag, f.Tag.Get("envDefault"), "values separated by " + separator + ", each " + kindOf(f.Type.Elem())})
+			kind := "values separated by " + separator + ", each " + kindOf(f.Type.Elem())
+			found = append(found, setting{f.Name, tag, f.Tag.Get("envDefault"), kind, false})
 		case tag != "":
-			found = append(found, setting{f.Name, tag, f.Tag.Get("envDefault"), kindOf(f.Type)})
+			_, isSecret := f.Tag.Lookup("secret")
+			found = append(found, setting{f.Name, tag, f.Tag.Get("envDefault"), kindOf(f.Type), isSecret})
 		case f.Type.Kind() == reflect.Struct && !f.Anonymous: // VisibleFields lists the fields of an embedded one
 			found = append(found, settingsOf(f.Type)...)
 		}
@@ -126,6 +162,9 @@ func listVariables(cfg any) []string {
 	var names []string
 	for _, s := range settingsOf(reflect.TypeOf(cfg)) {
 		names = append(names, s.variable)
+		if s.secret {
+			names = append(names, s.variable+fileSuffix)
+		}
 	}
 	slices.Sort(names)
 	return names

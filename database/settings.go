@@ -15,10 +15,10 @@ import (
 type Settings struct {
 	// URL is a PostgreSQL connection URL. Through PgBouncer in transaction mode it needs
 	// default_query_exec_mode=exec.
-	URL string `env:"DATABASE_URL"`
+	URL string `env:"DATABASE_URL" secret:""`
 	// MigrateURL is a direct connection for migrations, which need a session of their own. It is
 	// for a URL that leads through a connection pooler. Empty means URL.
-	MigrateURL string `env:"MIGRATE_DATABASE_URL"`
+	MigrateURL string `env:"MIGRATE_DATABASE_URL" secret:""`
 	// MaxConns is the greatest number of open connections, at least 2. 0 takes the URL's
 	// pool_max_conns, else the default of pgx.
 	MaxConns int32 `env:"DATABASE_MAX_CONNS" envDefault:"20"`

@@ -18,7 +18,7 @@ type Settings struct {
 	// at all, which is for loopback only.
 	Auth Mode `env:"STAFF_AUTH" envDefault:"gateway"`
 	// Password is the password of Basic.
-	Password string `env:"STAFF_PASSWORD"`
+	Password string `env:"STAFF_PASSWORD" secret:""`
 }
 
 // Validate checks the settings of a service that listens at http. No message repeats the

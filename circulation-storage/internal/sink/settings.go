@@ -24,7 +24,7 @@ type Settings struct {
 	// SASL is the mechanism for User and Password, "" for none.
 	SASL     string `env:"EVENTS_SASL"`
 	User     string `env:"EVENTS_USER"`
-	Password string `env:"EVENTS_PASSWORD"`
+	Password string `env:"EVENTS_PASSWORD" secret:""`
 	// Environment begins the names of topics, as FOLIO's ENV does.
 	Environment string `env:"EVENTS_ENVIRONMENT" envDefault:"folio"`
 	// PubSub is the mod-pubsub with its version that reads events of check-outs and the circulation

@@ -40,7 +40,7 @@ type Settings struct {
 	// AdminRole is a role of tokens that may force a release. Empty is none.
 	AdminRole string `env:"SUNBIRD_ADMIN_ROLE"`
 	// NoticeURL gets a notice of each request for a lock. Empty sends none.
-	NoticeURL string `env:"SUNBIRD_NOTICE_URL"`
+	NoticeURL string `env:"SUNBIRD_NOTICE_URL" secret:""`
 }
 
 // Validate checks the settings of a front that is on.
