@@ -34,8 +34,18 @@ func newHTTPMetrics(reg prometheus.Registerer) *httpMetrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"method", "route"}),
 	}
-	reg.MustRegister(m.requests, m.duration)
+	reg.MustRegister(m.requests, m.duration, newBuildInfo(config.ReadBuild()))
 	return m
+}
+
+// newBuildInfo returns a gauge that is 1 and has the build in its labels.
+func newBuildInfo(b config.Build) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "build_info", Help: "The build that runs, in the labels; always 1.",
+		ConstLabels: prometheus.Labels{
+			"version": b.Version, "revision": b.Revision, "modified": strconv.FormatBool(b.Modified), "goversion": b.Go,
+		},
+	}, func() float64 { return 1 })
 }
 
 // observe puts the call and the time-out into the request's only context, and logs and

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -165,6 +166,17 @@ func TestMetrics_CountRequestsByCode(t *testing.T) {
 		if want := "http_requests_total{" + labels + "} 1\n"; !strings.Contains(w.Body.String(), want) {
 			t.Errorf("a request that ends with %v is not counted as %s", err, want)
 		}
+	}
+}
+
+func TestMetrics_HaveTheBuild(t *testing.T) {
+	t.Parallel()
+	h := service(func(c echo.Context) error { return c.NoContent(http.StatusNoContent) }, func(*web.Options) {})
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	want := `build_info{goversion="` + runtime.Version() + `",modified="false",revision="",version="devel"} 1` + "\n"
+	if !strings.Contains(w.Body.String(), want) {
+		t.Errorf("%s is missing in:\n%s", want, w.Body)
 	}
 }
 

@@ -13,7 +13,10 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
+	"strings"
 	"syscall"
+
+	"checkoutlock/config"
 )
 
 // Process is what a command gets of its process, so that tests can run it.
@@ -35,6 +38,20 @@ func (e *StatusError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *StatusError) Unwrap() error { return e.Err }
+
+// LogStart logs which build starts.
+func LogStart(ctx context.Context, log *slog.Logger) {
+	b := config.ReadBuild()
+	log.InfoContext(ctx, "starting", "version", b.Version, "revision", b.Revision, "revision_time", b.Time,
+		"modified", b.Modified, "go", b.Go)
+}
+
+// PrintVersion prints which build a program is: name, version, revision and its time, Go.
+func PrintVersion(w io.Writer, name string) error {
+	b := config.ReadBuild()
+	_, err := fmt.Fprintln(w, strings.Join(strings.Fields(strings.Join([]string{name, b.String(), b.Time, b.Go}, " ")), " "))
+	return err
+}
 
 // LogError logs the error that ends a service, so that a reader of the log finds it there,
 // as one more line of JSON. It returns nil for nil.

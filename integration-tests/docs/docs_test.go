@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"checkoutlock/web/describe"
 )
 
 const root = "../.."
@@ -169,6 +171,14 @@ func TestSettings_AreDocumented(t *testing.T) {
 		if !used[name] {
 			t.Errorf("docs/settings.md has %s, which nothing uses", name)
 		}
+	}
+}
+
+func TestChangelog_BeginsWithTheVersionOfTheDescriptors(t *testing.T) {
+	t.Parallel()
+	newest := regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+)`).FindStringSubmatch(read(t, "CHANGELOG.md"))
+	if newest == nil || newest[1] != describe.Version {
+		t.Errorf("the newest version of CHANGELOG.md is %q, and that of the descriptors %s", newest, describe.Version)
 	}
 }
 

@@ -34,8 +34,8 @@ type Module struct {
 	Settings any
 }
 
-// Version is that of all services, which are released together.
-const Version = "0.1.0"
+// Version is that of all services, which are released together: the newest one of CHANGELOG.md.
+const Version = "1.0.0"
 
 // Descriptor is FOLIO's ModuleDescriptor.
 type Descriptor struct {

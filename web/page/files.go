@@ -14,6 +14,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/config"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
@@ -85,7 +86,7 @@ const Layout = "layout.html"
 // files define: "mark", "time", "reason", and error.html for errors. A file parts.html has
 // what several of its pages use.
 func ParseTemplates(own fs.FS, formats template.FuncMap) (Templates, error) {
-	base := template.New(Layout).Funcs(template.FuncMap{"when": FormatTime}).Funcs(formats)
+	base := template.New(Layout).Funcs(template.FuncMap{"when": FormatTime, "build": config.ReadBuild}).Funcs(formats)
 	base, err := base.ParseFS(shared, "templates/"+Layout, "templates/parts.html")
 	if err != nil {
 		return nil, fmt.Errorf("reading the pages: %w", err)

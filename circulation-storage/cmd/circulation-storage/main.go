@@ -32,6 +32,7 @@ const usage = `circulation-storage keeps a library's records and the patrons' ch
                                                 release a lock; the check-out that held it will be refused
   circulation-storage descriptor [-without INTERFACE,...]
                                                 print the module descriptor, without what other modules provide
+  circulation-storage version                   print the version
   circulation-storage -healthcheck              exit with 0 if the service on this machine is ready
 
 DATABASE_URL is required.
@@ -46,6 +47,8 @@ func run(ctx context.Context, p command.Process) error {
 		return flag.ErrHelp
 	case "-healthcheck", "--healthcheck":
 		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
+	case "version", "-version", "--version":
+		return command.PrintVersion(p.Stdout, "circulation-storage")
 	case "descriptor":
 		return describe(args, p.Stdout)
 	}
@@ -71,6 +74,7 @@ func serve(ctx context.Context, cfg app.Config, args []string, log *slog.Logger)
 	if len(args) > 0 {
 		return fmt.Errorf("serve takes no arguments, but got %q", args)
 	}
+	command.LogStart(ctx, log)
 	a, err := app.New(ctx, cfg, log)
 	if err == nil {
 		err = a.Run(ctx)

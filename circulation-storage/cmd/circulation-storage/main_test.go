@@ -291,9 +291,23 @@ func TestServe_LogsTheErrorThatEndsIt(t *testing.T) {
 		t.Errorf("got %v, want an error that is in the log", err)
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if !strings.Contains(lines[0], `"msg":"starting","service":"circulation-storage","version":"devel"`) {
+		t.Errorf("the log begins with %s, want the build", lines[0])
+	}
 	var last struct{ Level, Service, Err string }
 	if e := json.Unmarshal([]byte(lines[len(lines)-1]), &last); e != nil || last.Level != "ERROR" ||
 		last.Service != "circulation-storage" || last.Err == "" {
 		t.Errorf("the log ends with %q, want an ERROR with the cause", lines[len(lines)-1])
+	}
+}
+
+func TestVersion_NeedsNoSettings(t *testing.T) {
+	t.Parallel()
+	for _, arg := range []string{"version", "-version", "--version"} {
+		var out bytes.Buffer
+		err := run(t.Context(), command.Process{Args: []string{arg}, Environ: []string{"LOCK_TTL_MS=0"}, Stdout: &out})
+		if err != nil || !strings.HasPrefix(out.String(), "circulation-storage devel") {
+			t.Errorf("%s: got %q, %v", arg, &out, err)
+		}
 	}
 }

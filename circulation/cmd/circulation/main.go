@@ -18,6 +18,7 @@ const usage = `circulation lends a library's items and takes them back.
 
   circulation [serve]        run the service
   circulation descriptor     print the module descriptor
+  circulation version        print the version
   circulation -healthcheck   exit with 0 if the service on this machine is ready
 
 `
@@ -34,6 +35,8 @@ func run(ctx context.Context, p command.Process) error {
 		return flag.ErrHelp
 	case "-healthcheck", "--healthcheck":
 		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
+	case "version", "-version", "--version":
+		return command.PrintVersion(p.Stdout, "circulation")
 	case "descriptor":
 		return command.PrintJSON(p.Stdout, app.Descriptor)
 	case "serve":
@@ -51,6 +54,7 @@ func serve(ctx context.Context, p command.Process) error {
 	config.SetHeapLimit(p.Environ)
 	log := cfg.Log.New(p.Stderr, "circulation")
 	config.WarnOfMisspelt(ctx, log, &cfg, p.Environ)
+	command.LogStart(ctx, log)
 	a, err := app.New(ctx, cfg, log)
 	if err == nil {
 		err = a.Run(ctx)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -57,6 +58,17 @@ func TestDescriptor_NeedsNoSettings(t *testing.T) {
 	}
 }
 
+func TestVersion_NeedsNoSettings(t *testing.T) {
+	t.Parallel()
+	for _, arg := range []string{"version", "-version", "--version"} {
+		var out bytes.Buffer
+		err := run(t.Context(), command.Process{Args: []string{arg}, Environ: []string{"LOCK_TTL_MS=0"}, Stdout: &out})
+		if err != nil || !strings.HasPrefix(out.String(), "circulation devel") {
+			t.Errorf("%s: got %q, %v", arg, &out, err)
+		}
+	}
+}
+
 func TestRun_WarnsOfVariablesThatResembleSettings(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -80,10 +92,11 @@ func TestRun_RequestedStopIsNoError(t *testing.T) {
 		go func() {
 			ended <- run(ctx, command.Process{Args: args, Environ: []string{"PORT=0"}, Stdout: io.Discard, Stderr: in})
 		}()
-		line := make([]byte, 1000)
-		n, err := out.Read(line)
-		if err != nil || !strings.Contains(string(line[:n]), `"serving"`) {
-			t.Errorf("the first line of the log is %s, %v", line[:n], err)
+		lines := bufio.NewScanner(out)
+		for _, want := range []string{`"msg":"starting","service":"circulation","version":"devel"`, `"msg":"serving"`} {
+			if !lines.Scan() || !strings.Contains(lines.Text(), want) {
+				t.Errorf("the log has the line %s, %v, want %s", lines.Text(), lines.Err(), want)
+			}
 		}
 		go func() { _, _ = io.Copy(io.Discard, out) }()
 		cancel()

@@ -80,6 +80,12 @@ func TestPages_CheckTheGatewaysPermissions(t *testing.T) {
 	}
 }
 
+func TestPages_NameTheBuild(t *testing.T) {
+	t.Parallel()
+	p := visitAs(t, &library{view: own(false, 3000)}, auth.Gateway, granted(admin.MaySeeSettings)).get(t, "/staff/diku/")
+	p.has(t, `<footer class="foot">Version devel`)
+}
+
 func TestNavigation_HasThePagesThatAreAllowed(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(true, 3000)}

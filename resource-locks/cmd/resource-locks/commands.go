@@ -30,6 +30,7 @@ func serveLocket(ctx context.Context, p command.Process, args []string) error {
 	if err != nil {
 		return err
 	}
+	command.LogStart(ctx, log)
 	a, err := app.New(ctx, cfg, log)
 	if err != nil {
 		return command.LogError(ctx, log, err)

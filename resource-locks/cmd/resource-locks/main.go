@@ -6,9 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
-	"runtime/debug"
 
 	"checkoutlock/config"
 	"checkoutlock/config/command"
@@ -43,10 +41,10 @@ func run(ctx context.Context, p command.Process) error {
 		return flag.ErrHelp
 	case "-healthcheck", "--healthcheck":
 		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
+	case "version", "-version", "--version":
+		return command.PrintVersion(p.Stdout, "resource-locks")
 	case "descriptor":
 		return command.PrintJSON(p.Stdout, app.Descriptor)
-	case "version":
-		return printVersion(p.Stdout)
 	case "locket":
 		return serveLocket(ctx, p, args)
 	}
@@ -77,19 +75,11 @@ func loadConfig(ctx context.Context, p command.Process) (app.Config, *slog.Logge
 	return cfg, log, nil
 }
 
-func printVersion(out io.Writer) error {
-	version := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version + " " + info.GoVersion
-	}
-	_, err := fmt.Fprintln(out, "resource-locks", version)
-	return err
-}
-
 func serve(ctx context.Context, cfg app.Config, args []string, log *slog.Logger) error {
 	if len(args) > 0 {
 		return fmt.Errorf("serve takes no arguments, but got %q", args)
 	}
+	command.LogStart(ctx, log)
 	a, err := app.New(ctx, cfg, log)
 	if err == nil {
 		err = a.Run(ctx)

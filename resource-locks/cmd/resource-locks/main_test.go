@@ -60,7 +60,7 @@ func TestRun_RefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-func TestRun_PrintsHelpAndVersion(t *testing.T) {
+func TestRun_PrintsHelp(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	if err := run(t.Context(), command.Process{
@@ -68,10 +68,16 @@ func TestRun_PrintsHelpAndVersion(t *testing.T) {
 	}); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("help: %v", err)
 	}
-	if err := run(t.Context(), command.Process{
-		Args: []string{"version"}, Environ: nil, Stdout: &out, Stderr: &out,
-	}); err != nil || !strings.HasPrefix(out.String(), "resource-locks ") {
-		t.Errorf("version: %q, %v", out.String(), err)
+}
+
+func TestVersion_NeedsNoSettings(t *testing.T) {
+	t.Parallel()
+	for _, arg := range []string{"version", "-version", "--version"} {
+		var out bytes.Buffer
+		err := run(t.Context(), command.Process{Args: []string{arg}, Environ: []string{"LOCK_TTL_MS=0"}, Stdout: &out})
+		if err != nil || !strings.HasPrefix(out.String(), "resource-locks devel") {
+			t.Errorf("%s: got %q, %v", arg, &out, err)
+		}
 	}
 }
 
@@ -140,6 +146,9 @@ func TestServe_LogsTheErrorThatEndsIt(t *testing.T) {
 		t.Errorf("got %v, want an error that is in the log", err)
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if !strings.Contains(lines[0], `"msg":"starting","service":"resource-locks","version":"devel"`) {
+		t.Errorf("the log begins with %s, want the build", lines[0])
+	}
 	var last struct{ Level, Service, Err string }
 	if e := json.Unmarshal([]byte(lines[len(lines)-1]), &last); e != nil || last.Level != "ERROR" ||
 		last.Service != "resource-locks" || last.Err == "" {

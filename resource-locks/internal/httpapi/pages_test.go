@@ -137,7 +137,8 @@ func TestLocksPage(t *testing.T) {
 	t.Run("shows locks, who asked for them, claims, releases and events", func(t *testing.T) {
 		t.Parallel()
 		d := newHarness(t, auth.None)
-		want(t, d.send(http.MethodGet, "/locks/", nil), 200, "No lock is held now.", "No path is claimed now.")
+		want(t, d.send(http.MethodGet, "/locks/", nil), 200, "No lock is held now.", "No path is claimed now.",
+			"Version devel")
 		l := d.acquire("sunbird/content", "do_1", "ann <b>")
 		if _, err := d.locks.Ask(t.Context(), l.Key, engine.AskedFor{By: "bob", Name: "Bob", Message: "please"}); err != nil {
 			t.Fatal(err)
