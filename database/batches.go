@@ -44,10 +44,9 @@ func (db *DB) InTwoBatches(ctx context.Context, pool *pgxpool.Pool, b Bounds, re
 		return err
 	}
 	batch.Queue("COMMIT")
-	// The bounds end the statements before the COMMIT.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.limitStatement(ctx)+commitTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writesTimeout)
 	defer cancel()
-	return Confirm(conn, func() error { return conn.SendBatch(ctx, &batch).Close() })
+	return db.Confirm(conn, func() error { return conn.SendBatch(ctx, &batch).Close() })
 }
 
 // sendFirst begins a transaction with the bounds, and sends what read adds.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -14,33 +15,55 @@ import (
 // attempts to connect: the loss of a server breaks the pool's connections, and then the
 // pool makes new ones.
 type connectionWatch struct {
-	hosts string
-	log   *slog.Logger
+	hosts   string
+	servers *servers
+	log     *slog.Logger
 
-	mu   sync.Mutex
-	seen bool // a connection was made before
-	lost bool
+	mu      sync.Mutex
+	made    time.Time // when the last connection was made; zero before the first
+	lost    bool
+	refused int // calls while it is lost
 }
+
+// attemptBegun is the key of an attempt's begin in its context.
+type attemptBegun struct{}
 
 // TraceConnectStart implements pgx.ConnectTracer.
 func (w *connectionWatch) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
-	return ctx
+	return context.WithValue(ctx, attemptBegun{}, time.Now())
 }
 
-// TraceConnectEnd implements pgx.ConnectTracer.
+// TraceConnectEnd implements pgx.ConnectTracer. An attempt that began before the last connection was
+// made proves nothing when it fails: a silent server lets it wait until long after the return.
 func (w *connectionWatch) TraceConnectEnd(ctx context.Context, data pgx.TraceConnectEndData) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	begun, _ := ctx.Value(attemptBegun{}).(time.Time)
 	switch {
 	case data.Err == nil:
 		if w.lost {
-			w.log.InfoContext(ctx, "the database is back", "database", w.hosts)
+			w.log.InfoContext(ctx, "the database is back", "database", w.hosts, "refused", w.refused)
 		}
-		w.seen, w.lost = true, false
-	case w.seen && !w.lost && isOutage(data.Err):
-		w.lost = true
-		w.log.ErrorContext(ctx, "the database is lost", "database", w.hosts, "err", strings.Join(listCauses(data.Err), "; "))
+		w.made, w.lost, w.refused = time.Now(), false, 0
+		w.servers.noteConnected(data.Conn)
+	case w.made.IsZero(), begun.Before(w.made), !isOutage(data.Err):
+	default:
+		w.servers.leaveLast() // it may be the silent one
+		if !w.lost {
+			w.lost = true
+			w.log.ErrorContext(ctx, "the database is lost", "database", w.hosts, "err", strings.Join(listCauses(data.Err), "; "))
+		}
 	}
+}
+
+// countRefusal counts a call that was refused while the database is lost. It reports whether it is.
+func (w *connectionWatch) countRefusal() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lost {
+		w.refused++
+	}
+	return w.lost
 }
 
 // isOutage reports whether an attempt failed because the server is lost. It is not if

@@ -27,6 +27,8 @@ type DB struct {
 
 	opened    atomic.Bool  // both pools exist
 	lastReset atomic.Int64 // UnixNano
+	servers   servers
+	watch     *connectionWatch
 	lack      *lackWatch
 	log       *slog.Logger
 }
@@ -46,22 +48,28 @@ func Open(ctx context.Context, cfg Settings, log *slog.Logger) (*DB, error) {
 	attrs := requirePrimary(cfg.URL, base.ConnConfig)
 	size := cmp.Or(cfg.MaxConns, base.MaxConns)
 	db := &DB{MigrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), Hosts: strings.Join(hosts(base.ConnConfig), ", "), log: log}
-	watched := tracer{&connectionWatch{hosts: db.Hosts, log: log}, newPlans()}
+	db.watch = &connectionWatch{hosts: db.Hosts, servers: &db.servers, log: log}
+	watched := tracer{db.watch, newPlans()}
 	base.ConnConfig.Tracer = watched
+	base.BeforeConnect = db.servers.order
 	for _, p := range []struct {
 		pool **pgxpool.Pool
 		size int32
 	}{{&db.Urgent, size / 2}, {&db.Ordinary, size - size/2}} {
-		*p.pool, err = pgxpool.NewWithConfig(ctx, poolConfig(base, p.size, cfg.StatementTimeout, watched.plans, db.noteError))
+		*p.pool, err = pgxpool.NewWithConfig(ctx, db.poolConfig(base, p.size, cfg.StatementTimeout, watched.plans))
 		if err != nil {
 			return nil, fmt.Errorf("opening the connection pool: %w", err)
 		}
 	}
-	db.lack = newLackWatch(ctx, db.Ordinary, db.Hosts, log)
+	db.lack = newLackWatch(ctx, db)
 	db.opened.Store(true)
 	logTarget(ctx, attrs, base.ConnConfig, log)
 	return db, nil
 }
+
+// CountRefusal counts a call that was refused because the database is lost or cannot write. It
+// reports whether that outage is logged already. The line of its end has the count.
+func (db *DB) CountRefusal() bool { return db.watch.countRefusal() || db.lack.countRefusal() }
 
 // Close waits for connections in use and closes the pools.
 func (db *DB) Close() {

@@ -90,6 +90,11 @@ func ConnectionLost(err error) bool {
 	return pgconn.SafeToRetry(err) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
+func isReadOnly(err error) bool {
+	code, _ := SQLState(err)
+	return code == readOnlyTransaction || code == inRecovery
+}
+
 // lackRetryAfter is the Retry-After of a refusal by a database without space: it takes a person.
 const lackRetryAfter = 5 * time.Second
 
@@ -106,8 +111,10 @@ func ToFault(op string, err error) error {
 		return err
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", op, err)
+	case isReadOnly(err):
+		return fault.Wrap(err, fault.Unavailable, "PostgreSQL was reached and is read-only (a standby?), found while %s", op)
 	case ConnectionLost(err):
-		return fault.Wrap(err, fault.Unavailable, "PostgreSQL was not reached, or went away, while %s", op)
+		return fault.Wrap(err, fault.Unavailable, "No PostgreSQL that takes writes was reached, or it went away, while %s", op)
 	case errors.Is(err, ErrUnconfirmed), errors.Is(err, context.DeadlineExceeded):
 		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
 	case errors.Is(err, pgx.ErrNoRows):

@@ -3,12 +3,10 @@ package database
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // SQLSTATE codes of work that PostgreSQL refuses because it lacks something.
@@ -41,6 +39,9 @@ func Lack(err error) string {
 // endsSession reports whether the session ends with the error, FATAL or PANIC.
 func endsSession(e *pgconn.PgError) bool { return e.SeverityUnlocalized != "ERROR" }
 
+// commitsWait is what a database lacks whose COMMITs are not confirmed.
+const commitsWait = "commits wait for the synchronous standby"
+
 const (
 	// probeInterval is the pause between two probes.
 	probeInterval = 500 * time.Millisecond
@@ -55,27 +56,29 @@ const (
 	probeSQL         = `SELECT count(*) FROM generate_series(1, 100000)`
 )
 
+// commitSQL writes WAL, so that its COMMIT waits for the synchronous standby.
+const commitSQL = `SELECT pg_logical_emit_message(true, 'checkoutlock', '')`
+
 // lackWatch finds out whether the database lacks what it needs to write. A refusal makes it probe.
 // Then it probes until it is known that a write succeeds, also without a caller. It logs the begin
 // and the end of an outage. A refusal of one statement alone, such as a huge one, is no outage.
 //
 // Its goroutine runs after refusals only, and ends with close.
 type lackWatch struct {
-	pool  *pgxpool.Pool
-	hosts string
-	log   *slog.Logger
-	ctx   context.Context //nolint:containedctx // that of the goroutine; close ends it
-	end   context.CancelFunc
+	db  *DB
+	ctx context.Context //nolint:containedctx // that of the goroutine; close ends it
+	end context.CancelFunc
 
 	running sync.WaitGroup
 	mu      sync.Mutex
 	looking bool   // the goroutine runs
 	refused bool   // since the last probe began
 	lack    string // what the last probe found
+	calls   int    // refused while something lacks
 }
 
-func newLackWatch(ctx context.Context, pool *pgxpool.Pool, hosts string, log *slog.Logger) *lackWatch {
-	w := &lackWatch{pool: pool, hosts: hosts, log: log}
+func newLackWatch(ctx context.Context, db *DB) *lackWatch {
+	w := &lackWatch{db: db}
 	w.ctx, w.end = context.WithCancel(context.WithoutCancel(ctx))
 	return w
 }
@@ -85,6 +88,21 @@ func (w *lackWatch) noteRefusal() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refused = true
+	w.start()
+}
+
+// noteLateCommit makes the database unusable until a probe has committed.
+func (w *lackWatch) noteLateCommit() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lack == "" {
+		w.setLack(commitsWait, errors.New(commitsWait))
+	}
+	w.start()
+}
+
+// start lets the goroutine run.
+func (w *lackWatch) start() {
 	if !w.looking && w.ctx.Err() == nil {
 		w.looking = true
 		w.running.Go(w.look)
@@ -111,8 +129,9 @@ func (w *lackWatch) look() {
 	for {
 		w.mu.Lock()
 		w.refused = false
+		lack := w.lack
 		w.mu.Unlock()
-		w.noteProbe(w.probe())
+		w.noteProbe(lack, w.probe(lack))
 		select {
 		case <-w.ctx.Done():
 		case <-time.After(probeInterval):
@@ -130,32 +149,71 @@ func (w *lackWatch) hasSeenEnough() bool {
 	return !w.looking
 }
 
-func (w *lackWatch) probe() error {
+// probe writes something. What it writes depends on what the database lacks, as far as is known.
+func (w *lackWatch) probe(lack string) error {
 	ctx, cancel := context.WithTimeout(w.ctx, probeTimeout)
 	defer cancel()
-	_, err := Exec(ctx, w.pool, probeSettingsSQL, probeSQL)
+	if lack == commitsWait {
+		return w.probeCommit(ctx)
+	}
+	_, err := Exec(ctx, w.db.Ordinary, probeSettingsSQL, probeSQL)
 	return err
 }
 
-// noteProbe keeps and logs what changed. A limit of temporary files proves nothing, and neither
+// probeCommit writes a COMMIT. If that fails, the next probe begins with another host: on this one,
+// commits may wait for ever.
+func (w *lackWatch) probeCommit(ctx context.Context) error {
+	conn, err := w.db.Ordinary.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	host, _ := conn.Conn().PgConn().CustomData()[servedBy].(string)
+	err = w.db.Confirm(conn, func() error {
+		_, err := conn.Exec(ctx, commitSQL)
+		return err
+	})
+	if err != nil {
+		w.db.leave(host)
+	}
+	return err
+}
+
+// noteProbe keeps and logs what a probe for a lack changed. A limit of temporary files proves nothing, and neither
 // does a server that is away, which readiness reports by itself.
-func (w *lackWatch) noteProbe(err error) {
+func (w *lackWatch) noteProbe(lack string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before := w.lack
 	code, _ := SQLState(err)
 	switch {
-	case err == nil:
-		w.lack = ""
+	case err == nil && w.lack == lack:
+		w.setLack("", nil)
 	case code == configurationLimit:
-		w.lack, w.refused = "", false // the refusal was the probe's own
+		w.refused = false // it was the probe's own
+		w.setLack("", nil)
 	case Lack(err) != "":
-		w.lack = Lack(err)
+		w.setLack(Lack(err), err)
 	}
+}
+
+func (w *lackWatch) setLack(lack string, err error) {
 	switch {
-	case before == "" && w.lack != "":
-		w.log.ErrorContext(w.ctx, "the database cannot write", "database", w.hosts, "err", err)
-	case before != "" && w.lack == "":
-		w.log.InfoContext(w.ctx, "the database can write again", "database", w.hosts)
+	case w.lack == "" && lack != "":
+		w.db.log.ErrorContext(w.ctx, "the database cannot write", "database", w.db.Hosts, "err", err)
+	case w.lack != "" && lack == "":
+		w.db.log.InfoContext(w.ctx, "the database can write again", "database", w.db.Hosts, "refused", w.calls)
+		w.calls = 0
 	}
+	w.lack = lack
+}
+
+// countRefusal counts a call that was refused while something lacks. It reports whether it does.
+func (w *lackWatch) countRefusal() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lack == "" {
+		return false
+	}
+	w.calls++
+	return true
 }

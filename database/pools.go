@@ -79,8 +79,8 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 
 // poolConfig returns the configuration of one pool of the given size. statement bounds
 // every statement that has no bound of its own; 0 sets none. Connections renew their plans
-// by p. onError is called for each error of PostgreSQL, and reports whether it costs the session.
-func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, p *plans, onError func(*pgconn.PgError) bool) *pgxpool.Config {
+// by p.
+func (db *DB) poolConfig(base *pgxpool.Config, size int32, statement time.Duration, p *plans) *pgxpool.Config {
 	pc := base.Copy()
 	pc.MaxConns = max(1, size)
 	pc.MinConns = min(pc.MinConns, pc.MaxConns)
@@ -97,13 +97,14 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, p *pl
 		cc.DialFunc = (&net.Dialer{Timeout: connectTimeout}).DialContext
 		cc.LookupFunc = resolver.Default.LookupHost
 	}
+	cc.LookupFunc = db.servers.lookUp(cc.LookupFunc)
 	if !mayBePooled(cc) {
 		cc.RuntimeParams = sessionParameters(statement, cc.RuntimeParams)
 	}
 	cc.OnNotice = noteUnconfirmed
 	closeFatal := cc.OnPgError
 	cc.OnPgError = func(c *pgconn.PgConn, e *pgconn.PgError) bool {
-		lost := onError(e)
+		lost := db.noteError(e)
 		return !lost && (closeFatal == nil || closeFatal(c, e))
 	}
 	return pc
@@ -206,6 +207,15 @@ func (db *DB) Reset() {
 	}
 	db.Ordinary.Reset()
 	db.Urgent.Reset()
+}
+
+// leave drops all connections because of a COMMIT without confirmation on the host, and lets new
+// ones begin with another host. After a failover that left the old primary running, those lead to
+// the new one. Else they lead here again, because a standby refuses them.
+func (db *DB) leave(host string) {
+	if db.servers.leave(host) {
+		db.Reset()
+	}
 }
 
 // AllowReset lets the next Reset work at once. Tests call it between two outages.

@@ -88,6 +88,12 @@ const (
 	// is one. The end of the request does not cancel it: after a cancelled wait,
 	// PostgreSQL makes the transaction visible without the standby.
 	commitTimeout = 5 * time.Second
+	// lateCommit is when a COMMIT is taken for one that the standby does not confirm: just before
+	// commitTimeout ends its session.
+	lateCommit = commitTimeout - 100*time.Millisecond
+	// writesTimeout bounds a COMMIT together with the writes before it. It is longer than a wait for a
+	// row. Connections that it frees can lead to a new primary.
+	writesTimeout = commitTimeout + time.Second
 	// longStatement bounds a statement whose caller has no deadline.
 	longStatement = 5 * time.Minute
 )
@@ -128,7 +134,7 @@ func (db *DB) InTx(ctx context.Context, pool *pgxpool.Pool, b Bounds, fn func(pg
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	if err := Confirm(conn, func() error { return tx.Commit(ctx) }); err != nil {
+	if err := db.Confirm(conn, func() error { return tx.Commit(ctx) }); err != nil {
 		return fmt.Errorf("committing: %w", err)
 	}
 	return nil
@@ -183,14 +189,23 @@ func noteUnconfirmed(c *pgconn.PgConn, n *pgconn.Notice) {
 var ErrUnconfirmed = errors.New("the synchronous standby did not confirm the commit")
 
 // Confirm runs f, which commits on the connection. It returns ErrUnconfirmed, beside f's error, for
-// a COMMIT without the standby. The caller must not have released the connection, because the pool
-// may give it to another transaction.
-func Confirm(conn *pgxpool.Conn, f func() error) error {
+// a COMMIT without the standby. New connections then begin with another host. So they do as soon as
+// f takes longer than lateCommit, which also makes the database unusable until a COMMIT is confirmed.
+// The caller must not have released the connection, because the pool may give it to another
+// transaction.
+func (db *DB) Confirm(conn *pgxpool.Conn, f func() error) error {
 	marks := conn.Conn().PgConn().CustomData()
 	delete(marks, unconfirmed) // an earlier statement may have left it
+	host, _ := marks[servedBy].(string)
+	late := time.AfterFunc(lateCommit, func() {
+		db.leave(host)
+		db.lack.noteLateCommit()
+	})
 	err := f()
+	late.Stop()
 	if _, marked := marks[unconfirmed]; marked {
 		delete(marks, unconfirmed)
+		db.leave(host)
 		return errors.Join(ErrUnconfirmed, err)
 	}
 	return err

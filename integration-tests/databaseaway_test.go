@@ -35,6 +35,7 @@ func TestOutage_EveryEndpoint(t *testing.T) {
 		restart(t, pg, p)
 	})
 	var lost, back []logLine
+	refused := 0 // with a line of their own
 	for _, text := range lines {
 		l := parseLine(t, text)
 		switch {
@@ -42,6 +43,8 @@ func TestOutage_EveryEndpoint(t *testing.T) {
 			lost = append(lost, l)
 		case l.Msg == "the database is back":
 			back = append(back, l)
+		case l.Level == "WARN" && l.Service == "circulation-storage" && l.Code == string(fault.Unavailable):
+			refused++
 		case l.Level == "ERROR":
 			t.Errorf("an error beside the outage: %s", text)
 		}
@@ -55,6 +58,11 @@ func TestOutage_EveryEndpoint(t *testing.T) {
 	}
 	if len(back) != 1 || back[0].Level != "INFO" || back[0].Database != server.Host {
 		t.Errorf("logged %+v when the database was back, want one INFO with the host", back)
+	} else if back[0].Refused < 50 {
+		t.Errorf("%d calls are counted as refused, want those of most endpoints", back[0].Refused)
+	}
+	if refused > 1 { // the first one may come before the loss is known
+		t.Errorf("storage has %d lines of refused calls, want none during the outage", refused)
 	}
 }
 

@@ -31,7 +31,8 @@ func captureLog(t *testing.T, level string, f func(t *testing.T, o stack.Options
 // logLine has the attributes of a line that tests read.
 type logLine struct {
 	Msg, Level, Outcome, Patron, Item, Why string
-	Service, Database, Err                 string
+	Service, Database, Err, Code           string
+	Refused                                int
 	RequestID                              string `json:"request_id"`
 }
 

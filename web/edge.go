@@ -18,7 +18,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Options configure New. All fields are required, except WriteFault.
+// Options configure New. All fields are required, except WriteFault and CountRefusal.
 type Options struct {
 	Log      *slog.Logger
 	Registry *prometheus.Registry
@@ -34,6 +34,9 @@ type Options struct {
 	// BelievePermissions says that a gateway in front sends X-Okapi-Permissions.
 	// Otherwise the header is dropped, because any client can send it.
 	BelievePermissions bool
+	// CountRefusal counts an answer UNAVAILABLE, and reports whether the log has its cause already. Then
+	// the answer's own line is debug. Without it none is.
+	CountRefusal func() bool
 	// Ready returns why the service cannot work; nil means ready.
 	Ready func(context.Context) error
 }

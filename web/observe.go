@@ -150,7 +150,7 @@ func (o Options) logRequest(c echo.Context, route string, took time.Duration, er
 		code = ToFault(err).Code
 	}
 	level := levelOf(route, status, code)
-	if code == fault.Overloaded && !overloads.allow(time.Now()) {
+	if code == fault.Overloaded && !overloads.allow(time.Now()) || code == fault.Unavailable && o.CountRefusal != nil && o.CountRefusal() {
 		level = slog.LevelDebug
 	}
 	if !o.Log.Enabled(ctx, level) {

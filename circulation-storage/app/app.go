@@ -82,6 +82,7 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 		},
 		Options: web.Options{
 			Log: log, Registry: reg, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit,
+			CountRefusal: db.CountRefusal,
 			// Requests of a tenant outside TENANTS are refused one by one.
 			Ready: func(ctx context.Context) error { return db.Ready(ctx, tenants) },
 		},

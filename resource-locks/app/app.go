@@ -80,6 +80,7 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 		Options: web.Options{
 			Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit,
 			BelievePermissions: guard.Mode() == auth.Gateway, Ready: db.Ready,
+			CountRefusal: db.CountRefusal,
 		},
 		Workers: []web.Worker{
 			{Name: "lease", Run: e.claims.RunLease},
@@ -101,7 +102,7 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 	}))
 	s.Add(mutexapi.New(mutexapi.Options{
 		Settings: cfg.Mutex, Locks: e.locks, Guard: guard, Log: log, Registry: registry, Ready: db.Ready,
-		ShutdownTimeout: cfg.HTTP.ShutdownTimeout,
+		CountRefusal: db.CountRefusal, ShutdownTimeout: cfg.HTTP.ShutdownTimeout,
 	}))
 	s.Add(module().NewFront(s.Routes()))
 	return s

@@ -43,6 +43,9 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 // Close waits for connections in use and closes the pools.
 func (db *DB) Close() { db.conns.Close() }
 
+// CountRefusal is database.DB.CountRefusal.
+func (db *DB) CountRefusal() bool { return db.conns.CountRefusal() }
+
 // Pool returns the connections for records, for tests and statistics.
 func (db *DB) Pool() *pgxpool.Pool { return db.conns.Ordinary }
 

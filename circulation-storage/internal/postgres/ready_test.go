@@ -324,7 +324,7 @@ func TestConnectionWatch_LogsAnOutageOnceAndItsEndOnce(t *testing.T) {
 	}
 	want := []string{
 		"ERROR the database is lost database=" + p.address + " err=connection refused",
-		"INFO the database is back database=" + p.address,
+		"INFO the database is back database=" + p.address + " refused=0",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("logged\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

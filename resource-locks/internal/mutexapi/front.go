@@ -37,6 +37,8 @@ type Options struct {
 	Registry prometheus.Registerer
 	// Ready returns why the service cannot work; nil means ready.
 	Ready func(context.Context) error
+	// CountRefusal is that of web.Options.
+	CountRefusal func() bool
 	// ShutdownTimeout bounds the running requests after the listener has closed.
 	ShutdownTimeout time.Duration
 }
@@ -60,7 +62,7 @@ func New(o Options) (web.Front, error) {
 	routes := (&handlers{locks: o.Locks, ttl: o.Settings.TTL, userHeader: o.Settings.UserHeader}).routes()
 	server.Handler = web.New(web.Options{
 		Log: log, Registry: registry, RequestTimeout: requestTimeout, BodyLimit: bodyLimit,
-		WriteFault: writeFault, Ready: server.Ready(o.Ready),
+		WriteFault: writeFault, Ready: server.Ready(o.Ready), CountRefusal: o.CountRefusal,
 	}, web.WithGuard(routes, func(web.Route) echo.MiddlewareFunc {
 		return func(next echo.HandlerFunc) echo.HandlerFunc {
 			return func(c echo.Context) error {

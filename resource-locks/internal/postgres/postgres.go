@@ -54,6 +54,9 @@ func OpenSchema(ctx context.Context, cfg database.Settings, schema string, log *
 // Close waits for connections in use and closes them.
 func (db *DB) Close() { db.conns.Close() }
 
+// CountRefusal is database.DB.CountRefusal.
+func (db *DB) CountRefusal() bool { return db.conns.CountRefusal() }
+
 // Pool returns the connections for ordinary work, for tests and statistics.
 func (db *DB) Pool() *pgxpool.Pool { return db.conns.Ordinary }
 
