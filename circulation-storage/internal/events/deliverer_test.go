@@ -234,6 +234,9 @@ func TestOutboxStore_Fence(t *testing.T) {
 func TestMessages_AreThoseOfFolio(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
+	if _, _, err := h.store.Lease(h.ctx(), uuid.New(), 0); err != nil { // records have events from then on
+		t.Fatal(err)
+	}
 	loan, patron := uuid.New(), uuid.New()
 	item := uuid.NewString()
 	write := func(statement string, status string) {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/events"
+	"checkoutlock/database"
 )
 
 // OutboxStore implements events.Store on the tables outbox and outbox_lease.
@@ -24,7 +25,11 @@ const (
 UPDATE {schema}.outbox_lease l
    SET holder = $1::uuid, lease_until = clock_timestamp() + $2::interval, fence = fence + (holder IS DISTINCT FROM $1::uuid)::int
  WHERE holder = $1::uuid OR lease_until NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '1 minute'
-RETURNING fence, ` + notDurable
+RETURNING fence, ` + silentTables + `, ` + notDurable
+
+	// silentTables are those whose trigger record_event is off, as it is until the first lease.
+	silentTables = `ARRAY(SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = 'record_event' AND tgenabled = 'D' AND tgrelid = ANY (ARRAY[
+  '{schema}.loan', '{schema}.request', '{schema}.check_in_operation', '{schema}.circulation_settings', '{schema}.circulation_rules']::regclass[]))`
 
 	nextEventsSQL = `
 SELECT id, creation_date, event_type, coalesce(topic, ''), record_id, patron_id,
@@ -48,12 +53,26 @@ DELETE FROM {schema}.outbox o USING oldest
 RETURNING ` + notDurable
 )
 
-// Lease implements events.Store.
+// recordingTx waits briefly, because writers of the table wait behind it. The next try comes soon.
+var recordingTx = database.Bounds{Idle: shortTx.Idle, Lock: impatientWait}
+
+// Lease implements events.Store. It turns on the triggers that write the events of records, one table
+// after another, so that it waits for no two tables at once.
 func (s *OutboxStore) Lease(ctx context.Context, holder uuid.UUID, duration time.Duration) (events.Lease, bool, error) {
 	l := events.Lease{Holder: holder}
-	err := s.db.writeRow(ctx, s.db.conns.Ordinary, "leasing the outbox", leaseOutboxSQL, []any{holder, duration}, &l.Fence, nil)
+	var silent []string
+	err := s.db.writeRow(ctx, s.db.conns.Ordinary, "leasing the outbox", leaseOutboxSQL, []any{holder, duration}, &l.Fence, &silent, nil)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return l, false, nil
+	}
+	for _, table := range silent {
+		err = s.db.runTx(ctx, s.db.conns.Ordinary, recordingTx, "turning on the events of "+table, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "ALTER TABLE "+table+" ENABLE TRIGGER record_event")
+			return err
+		})
+		if err != nil {
+			return l, false, err
+		}
 	}
 	return l, err == nil, err
 }

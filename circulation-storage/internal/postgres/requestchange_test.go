@@ -180,6 +180,7 @@ func TestChangeRequest_BesideACheckInOfTheItem(t *testing.T) {
 func TestRequests_HaveEvents(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
+	l.recordEvents()
 	of := l.addTitle(1)
 	r := request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1}
 	want := func(what string, events ...string) {
@@ -233,6 +234,7 @@ func TestRequests_HaveEvents(t *testing.T) {
 func TestRequests_DeletedAtOnceHaveOneEvent(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
+	l.recordEvents()
 	r := request{id: uuid.New(), by: uuid.New(), of: title{instance: uuid.New()}}
 	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, $2)`, r.id,
 		strings.Replace(r.doc(), "Open - Not yet filled", "Closed - Cancelled", 1))

@@ -73,6 +73,7 @@ func (l harness) allFences() map[string]lending {
 func TestSettleCheckOut_RefusesADelayedCommit(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
+	l.recordEvents()
 	for name, c := range l.allFences() {
 		for range 2 {
 			l.wantGivenUp(c)
@@ -92,6 +93,7 @@ func TestSettleCheckOut_RefusesADelayedCommit(t *testing.T) {
 func TestSettleCheckOut_OutlivesACrash(t *testing.T) {
 	t.Parallel()
 	l, server := newHarnessOnOwnServer(t, noBackgroundFlush)
+	l.recordEvents()
 	given, lent := l.allFences(), l.allFences()
 	for _, c := range lent {
 		l.lend(c)
@@ -117,6 +119,7 @@ func TestSettleCheckOut_OutlivesACrash(t *testing.T) {
 func TestSettleCheckOut_WaitsForACommit(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
+	l.recordEvents()
 	for name, c := range l.fences() {
 		pause := l.begin(lockItem, c.item)
 		done := l.start(c)
@@ -173,6 +176,7 @@ func TestCheckOut_WaitsForASettlement(t *testing.T) {
 func TestSettleCheckOut_BesideTheCommit(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
+	l.recordEvents()
 	lent := 0
 	for range 20 {
 		for name, c := range l.allFences() {
@@ -265,6 +269,7 @@ func TestSettleCheckOut_IsForgottenADayAfterTheLastTime(t *testing.T) {
 func TestKeyLeaseStore_NamesAnotherLoanAfterItsOwnIsGivenUp(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
+	l.recordEvents()
 	k := postgres.NewKeyLeaseStore(l.db)
 	lease := func(req keylease.Request) keylease.Lease {
 		t.Helper()

@@ -17,6 +17,7 @@ const countLocks = `SELECT count(*) FROM {schema}.check_out_lock`
 func TestCheckOut_TakesAFreeLock(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
+	l.recordEvents()
 	c := l.takingLock(uuid.New(), l.addItem("Available", ""))
 	result, outcome, err := l.send(c)
 	if err != nil || outcome != commit.Committed || !result.LockReleased || l.count(countLocks) != 0 {
@@ -83,6 +84,7 @@ func TestCheckOut_TakesNoLock(t *testing.T) {
 func TestCheckOut_TakingTheLockWaitsBriefly(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
+	l.recordEvents()
 	item := l.addItem("Available", "")
 	pause := l.begin(lockItem, item)
 	patient := l.start(l.withoutLock(item))
@@ -108,6 +110,7 @@ func TestCheckOut_TakingTheLockWaitsBriefly(t *testing.T) {
 func TestCheckOut_BothWaysKeepTheLimit(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
+	l.recordEvents()
 	const sent, limit = 24, 5
 	user := uuid.New()
 	lent := make(chan bool, sent)

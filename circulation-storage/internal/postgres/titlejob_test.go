@@ -69,7 +69,7 @@ func TestRunTitleJob_JoinsAndDividesQueues(t *testing.T) {
 	if got := l.places(all...); got != "1 2 3 1 2" {
 		t.Errorf("without a job the positions became %s", got)
 	}
-	l.exec(`DELETE FROM {schema}.outbox`)
+	l.recordEvents()
 	older, newer := l.addTitleJob("open", jobDay), l.addTitleJob("open", "2026-03-02T10:00:00.000+00:00")
 	l.runTitleJob()
 	if got, want := l.places(all...), "2 4 5 1 3"; got != want {
