@@ -76,15 +76,6 @@ func (ls *lines) noteFree(p patron) {
 	defer ls.mu.Unlock()
 	ls.held.remove(p)
 	if ln := ls.byPatron[p]; ln != nil {
-		ln.wakeFirst(ln.noteFree())
+		ln.wakeFirst(ln.turns.passOn())
 	}
-}
-
-// noteFree forgets that the lock was held, and returns what the first in line does.
-func (ln *line) noteFree() news {
-	ln.lines.held.remove(ln.patron)
-	if ln.turns.mustYield() {
-		return news{pause: ln.turns.yield()}
-	}
-	return news{take: true}
 }

@@ -283,7 +283,8 @@ func (c *caller) leave(granted uuid.UUID) (handed *Lock, released bool) {
 		if len(ln.places) > 1 {
 			ln.turns.noteGrant()
 		}
-		next = ln.noteFree()
+		ln.lines.held.remove(ln.patron)
+		next = ln.turns.passOn()
 	case granted != uuid.Nil || c.handed != nil:
 		next.pause = shortestPoll // the lock is held
 	}

@@ -63,6 +63,15 @@ func (t *turns) mustYield() bool {
 	return t.grants >= maxGrants<<doublings || t.grants > 0 && time.Since(t.runBegan) >= longestRun<<doublings
 }
 
+// passOn returns what the first in line does with a lock that was released: it takes it, or leaves
+// it to other processes first.
+func (t *turns) passOn() news {
+	if t.mustYield() {
+		return news{pause: t.yield()}
+	}
+	return news{take: true}
+}
+
 // yield ends the run. It returns how long the first in line leaves the free lock to other
 // processes: longer than the time between two polls for the lock as old as it was.
 func (t *turns) yield() time.Duration {
