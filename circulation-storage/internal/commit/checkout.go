@@ -86,8 +86,11 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 	c.Limits = readLimits(doc)
 	if turn := doc.Object("takeLock"); turn != nil {
 		c.TakeLock = &LockTurn{AcquisitionID: readID(turn, "requestId"), Wait: time.Duration(readInteger(turn["waitMs"])) * time.Millisecond}
-		if c.LockID == uuid.Nil || !c.ReleaseLock {
-			return CheckOut{}, newInvalid("takeLock needs a new lockId, and releaseLock", "takeLock", "set")
+		switch {
+		case c.LockID == uuid.Nil:
+			return CheckOut{}, newInvalid("takeLock needs a new lockId", "lockId", doc.Text("lockId"))
+		case !c.ReleaseLock:
+			return CheckOut{}, newInvalid("takeLock needs releaseLock", "releaseLock", "false")
 		}
 	}
 	if len(c.Limits) > 0 && c.LockID == uuid.Nil {
