@@ -64,6 +64,9 @@ func (p *connections) RoundTrip(req *http.Request) (*http.Response, error) {
 // noAnswerError is the end of a connection before the first byte of the answer.
 type noAnswerError struct{ error }
 
+// Unwrap returns what ended the connection.
+func (e noAnswerError) Unwrap() error { return e.error }
+
 // open returns an idle connection that is alive, or a new one.
 func (p *connections) open(req *http.Request) (*connection, error) {
 	for c := p.takeIdle(); c != nil; c = p.takeIdle() {
