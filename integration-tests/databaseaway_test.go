@@ -111,7 +111,7 @@ func restart(t *testing.T, pg *devpostgres.Server, p *pair) {
 	}
 	for _, base := range slices.Concat(p.Storages, p.Circulations) {
 		waitUntil(t, patience, base+" is ready again", func() bool {
-			return callEndpoint(t, stack.Client{Base: base, HTTP: burstClient}, http.MethodGet, "/admin/health/ready",
+			return callEndpoint(t, newClient(base, ""), http.MethodGet, "/admin/health/ready",
 				nil).Status == http.StatusOK
 		})
 	}

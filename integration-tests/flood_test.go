@@ -58,7 +58,8 @@ func floodProcess(t *testing.T, p *pair, program string, n int) (late float64) {
 	for i, book := range p.addCopies(t, n) {
 		all = append(all, p.newCheckOut(book, barcodes[i%len(barcodes)]))
 	}
-	machine := stack.Client{Base: url, Tenant: p.Storage.Tenant, HTTP: newFloodClient()}
+	machine := newClient(url, p.Storage.Tenant)
+	machine.HTTP = newFloodClient()
 	answers, longest := map[string]int{}, time.Duration(0)
 	for _, o := range stack.SendBurst(t.Context(), []stack.Client{machine}, all) {
 		answers[fmt.Sprint(o.Status, " ", o.Header.Get("X-Fault-Code"))]++ // 0 without an answer
@@ -135,7 +136,7 @@ func startCirculation(t *testing.T, program, storageURL string) (url string, pid
 	t.Cleanup(func() { _ = cmd.Wait() }) // the end of the context has stopped it
 	url = "http://127.0.0.1:" + port
 	waitUntil(t, patience, "circulation is ready", func() bool {
-		a, err := stack.Client{Base: url, HTTP: burstClient}.Do(t.Context(), http.MethodGet, "/admin/health/ready", nil)
+		a, err := newClient(url, "").Do(t.Context(), http.MethodGet, "/admin/health/ready", nil)
 		return err == nil && a.Status == http.StatusOK
 	})
 	return url, cmd.Process.Pid

@@ -145,5 +145,5 @@ func sumMetric(t testing.TB, p *pair, series string) float64 {
 // readMetrics returns an instance's metrics as Prometheus reads them.
 func (p *pair) readMetrics(t testing.TB, base string) string {
 	t.Helper()
-	return string(callEndpoint(t, stack.Client{Base: base, HTTP: burstClient}, http.MethodGet, "/metrics", nil).Body)
+	return string(callEndpoint(t, newClient(base, ""), http.MethodGet, "/metrics", nil).Body)
 }

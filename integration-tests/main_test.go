@@ -28,15 +28,8 @@ var chromium browser.Chromium
 // only.
 var spares testserver.Spares
 
-// TestMain lets each answer be checked against the services' OpenAPI documents. It stops the browser and
-// the PostgreSQL that tests have started.
+// TestMain stops the browser and the PostgreSQL that tests have started.
 func TestMain(m *testing.M) {
-	checker, err := openapi.NewChecker()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	stack.CheckAnswer = func(r *http.Request, a stack.Answer) error { return checker.Check(r, a.Status, a.Header, a.Body) }
 	code := m.Run()
 	if url := os.Getenv("TEST_DATABASE_URL"); url != "" {
 		if err := spares.Drop(context.Background(), url); err != nil {
@@ -80,6 +73,23 @@ func databaseURL(t testing.TB) string {
 	return pg.URL()
 }
 
+// answerChecker knows the services' OpenAPI documents.
+var answerChecker = sync.OnceValues(openapi.NewChecker)
+
+func checkAnswer(r *http.Request, a stack.Answer) error {
+	checker, err := answerChecker()
+	if err != nil {
+		return err
+	}
+	return checker.Check(r, a.Status, a.Header, a.Body)
+}
+
+// newClient returns a client of an instance, which checks each answer against the services' OpenAPI
+// documents.
+func newClient(base, tenant string) stack.Client {
+	return stack.Client{Base: base, Tenant: tenant, HTTP: burstClient, Check: checkAnswer}
+}
+
 // burstClient keeps enough connections for tests that send many requests at once.
 var burstClient = &http.Client{
 	Timeout:   time.Minute,
@@ -114,7 +124,7 @@ func startPair(t testing.TB, o stack.Options, limit int) *pair {
 		}
 	})
 	tenant := "it_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16]
-	st := stack.Client{Base: s.Storages[0], Tenant: tenant, HTTP: burstClient}
+	st := newClient(s.Storages[0], tenant)
 	if shared {
 		installTenant(t, st)
 	} else {
@@ -130,7 +140,7 @@ func startPair(t testing.TB, o stack.Options, limit int) *pair {
 	}
 	p := &pair{Stack: s, Library: lib, databaseURL: o.DatabaseURL}
 	for _, base := range s.Circulations {
-		p.machines = append(p.machines, stack.Client{Base: base, Tenant: tenant, HTTP: burstClient})
+		p.machines = append(p.machines, newClient(base, tenant))
 	}
 	return p
 }
@@ -301,7 +311,7 @@ func waitUntil(t testing.TB, limit time.Duration, what string, f func() bool) {
 // It returns the text of readiness.
 func checkHealth(t *testing.T, base string, ready int) string {
 	t.Helper()
-	c := stack.Client{Base: base, HTTP: burstClient}
+	c := newClient(base, "")
 	if a := callEndpoint(t, c, http.MethodGet, "/admin/health", nil); a.Status != http.StatusOK {
 		t.Errorf("health of %s: %d %s, want 200", base, a.Status, a.Body)
 	}

@@ -149,14 +149,16 @@ func TestShutdown_LeavesNothingRunning(t *testing.T) {
 	transport := &http.Transport{MaxIdleConnsPerHost: 10}
 	client := &http.Client{Transport: transport}
 	tenant := "it_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16]
-	lib, err := stack.NewLibrary(t.Context(), stack.Client{Base: s.Storages[0], Tenant: tenant, HTTP: client}, 2)
+	st := stack.Client{Base: s.Storages[0], Tenant: tenant, HTTP: client, Check: checkAnswer}
+	lib, err := stack.NewLibrary(t.Context(), st, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &pair{Stack: s, Library: lib, databaseURL: database}
 	var all []stack.CheckOut
 	for _, base := range s.Circulations {
-		p.machines = append(p.machines, stack.Client{Base: base, Tenant: tenant, HTTP: client})
+		st.Base = base
+		p.machines = append(p.machines, st)
 	}
 	_, patron := p.addPatron(t)
 	for _, book := range p.addBooks(t, 6) {

@@ -81,7 +81,7 @@ func (p *pair) awaitReadiness(t *testing.T, status int) {
 	t.Helper()
 	for _, base := range slices.Concat(p.Storages, p.Circulations) {
 		waitUntil(t, patience, "readiness of "+base, func() bool {
-			c := stack.Client{Base: base, HTTP: burstClient}
+			c := newClient(base, "")
 			return callEndpoint(t, c, http.MethodGet, "/admin/health/ready", nil).Status == status
 		})
 	}

@@ -47,7 +47,7 @@ func TestStart_EightInstancesAtOnce(t *testing.T) {
 		checkHealth(t, s.Storages[0], http.StatusOK)
 		checkHealth(t, s.Circulations[0], http.StatusOK)
 		for _, tenant := range tenants {
-			c := stack.Client{Base: s.Storages[0], Tenant: tenant, HTTP: burstClient}
+			c := newClient(s.Storages[0], tenant)
 			if a := callEndpoint(t, c, http.MethodPost, "/groups",
 				map[string]any{"group": fmt.Sprint("group ", i)}); a.Status != http.StatusCreated {
 				t.Errorf("%s, instance %d: %d %s", tenant, i, a.Status, a.Body)

@@ -68,8 +68,8 @@ CREATE TABLE torn_mod_circulation_storage.schema_migrations AS SELECT 9999::bigi
 			says: "circulation-storage migrate -repair -tenant torn",
 		},
 	} {
-		st := stack.Client{Base: p.Storages[0], Tenant: tt.tenant, HTTP: burstClient}
-		circ := stack.Client{Base: p.Circulations[0], Tenant: tt.tenant, HTTP: burstClient}
+		st := newClient(p.Storages[0], tt.tenant)
+		circ := newClient(p.Circulations[0], tt.tenant)
 		for what, a := range map[string]stack.Answer{
 			"loans of storage": callEndpoint(t, st, http.MethodGet, "/loan-storage/loans", nil),
 			"a lock of storage": callEndpoint(t, st, http.MethodPost, acquirePath, map[string]any{

@@ -13,7 +13,7 @@ import (
 
 // storageAt returns a client of storage instance i.
 func (p *pair) storageAt(i int) stack.Client {
-	return stack.Client{Base: p.Storages[i], Tenant: p.Storage.Tenant, HTTP: burstClient}
+	return newClient(p.Storages[i], p.Storage.Tenant)
 }
 
 // handOverLimit is the longest time from a release through one storage to the grant

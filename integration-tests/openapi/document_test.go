@@ -117,7 +117,7 @@ func TestChecker_FindsWhatIsNotDescribed(t *testing.T) {
 			if tt.code != "" {
 				header.Set("X-Fault-Code", tt.code)
 			}
-			r, err := http.NewRequestWithContext(t.Context(), tt.method, "http://x"+tt.path, http.NoBody)
+			r, err := http.NewRequestWithContext(t.Context(), tt.method, "http://storage"+tt.path, http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +134,7 @@ func BenchmarkChecker(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://x/users", http.NoBody)
+	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://storage/users", http.NoBody)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -20,11 +20,9 @@ type Client struct {
 	HTTP   *http.Client
 	// Header is sent with each call in addition to the tenant.
 	Header http.Header
+	// Check, if set, returns why an answer is not one that the services describe.
+	Check func(*http.Request, Answer) error
 }
-
-// CheckAnswer returns why an answer is not one that the services describe. It may be nil. Tests set it
-// before the first call.
-var CheckAnswer func(*http.Request, Answer) error
 
 // clientTimeout is longer than all time-outs of the services.
 const clientTimeout = 45 * time.Second
@@ -78,8 +76,8 @@ func (c Client) Do(ctx context.Context, method, path string, body any) (Answer, 
 	defer resp.Body.Close()
 	answer := Answer{Status: resp.StatusCode, Header: resp.Header}
 	answer.Body, err = io.ReadAll(resp.Body)
-	if err == nil && CheckAnswer != nil {
-		err = CheckAnswer(req, answer)
+	if err == nil && c.Check != nil {
+		err = c.Check(req, answer)
 	}
 	return answer, err
 }
