@@ -33,6 +33,9 @@ func valid() map[string]string {
 		"settings-entry": `{"scope":"s","key":"k","value":false}`,
 		"request": `{"instanceId":"ID","requesterId":"ID","requestType":"Hold","requestLevel":"Item",` +
 			`"requestDate":"2026-08-22T10:11:12Z","fulfillmentPreference":"Delivery","status":"Closed - Filled"}`,
+		"request-view": `{"instanceId":"ID","requesterId":"ID","requestType":"Hold","requestLevel":"Item",` +
+			`"requestDate":"2026-08-22T10:11:12Z","fulfillmentPreference":"Delivery","status":"Closed - Filled",` +
+			`"requester":{"patronGroup":{"group":"students"}}}`,
 		"request-batch": `{"requests":[{"instanceId":"ID","requesterId":"ID","requestType":"Hold",` +
 			`"requestLevel":"Item","requestDate":"2026-08-22T10:11:12Z","fulfillmentPreference":"Delivery","status":"Closed - ` +
 			`Filled"}]}`,
@@ -140,6 +143,7 @@ func TestValidate_NamesEachMissingField(t *testing.T) {
 		"loan-policy":     "name loanable renewable", "loan": "itemId loanDate action", "settings-entry": "scope key value",
 		"circulation-rules": "rulesAsText", "checkout-lock-request": "userId", "check-out": "loan itemVersion",
 		"request":       "instanceId requesterId requestType requestLevel requestDate fulfillmentPreference status",
+		"request-view":  "instanceId requesterId requestType requestLevel requestDate fulfillmentPreference status",
 		"request-batch": "requests", "proxyfor": "", "manualblock": "desc userId",
 		"automated-patron-blocks": "automatedPatronBlocks",
 		"patron-block-condition":  "name", "patron-block-limit": "patronGroupId conditionId",
@@ -233,6 +237,11 @@ func TestValidate_DescribesAViolation(t *testing.T) {
 			says: "departments[0] must be of type string, not null",
 		},
 		{schema: "user", member: `"id":""`, code: "format", key: "id", value: "", says: "id must be a UUID"},
+		{
+			schema: "request", member: `"requester":{"patronGroup":{"group":"staff"}}`, code: "type",
+			key: "requester.patronGroup", value: `{"group":"staff"}`,
+			says: "requester.patronGroup must be of type string, not object",
+		},
 		{
 			schema: "item", member: `"status":{"name":"available"}`, code: "enum", key: "status.name", value: "available",
 			says: "must be one of: Aged to lost, Available, Awaiting",

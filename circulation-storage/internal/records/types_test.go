@@ -13,7 +13,7 @@ import (
 )
 
 // schemaFields returns the paths, with dots, of the properties that a JSON Schema
-// names.
+// names, or the file that it refers to.
 func schemaFields(t *testing.T, name string) map[string]bool {
 	t.Helper()
 	raw, err := os.ReadFile("../../../schemas/jsonschema/json/" + name + ".json")
@@ -21,9 +21,17 @@ func schemaFields(t *testing.T, name string) map[string]bool {
 		t.Fatal(err)
 	}
 	type node struct {
+		Ref        string                     `json:"$ref"`
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
 	paths := map[string]bool{}
+	var root node
+	if err := json.Unmarshal(raw, &root); err != nil {
+		t.Fatal(err)
+	}
+	if root.Ref != "" {
+		paths = schemaFields(t, strings.TrimSuffix(root.Ref, ".json"))
+	}
 	var walk func(prefix string, raw json.RawMessage)
 	walk = func(prefix string, raw json.RawMessage) {
 		var n node

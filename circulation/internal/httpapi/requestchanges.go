@@ -35,7 +35,7 @@ func requestChangeRoutes(o Options) []web.Route {
 	return []web.Route{
 		{
 			Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.requests.item.put", Desired: []string{library.PatronBlock.Permission},
-			Body: web.Schema("request"), Endpoint: web.Empty(http.StatusNoContent, replaceByID("request", o.Changes.Edit)),
+			Body: web.Schema("request-view"), Endpoint: web.Empty(http.StatusNoContent, replaceByID("request", o.Changes.Edit)),
 		},
 		{
 			Method: http.MethodDelete, Path: path + "/:id", Permission: "circulation.requests.item.delete",
@@ -48,7 +48,7 @@ func requestChangeRoutes(o Options) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: path + "/:id/move", Permission: "circulation.requests.item.move.post", Interface: "request-move 0.7",
-			Body: requests.MoveRequest{}, Endpoint: web.JSON(http.StatusOK, h.move).Of("request"),
+			Body: requests.MoveRequest{}, Endpoint: web.JSON(http.StatusOK, h.move).Of("request-view"),
 		},
 		{
 			Method: http.MethodPost, Path: path + "/queue/item/:id/reorder", Permission: "circulation.requests.queue.item-reorder.collection.post",

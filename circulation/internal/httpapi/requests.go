@@ -52,7 +52,7 @@ func requestRoutes(o Options) []web.Route {
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: path, Permission: "circulation.requests.item.post", Refusals: changed, Desired: []string{library.PatronBlock.Permission},
-			Body: web.Schema("new-request"), Endpoint: web.JSON(http.StatusCreated, h.create).Of("request"),
+			Body: web.Schema("new-request"), Endpoint: web.JSON(http.StatusCreated, h.create).Of("request-view"),
 		},
 		{
 			Method: http.MethodGet, Path: path, Permission: "circulation.requests.collection.get",
@@ -64,7 +64,7 @@ func requestRoutes(o Options) []web.Route {
 		},
 		{
 			Method: http.MethodGet, Path: path + "/:id", Permission: "circulation.requests.item.get",
-			Endpoint: web.JSON(http.StatusOK, h.get).Of("request"),
+			Endpoint: web.JSON(http.StatusOK, h.get).Of("request-view"),
 		},
 		{
 			Method: http.MethodGet, Path: path + "/queue/item/:id", Permission: "circulation.requests.queue-item.collection.get",
