@@ -78,9 +78,9 @@ func PlatformRoutes(o Options) []Route {
 		{Method: http.MethodGet, Path: "/admin/health", Endpoint: JSON(http.StatusOK, alive), NoTenant: true, Uncompressed: true},
 		{
 			Method: http.MethodGet, Path: "/admin/health/ready", NoTenant: true, Uncompressed: true,
-			Endpoint: Handle(newReadiness(o).answer, Answer{http.StatusOK, text}, Answer{http.StatusServiceUnavailable, text}),
+			Endpoint: Handle(newReadiness(o).answer, Answer{Status: http.StatusOK, Body: text}, Answer{Status: http.StatusServiceUnavailable, Body: text}),
 		},
-		{Method: http.MethodGet, Path: "/metrics", Endpoint: Handle(echo.WrapHandler(metrics), Answer{http.StatusOK, text}), NoTenant: true, Uncompressed: true},
+		{Method: http.MethodGet, Path: "/metrics", Endpoint: Handle(echo.WrapHandler(metrics), Answer{Status: http.StatusOK, Body: text}), NoTenant: true, Uncompressed: true},
 	}
 }
 

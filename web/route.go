@@ -31,6 +31,8 @@ type Route struct {
 	Every time.Duration
 	// Query declares the parameters of the query string.
 	Query Query
+	// Headers declares the headers that the handler reads itself.
+	Headers []Parameter
 	// Body is what the request's body must be: a Schema, or a value of the Go type that
 	// it is read into; nil for none.
 	Body     any
@@ -79,12 +81,15 @@ func WithRefusals(routes []Route, codes ...fault.Code) []Route {
 
 // Codes returns the codes of all faults that the route answers.
 func (r Route) Codes() []fault.Code {
-	codes := append(slices.Clone(r.Refusals), fault.Malformed, fault.Internal, fault.Timeout, fault.Unavailable)
+	codes := append(slices.Clone(r.Refusals), fault.Malformed, fault.Internal)
 	if !r.NoTenant {
-		codes = append(codes, fault.UnknownTenant, fault.TenantNotReady, fault.Overloaded)
+		codes = append(codes, fault.UnknownTenant, fault.TenantNotReady)
 	}
-	if len(r.Guards) > 0 {
-		codes = append(codes, fault.Unauthorized, fault.Forbidden)
+	if !r.NoTenant || r.Interface != "" { // it works with records
+		codes = append(codes, fault.Timeout, fault.Unavailable)
+		if r.Method != http.MethodGet {
+			codes = append(codes, fault.InUse)
+		}
 	}
 	if strings.Contains(r.Path, "/:") {
 		codes = append(codes, fault.NotFound)
@@ -92,7 +97,7 @@ func (r Route) Codes() []fault.Code {
 	if r.Body != nil {
 		codes = append(codes, fault.TooLarge, fault.Invalid)
 	}
-	if len(r.Query.Parameters) > 0 || r.Query.Strict {
+	if len(r.Query.Parameters) > 0 && r.Query.Refuse == nil || r.Query.Strict {
 		codes = append(codes, fault.Invalid)
 	}
 	slices.Sort(codes)
@@ -122,12 +127,17 @@ type Media string
 type Answer struct {
 	Status int
 	Body   any
+	// Headers are the answer's own; those that it always has are Required.
+	Headers []Parameter
 }
+
+// Location says where the record is that was made.
+var Location = Parameter{Name: echo.HeaderLocation, Meaning: "where the record is", Required: true}
 
 // JSON answers with what h returns.
 func JSON[T any](status int, h func(echo.Context) (T, error)) Endpoint {
 	var body T
-	return Endpoint{[]Answer{{status, body}}, func(c echo.Context) error {
+	return Endpoint{[]Answer{{Status: status, Body: body}}, func(c echo.Context) error {
 		v, err := h(c)
 		if err != nil {
 			return err
@@ -139,6 +149,12 @@ func JSON[T any](status int, h func(echo.Context) (T, error)) Endpoint {
 // Of returns e for a JSON body that keeps to a schema.
 func (e Endpoint) Of(schema Schema) Endpoint {
 	e.Answers[0].Body = schema
+	return e
+}
+
+// With returns e for an answer with headers.
+func (e Endpoint) With(headers ...Parameter) Endpoint {
+	e.Answers[0].Headers = headers
 	return e
 }
 

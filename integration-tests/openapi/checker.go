@@ -30,11 +30,15 @@ type operation struct {
 }
 
 type response struct {
-	Headers map[string]struct {
-		Schema struct{ Enum []string }
-	}
+	Headers map[string]header
 	Content map[string]struct{ Schema json.RawMessage }
 	schema  *jsonschema.Schema // of JSON; nil for none
+}
+
+type header struct {
+	Ref      string `json:"$ref"`
+	Required bool
+	Schema   struct{ Enum []string }
 }
 
 // NewChecker compiles the schemas of all answers, so that a check takes microseconds.
@@ -68,7 +72,8 @@ func (c *Checker) add(url string, doc map[string]any) error {
 		return err
 	}
 	var typed struct {
-		Paths map[string]map[string]struct{ Responses map[string]response }
+		Paths      map[string]map[string]struct{ Responses map[string]response }
+		Components struct{ Headers map[string]header }
 	}
 	if err := json.Unmarshal(raw, &typed); err != nil {
 		return err
@@ -77,6 +82,11 @@ func (c *Checker) add(url string, doc map[string]any) error {
 	for path, methods := range typed.Paths {
 		for method, described := range methods {
 			for status, r := range described.Responses {
+				for name, h := range r.Headers {
+					if h.Ref != "" {
+						r.Headers[name] = typed.Components.Headers[strings.TrimPrefix(h.Ref, "#/components/headers/")]
+					}
+				}
 				content, ok := r.Content["application/json"]
 				if !ok {
 					continue
@@ -183,6 +193,11 @@ func (o operation) check(method string, status int, header http.Header, body []b
 			return nil
 		}
 		return fmt.Errorf("the status %d with the code %q", status, header.Get(fault.Header))
+	}
+	for name, h := range described.Headers {
+		if h.Required && header.Get(name) == "" {
+			return fmt.Errorf("no header %s of %d", name, status)
+		}
 	}
 	if code := header.Get(fault.Header); code != "" && !slices.Contains(described.Headers[fault.Header].Schema.Enum, code) {
 		return fmt.Errorf("the code %s of %d", code, status)

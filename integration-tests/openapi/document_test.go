@@ -56,6 +56,7 @@ func TestChecker_FindsWhatIsNotDescribed(t *testing.T) {
 	tests := []struct {
 		name, method, path, body, media, code string
 		status                                int
+		without                               string // a header that the answer lacks
 		want                                  string // part of the error; "" for a described answer
 	}{
 		{
@@ -74,6 +75,19 @@ func TestChecker_FindsWhatIsNotDescribed(t *testing.T) {
 		{
 			name: "a refusal of another form", method: "POST", path: checkOut, status: 422, code: "INVALID",
 			body: `{"error":"m"}`, want: "not described",
+		},
+		{
+			name: "a loan without its place", method: "POST", path: checkOut, status: 201, without: "Location",
+			body: `{"loanDate":"2026-03-01T10:00:00Z","userId":"` + id + `","itemId":"` + id + `","action":"checkedout"}`,
+			want: "no header Location of 201",
+		},
+		{
+			name: "an answer without its request's id", method: "GET", path: "/users", status: 200,
+			without: "X-Okapi-Request-Id", body: `{"users":[],"totalRecords":0}`, want: "no header X-Okapi-Request-Id of 200",
+		},
+		{
+			name: "a refusal without a code", method: "POST", path: checkOut, status: 422,
+			body: `{"errors":[]}`, want: "no header X-Fault-Code of 422",
 		},
 		{
 			name: "a code of another status", method: "POST", path: checkOut, status: 422, code: "MALFORMED",
@@ -110,7 +124,10 @@ func TestChecker_FindsWhatIsNotDescribed(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			header := http.Header{"Content-Type": {"application/json"}}
+			header := http.Header{
+				"Content-Type": {"application/json"}, "X-Okapi-Request-Id": {"1"}, "Location": {"/circulation/loans/" + id},
+			}
+			header.Del(tt.without)
 			if tt.media != "" {
 				header.Set("Content-Type", tt.media)
 			}
@@ -139,7 +156,7 @@ func BenchmarkChecker(b *testing.B) {
 		b.Fatal(err)
 	}
 	body := []byte(`{"users":[{"username":"u","barcode":"b","active":true,"personal":{"lastName":"R"}}],"totalRecords":1}`)
-	header := http.Header{"Content-Type": {"application/json"}}
+	header := http.Header{"Content-Type": {"application/json"}, "X-Okapi-Request-Id": {"1"}}
 	for b.Loop() {
 		if err := c.Check(r, http.StatusOK, header, body); err != nil {
 			b.Fatal(err)

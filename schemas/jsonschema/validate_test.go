@@ -36,6 +36,7 @@ func valid() map[string]string {
 		"request-view": `{"instanceId":"ID","requesterId":"ID","requestType":"Hold","requestLevel":"Item",` +
 			`"requestDate":"2026-08-22T10:11:12Z","fulfillmentPreference":"Delivery","status":"Closed - Filled",` +
 			`"requester":{"patronGroup":{"group":"students"}}}`,
+		"lock-settings-edit": `{"enabled":{"value":true,"source":"tenant"},"lockTtlMs":3000,"reason":"Monday"}`,
 		"request-batch": `{"requests":[{"instanceId":"ID","requesterId":"ID","requestType":"Hold",` +
 			`"requestLevel":"Item","requestDate":"2026-08-22T10:11:12Z","fulfillmentPreference":"Delivery","status":"Closed - ` +
 			`Filled"}]}`,

@@ -79,13 +79,14 @@ func (g *Guard) Routes(routes []web.Route) []web.Route {
 	for i, r := range guarded {
 		guarded[i].Desired = append(slices.Clone(r.Desired), r.Permission)
 	}
-	return guarded
+	return web.WithRefusals(guarded, fault.Unauthorized, fault.Forbidden)
 }
 
 // Grant returns routes whose handlers check permissions themselves. With Basic, the password
 // grants all permissions, and a request without it has none. The other modes grant nothing
 // here. As with Wrap, a browser may send the password only from a page of the service itself.
 func (g *Guard) Grant(routes []web.Route) []web.Route {
+	routes = web.WithRefusals(routes, fault.Unauthorized, fault.Forbidden)
 	if g.mode != Basic {
 		return routes
 	}

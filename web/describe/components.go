@@ -1,6 +1,7 @@
 package describe
 
 import (
+	_ "embed" // of the examples
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -13,12 +14,22 @@ import (
 	"checkoutlock/web"
 )
 
-// components are the schemas that operations refer to, by name.
-type components struct{ schemas object }
+// components are the schemas that operations refer to, by name, and the examples.
+type components struct {
+	schemas object
+	// examples are those of bodies and of answers by status, for each method and path.
+	examples map[string]map[string]json.RawMessage
+}
+
+//go:embed examples.json
+var examples []byte
 
 // newComponents returns all JSON Schemas, and that of errors.
 func newComponents() (*components, error) {
 	c := &components{schemas: object{}}
+	if err := json.Unmarshal(examples, &c.examples); err != nil {
+		return nil, fmt.Errorf("reading the examples: %w", err)
+	}
 	for _, name := range append(jsonschema.Names(), "definitions") {
 		source, err := jsonschema.Source(name)
 		if err != nil {
@@ -44,6 +55,14 @@ func newComponents() (*components, error) {
 }
 
 func (c *components) ref(name string) object { return object{"$ref": "#/components/schemas/" + name} }
+
+// withExample adds the example of a route's body, or of its answer with a status, if there is one.
+func (c *components) withExample(r web.Route, of string, media object) object {
+	if example, ok := c.examples[r.Method+" "+Path(r.Path)][of]; ok {
+		media["example"] = example
+	}
+	return media
+}
 
 // moveRefs makes the references of a schema in the file name those of the document.
 func moveRefs(name string, v any) any {

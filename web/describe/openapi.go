@@ -2,6 +2,7 @@ package describe
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -40,7 +41,7 @@ func (m Module) OpenAPI(routes []web.Route) (map[string]any, error) {
 			"description": "Each GET has HEAD too. A path that is not here is 404, a method that is not here 405.",
 		},
 		"paths":      paths,
-		"components": object{"schemas": c.schemas},
+		"components": object{"schemas": c.schemas, "headers": commonHeaders, "parameters": commonParameters},
 	}, nil
 }
 
@@ -61,7 +62,7 @@ func (m Module) operation(c *components, r web.Route) (object, error) {
 		if err != nil {
 			return nil, err
 		}
-		o["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": schema}}}
+		o["requestBody"] = object{"required": true, "content": object{"application/json": c.withExample(r, "body", object{"schema": schema})}}
 	}
 	responses, err := c.responses(r)
 	o["responses"] = responses
@@ -82,15 +83,65 @@ func describeParameters(r web.Route) []object {
 		}
 	}
 	if !r.NoTenant {
-		all = append(all, object{
-			"name": okapi.TenantHeader, "in": "header", "required": true, "description": "the tenant", "example": "diku",
-			"schema": object{"type": "string"},
-		})
+		for _, name := range slices.Sorted(maps.Keys(commonParameters)) {
+			all = append(all, object{"$ref": "#/components/parameters/" + name})
+		}
+	}
+	for _, p := range r.Headers {
+		all = append(all, describeParameter(p, "header"))
 	}
 	for _, p := range r.Query.Parameters {
-		all = append(all, object{
-			"name": p.Name, "in": "query", "required": p.Required, "description": p.Meaning, "schema": parameterSchema(p),
-		})
+		all = append(all, describeParameter(p, "query"))
+	}
+	return all
+}
+
+func describeParameter(p web.Parameter, in string) object {
+	return object{"name": p.Name, "in": in, "required": p.Required, "description": p.Meaning, "schema": parameterSchema(p)}
+}
+
+// commonParameters are the headers that all calls for a tenant may have.
+var commonParameters = object{
+	okapi.TenantHeader: describeParameter(web.Parameter{Name: okapi.TenantHeader, Meaning: "the tenant, such as diku", Required: true}, "header"),
+	okapi.UserIDHeader: describeParameter(web.Parameter{Name: okapi.UserIDHeader, Meaning: "the user who calls", Type: web.UUID}, "header"),
+	okapi.TokenHeader:  describeParameter(web.Parameter{Name: okapi.TokenHeader, Meaning: "the gateway's token, which is passed on"}, "header"),
+	okapi.RequestIDHeader: describeParameter(web.Parameter{
+		Name: okapi.RequestIDHeader, Meaning: "finds the call in logs; made if it is missing",
+	}, "header"),
+	okapi.PermissionsHeader: describeParameter(web.Parameter{
+		Name: okapi.PermissionsHeader, Meaning: "the permissions of the caller, a JSON list of strings",
+	}, "header"),
+}
+
+// commonHeaders are those that answers to different calls have alike.
+var commonHeaders = object{
+	okapi.RequestIDHeader: describeHeader("the request's id, which finds it in logs", true),
+	fault.UnchangedHeader: describeHeader("true: the call changed nothing, and will not until the database can write", false),
+	"Retry-After":         describeHeader("the seconds after which a repeat makes sense", false),
+	"WWW-Authenticate":    describeHeader("how to sign in", true),
+}
+
+func describeHeader(meaning string, always bool) object {
+	return object{"description": meaning, "required": always, "schema": object{"type": "string"}}
+}
+
+// headers describes the headers of an answer: the common ones of its status, and its own.
+func headers(status int, own ...web.Parameter) object {
+	names := []string{okapi.RequestIDHeader}
+	switch status {
+	case http.StatusUnauthorized:
+		names = append(names, "WWW-Authenticate")
+	case http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
+		names = append(names, "Retry-After")
+	case http.StatusServiceUnavailable:
+		names = append(names, "Retry-After", fault.UnchangedHeader)
+	}
+	all := object{}
+	for _, name := range names {
+		all[name] = object{"$ref": "#/components/headers/" + name}
+	}
+	for _, p := range own {
+		all[p.Name] = describeHeader(p.Meaning, p.Required)
 	}
 	return all
 }
@@ -124,16 +175,13 @@ func (c *components) responses(r web.Route) (object, error) {
 	}
 	all := object{}
 	for _, a := range r.Endpoint.Answers {
-		described := object{"description": http.StatusText(a.Status)}
+		described := object{"description": http.StatusText(a.Status), "headers": headers(a.Status, a.Headers...)}
 		media, schema, err := c.answerSchema(a.Body)
 		if err != nil {
 			return nil, err
 		}
 		if media != "" {
-			described["content"] = object{media: object{"schema": schema}}
-		}
-		if a.Status == http.StatusCreated {
-			described["headers"] = object{"Location": object{"description": "where the record is", "schema": object{"type": "string"}}}
+			described["content"] = object{media: c.withExample(r, strconv.Itoa(a.Status), object{"schema": schema})}
 		}
 		all[strconv.Itoa(a.Status)] = described
 	}
@@ -144,13 +192,13 @@ func (c *components) responses(r web.Route) (object, error) {
 	}
 	for status, names := range codes {
 		slices.Sort(names)
-		all[strconv.Itoa(status)] = c.refusal(status, names, all[strconv.Itoa(status)])
+		all[strconv.Itoa(status)] = c.refusal(r, status, names, all[strconv.Itoa(status)])
 	}
 	return all, nil
 }
 
 // refusal describes the answers with one of the codes. answered is another answer with the status, or nil.
-func (c *components) refusal(status int, codes []string, answered any) object {
+func (c *components) refusal(r web.Route, status int, codes []string, answered any) object {
 	schemas := []any{c.ref("errors")}
 	if other, ok := answered.(object); ok {
 		if content, ok := other["content"].(object); ok {
@@ -159,11 +207,13 @@ func (c *components) refusal(status int, codes []string, answered any) object {
 			}
 		}
 	}
+	all := headers(status)
+	all[fault.Header] = object{"description": "the code", "required": answered == nil, "schema": object{"type": "string", "enum": codes}}
 	return object{
 		"description": http.StatusText(status) + ": " + strings.Join(codes, ", "),
-		"headers":     object{fault.Header: object{"description": "the code", "schema": object{"type": "string", "enum": codes}}},
+		"headers":     all,
 		"content": object{
-			"application/json": object{"schema": object{"anyOf": schemas}},
+			"application/json": c.withExample(r, strconv.Itoa(status), object{"schema": object{"anyOf": schemas}}),
 			"text/plain":       object{"schema": object{"type": "string"}},
 		},
 	}

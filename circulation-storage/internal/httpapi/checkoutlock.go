@@ -38,9 +38,9 @@ func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []web.Rou
 	return web.WithInterface("checkout-lock-storage 0.1", []web.Route{
 		{
 			Method: http.MethodGet, Path: path, Permission: permission + ".collection.get",
-			Query: web.Query{Parameters: lockFilters, Refuse: refuseLockFilter}, Endpoint: web.JSON(http.StatusOK, h.list),
+			Query: web.Query{Parameters: lockFilters, Refuse: refuseLockFilter}, Refusals: []fault.Code{fault.Invalid}, Endpoint: web.JSON(http.StatusOK, h.list),
 		},
-		{Method: http.MethodPost, Path: path, Permission: permission + ".item.post", Refusals: []fault.Code{fault.LockHeld, fault.LockQueueFull}, Body: web.Schema(lockRequest.Name), Endpoint: web.JSON(http.StatusCreated, h.create)},
+		{Method: http.MethodPost, Path: path, Permission: permission + ".item.post", Refusals: []fault.Code{fault.LockHeld, fault.LockQueueFull}, Headers: ofHolder, Body: web.Schema(lockRequest.Name), Endpoint: web.JSON(http.StatusCreated, h.create)},
 		{Method: http.MethodGet, Path: path + "/:lockId", Permission: permission + ".item.get", Endpoint: web.JSON(http.StatusOK, h.get)},
 		{
 			Method: http.MethodDelete, Path: path + "/:lockId", Permission: permission + ".item.delete",
@@ -63,6 +63,9 @@ func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []web.Rou
 		},
 	})
 }
+
+// ofHolder declares the name of the calling instance, which operators see.
+var ofHolder = []web.Parameter{{Name: schemas.HolderHeader, Meaning: "the instance that calls", Most: schemas.MaxInstanceName}}
 
 // lockFilters are the parameters of GET /check-out-lock-storage.
 var lockFilters = []web.Parameter{

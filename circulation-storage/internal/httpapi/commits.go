@@ -11,6 +11,7 @@ import (
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
 
@@ -25,7 +26,11 @@ func CommitRoutes(store commit.Store, locks *lock.Service) []web.Route {
 		{
 			Method: http.MethodPost, Path: "/loan-storage/check-outs", Permission: "circulation-storage.check-outs.item.post",
 			Body: web.Schema("check-out"), Endpoint: web.JSON(http.StatusCreated, located(commit.ParseCheckOut, checkOut(store, locks),
-				func(c commit.CheckOut) string { return "/loan-storage/loans/" + c.LoanID.String() })),
+				func(c commit.CheckOut) string { return "/loan-storage/loans/" + c.LoanID.String() })).With(web.Location),
+			Refusals: []fault.Code{
+				fault.GivenUp, fault.KeyLeaseLost, fault.LockHeld, fault.LockQueueFull, fault.LockLost, fault.SettingsChanged,
+				fault.ItemChanged, fault.RequestChanged, fault.LimitReached,
+			},
 		},
 		{
 			Method: http.MethodGet, Path: "/loan-storage/check-outs/:id", Permission: "circulation-storage.check-outs.item.get",
@@ -36,11 +41,11 @@ func CommitRoutes(store commit.Store, locks *lock.Service) []web.Route {
 			Endpoint: web.JSON(http.StatusOK, fromPathID(settleCheckOut(store))),
 		},
 		{
-			Method: http.MethodPost, Path: "/loan-storage/check-ins", Permission: "circulation-storage.check-ins.item.post",
+			Method: http.MethodPost, Path: "/loan-storage/check-ins", Permission: "circulation-storage.check-ins.item.post", Refusals: othersChanged,
 			Body: web.Schema("check-in"), Endpoint: web.JSON(http.StatusOK, fromParsed(commit.ParseCheckIn, store.CheckIn)),
 		},
 		{
-			Method: http.MethodPost, Path: "/loan-storage/renewals", Permission: "circulation-storage.renewals.item.post",
+			Method: http.MethodPost, Path: "/loan-storage/renewals", Permission: "circulation-storage.renewals.item.post", Refusals: []fault.Code{fault.ItemChanged, fault.LoanChanged},
 			Body: web.Schema("renewal"), Endpoint: web.JSON(http.StatusOK, fromParsed(commit.ParseRenewal, store.Renew)),
 		},
 		{
@@ -48,13 +53,13 @@ func CommitRoutes(store commit.Store, locks *lock.Service) []web.Route {
 			Body: web.Schema("loan-change"), Endpoint: web.Empty(http.StatusNoContent, loanChange(commit.ParseLoanChange, store.ChangeLoan)),
 		},
 		{
-			Method: http.MethodPost, Path: "/loan-storage/loans/:id/replacements", Permission: "circulation-storage.loan-replacements.item.post",
+			Method: http.MethodPost, Path: "/loan-storage/loans/:id/replacements", Permission: "circulation-storage.loan-replacements.item.post", Refusals: []fault.Code{fault.LoanChanged},
 			Body: web.Schema("loan-replacement"), Endpoint: web.Empty(http.StatusNoContent, loanChange(commit.ParseLoanReplacement, store.ReplaceLoan)),
 		},
 		{
-			Method: http.MethodPost, Path: "/request-storage/placements", Permission: "circulation-storage.request-placements.item.post",
+			Method: http.MethodPost, Path: "/request-storage/placements", Permission: "circulation-storage.request-placements.item.post", Refusals: othersChanged,
 			Body: web.Schema("placement"), Endpoint: web.JSON(http.StatusCreated, located(commit.ParsePlacement, store.Place,
-				func(p commit.Placement) string { return "/request-storage/requests/" + p.RequestID.String() })),
+				func(p commit.Placement) string { return "/request-storage/requests/" + p.RequestID.String() })).With(web.Location),
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/check-out-facts", Permission: "circulation-storage.check-out-facts.post",
@@ -62,6 +67,9 @@ func CommitRoutes(store commit.Store, locks *lock.Service) []web.Route {
 		},
 	}
 }
+
+// othersChanged are the codes of a commit that found other records than it judged by.
+var othersChanged = []fault.Code{fault.ItemChanged, fault.LoanChanged, fault.RequestChanged}
 
 // checkOut handles POST /loan-storage/check-outs. A commit that takes the lock itself has its turn in
 // the patron's line, and is 503 LOCK_HELD, as an acquire is, if that does not come in time.

@@ -9,7 +9,6 @@ import (
 	"checkoutlock/circulation-storage/internal/keylease"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
 
@@ -40,14 +39,14 @@ func New(o Options) (web.Front, error) {
 	routes := slices.Concat(
 		CheckoutLockRoutes(o.Locks, o.LockTTL),
 		LockChangeRoutes(o.LockChanges),
-		web.WithRefusals(CommitRoutes(o.Commits, o.Locks), refusedCommits...),
-		web.WithRefusals(KeyLeaseRoutes(o.KeyLeases), fault.RequestRunning, fault.KeyReused, fault.KeyLeaseLost),
-		web.WithRefusals(LockSettingsRoutes(o.LockSettings), fault.Conflict),
+		CommitRoutes(o.Commits, o.Locks),
+		KeyLeaseRoutes(o.KeyLeases),
+		LockSettingsRoutes(o.LockSettings),
 		RulesRoutes(o.Rules),
 		TenantRoutes(o.Tenants, o.TenantJobs, InstallPatience, o.InstallTimeout),
-		web.WithRefusals(RecordRoutes(o.Records), fault.Invalid, fault.Conflict, fault.InUse),
+		RecordRoutes(o.Records),
 		RequestBatchRoutes(o.Records),
-		web.WithRefusals(RequestQueueRoutes(o.Commits), refusedCommits...),
+		RequestQueueRoutes(o.Commits),
 		SessionRoutes(o.Records),
 		OperationRoutes(o.Records),
 		PatronBlockRoutes(o.PatronBlocks),
@@ -59,13 +58,6 @@ func New(o Options) (web.Front, error) {
 		}
 	}
 	return web.Front{Name: "endpoints", BeforeClose: o.Locks.Stop, Routes: ForServedTenants(o.Served, routes)}, nil
-}
-
-// refusedCommits are the codes of a commit that found other records than it judged by.
-var refusedCommits = []fault.Code{
-	fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LoanChanged, fault.LimitReached,
-	fault.KeyLeaseLost, fault.GivenUp, fault.Conflict, fault.InUse, fault.NotFound, fault.LockHeld, fault.LockQueueFull,
-	fault.OutcomeUnknown,
 }
 
 // ours are the routes at paths of FOLIO that none of its module descriptors has.

@@ -25,7 +25,7 @@ func HistoryRoutes(store history.Store) []web.Route {
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: path + "/check-outs", Permission: permission + "history.collection.post",
-			Query: web.Strict(), Body: web.Schema(history.Report.Name), Endpoint: web.Empty(http.StatusNoContent, h.add),
+			Query: web.Strict(), Headers: ofHolder, Body: web.Schema(history.Report.Name), Endpoint: web.Empty(http.StatusNoContent, h.add),
 		},
 		{
 			Method: http.MethodGet, Path: path + "/check-outs", Permission: permission + "history.collection.get",

@@ -32,10 +32,12 @@ func KeyLeaseRoutes(store keylease.Store) []web.Route {
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: path, Permission: permission + ".post", Body: web.Schema(keyLeaseRequest.Name),
+			Headers: ofHolder, Refusals: []fault.Code{fault.RequestRunning, fault.KeyReused},
 			Endpoint: web.Handle(h.lease, web.Answer{Status: http.StatusCreated, Body: schemas.KeyLease{}}, web.Answer{Status: http.StatusOK, Body: schemas.KeyLease{}}),
 		},
 		{
 			Method: http.MethodPut, Path: path + "/:claimId", Permission: permission + ".put", Body: web.Schema(keyLeaseChange.Name),
+			Refusals: []fault.Code{fault.KeyLeaseLost},
 			Endpoint: web.Empty(http.StatusNoContent, h.change),
 		},
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -44,38 +45,53 @@ func RecordRoutes(store records.Store) []web.Route {
 	for _, t := range records.Types() {
 		h := recordHandlers{store: store, t: t}
 		one, schema := t.Path+"/:id", web.Schema(t.Schema)
-		create := web.JSON(http.StatusCreated, h.create).Of(schema)
+		create := web.JSON(http.StatusCreated, h.create).Of(schema).With(web.Location)
 		if h.isSettings() {
-			create = web.Empty(http.StatusNoContent, func(c echo.Context) error { _, err := h.create(c); return err })
+			create = web.Empty(http.StatusNoContent, func(c echo.Context) error { _, err := h.create(c); return err }).With(web.Location)
 		}
 		routes = append(routes, web.WithInterface(t.Interface, []web.Route{
 			{
-				Method: http.MethodGet, Path: t.Path, Permission: t.Permission + ".collection.get", Query: page,
+				Method: http.MethodGet, Path: t.Path, Permission: t.Permission + ".collection.get", Query: page, Refusals: overloaded,
 				Endpoint: web.Handle(h.list, web.Answer{Status: http.StatusOK, Body: web.Collection{Key: t.Collection, Of: schema}}),
 			},
-			{Method: http.MethodPost, Path: t.Path, Permission: t.Permission + ".item.post", Body: schema, Endpoint: create},
+			{Method: http.MethodPost, Path: t.Path, Permission: t.Permission + ".item.post", Body: schema, Refusals: refusedWrites(t), Endpoint: create},
 			{Method: http.MethodGet, Path: one, Permission: t.Permission + ".item.get", Endpoint: web.JSON(http.StatusOK, fromPathID(h.get)).Of(schema)},
 			{
-				Method: http.MethodPut, Path: one, Permission: t.Permission + ".item.put", Body: schema,
+				Method: http.MethodPut, Path: one, Permission: t.Permission + ".item.put", Body: schema, Refusals: refusedWrites(t),
 				Endpoint: web.Empty(http.StatusNoContent, h.update),
 			},
-			{Method: http.MethodDelete, Path: one, Permission: t.Permission + ".item.delete", Endpoint: web.Empty(http.StatusNoContent, h.delete)},
+			{Method: http.MethodDelete, Path: one, Permission: t.Permission + ".item.delete", Refusals: []fault.Code{fault.Invalid}, Endpoint: web.Empty(http.StatusNoContent, h.delete)},
 		})...)
 	}
 	history := records.LoanHistory
 	routes = append(routes, web.Route{
-		Method: http.MethodGet, Path: history.Path, Permission: history.Permission + ".collection.get", Interface: history.Interface, Query: page,
+		Method: http.MethodGet, Path: history.Path, Permission: history.Permission + ".collection.get", Interface: history.Interface, Query: page, Refusals: overloaded,
 		Endpoint: web.Handle(recordHandlers{store: store, t: history}.list, web.Answer{Status: http.StatusOK, Body: web.Collection{Key: history.Collection}}),
 	})
 	for _, t := range deletedByQuery() {
 		h := recordHandlers{store: store, t: t}
 		routes = append(routes, web.Route{
-			Method: http.MethodDelete, Path: t.Path, Permission: t.Permission + ".collection.delete", Interface: t.Interface,
+			Method: http.MethodDelete, Path: t.Path, Permission: t.Permission + ".collection.delete", Interface: t.Interface, Refusals: overloaded,
 			Query:    web.Query{Parameters: []web.Parameter{{Name: "query", Meaning: "CQL that the records to delete match"}}},
 			Endpoint: web.Empty(http.StatusNoContent, h.deleteMatching),
 		})
 	}
 	return routes
+}
+
+// overloaded is the code of long lists and deletions by query when too many are under way.
+var overloaded = []fault.Code{fault.Overloaded}
+
+// refusedWrites are the codes of a write that showed an old _version, or is what another record is already.
+func refusedWrites(t records.Type) []fault.Code {
+	var codes []fault.Code
+	if t.Versioned {
+		codes = append(codes, fault.Conflict)
+	}
+	for _, u := range t.Unique {
+		codes = append(codes, cmp.Or(u.Code, fault.Invalid))
+	}
+	return codes
 }
 
 // totals are the values of totalRecords that mean more than records.TotalEstimated.

@@ -7,6 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
 
@@ -18,15 +19,15 @@ const expiredAtOnce = 500
 func RequestQueueRoutes(store commit.Store) []web.Route {
 	return []web.Route{
 		{
-			Method: http.MethodPost, Path: "/request-storage/changes", Permission: "circulation-storage.request-changes.item.post",
+			Method: http.MethodPost, Path: "/request-storage/changes", Permission: "circulation-storage.request-changes.item.post", Refusals: []fault.Code{fault.NotFound, fault.RequestChanged},
 			Body: web.Schema("request-change"), Endpoint: web.Empty(http.StatusNoContent, writeParsed(commit.ParseRequestChange, store.ChangeRequest)),
 		},
 		{
-			Method: http.MethodPost, Path: "/request-storage/moves", Permission: "circulation-storage.request-moves.item.post",
+			Method: http.MethodPost, Path: "/request-storage/moves", Permission: "circulation-storage.request-moves.item.post", Refusals: append([]fault.Code{fault.NotFound}, othersChanged...),
 			Body: web.Schema("request-move"), Endpoint: web.JSON(http.StatusOK, fromParsed(commit.ParseRequestMove, store.MoveRequest)),
 		},
 		{
-			Method: http.MethodPost, Path: "/request-storage/queue-orders", Permission: "circulation-storage.request-queue-orders.item.post",
+			Method: http.MethodPost, Path: "/request-storage/queue-orders", Permission: "circulation-storage.request-queue-orders.item.post", Refusals: []fault.Code{fault.NotFound, fault.RequestChanged},
 			Body: web.Schema("queue-order"), Endpoint: web.JSON(http.StatusOK, fromParsed(commit.ParseQueueOrder, store.OrderQueue)),
 		},
 		{

@@ -26,6 +26,7 @@ func SessionRoutes(store records.Store) []web.Route {
 	return []web.Route{{
 		Method: http.MethodGet, Path: "/patron-action-session-storage/expired-session-patron-ids",
 		Permission: "patron-action-session-storage.expired-session-patron-ids.collection.get", Interface: records.PatronActionSession.Interface,
+		Refusals: []fault.Code{fault.Invalid},
 		Query: web.Query{Refuse: web.RefuseAsFolio, Parameters: []web.Parameter{
 			{Name: "action_type", Meaning: "Check-out or Check-in; both without it"},
 			{Name: "session_inactivity_time_limit", Meaning: "sessions without a record since then are expired"},

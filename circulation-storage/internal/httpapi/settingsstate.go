@@ -51,7 +51,7 @@ func LockSettingsRoutes(store LockSettingsStore) []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, web.FromContext(store.State))},
 		{
-			Method: http.MethodPut, Path: path, Permission: permission + ".put", Query: web.Strict(),
+			Method: http.MethodPut, Path: path, Permission: permission + ".put", Query: web.Strict(), Refusals: []fault.Code{fault.Conflict},
 			Body: web.Schema(lockSettingsChange.Name), Endpoint: web.JSON(http.StatusOK, h.put),
 		},
 		{
@@ -60,7 +60,7 @@ func LockSettingsRoutes(store LockSettingsStore) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: path + "/environment", Permission: "circulation-storage.check-out-lock-settings.environment.post",
-			Query: web.Strict(), Body: web.Schema(lockEnvironment.Name), Endpoint: web.JSON(http.StatusOK, h.announce),
+			Query: web.Strict(), Headers: ofHolder, Refusals: []fault.Code{fault.Conflict}, Body: web.Schema(lockEnvironment.Name), Endpoint: web.JSON(http.StatusOK, h.announce),
 		},
 	}
 }

@@ -127,18 +127,21 @@ func TenantRoutes(tenants Tenants, jobs TenantJobs, patience, timeout time.Durat
 	h := tenantHandlers{tenants: tenants, jobs: jobs, patience: patience}
 	return web.WithInterface("_tenant 2.0", []web.Route{
 		{
-			Method: http.MethodPost, Path: path, Body: tenantjob.Attributes{}, Timeout: timeout, NoTenant: true,
-			Endpoint: web.Handle(h.post, web.Answer{Status: http.StatusCreated, Body: tenantJob{}}, web.Answer{Status: http.StatusNoContent}),
+			Method: http.MethodPost, Path: path, Body: tenantjob.Attributes{}, Timeout: timeout, NoTenant: true, Headers: ofTenant,
+			Endpoint: web.Handle(h.post, web.Answer{Status: http.StatusCreated, Body: tenantJob{}, Headers: []web.Parameter{web.Location}}, web.Answer{Status: http.StatusNoContent}),
 		},
 		{
-			Method: http.MethodGet, Path: path + "/:id", NoTenant: true, Endpoint: web.JSON(http.StatusOK, h.get),
+			Method: http.MethodGet, Path: path + "/:id", NoTenant: true, Headers: ofTenant, Endpoint: web.JSON(http.StatusOK, h.get),
 			Query: web.Query{Parameters: []web.Parameter{{
 				Name: "wait", Meaning: "most milliseconds to wait for the end of the job", Type: web.Integer, Most: maxJobWait,
 			}}},
 		},
-		{Method: http.MethodDelete, Path: path + "/:id", NoTenant: true, Endpoint: web.Empty(http.StatusNoContent, h.delete)},
+		{Method: http.MethodDelete, Path: path + "/:id", NoTenant: true, Headers: ofTenant, Endpoint: web.Empty(http.StatusNoContent, h.delete)},
 	})
 }
+
+// ofTenant declares the tenant, which need not be installed.
+var ofTenant = []web.Parameter{{Name: okapi.TenantHeader, Meaning: "the tenant", Required: true}}
 
 // forTenant returns the context of a call for the tenant that its header names.
 func forTenant(c echo.Context) (context.Context, okapi.Tenant, error) {

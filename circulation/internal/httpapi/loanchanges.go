@@ -72,7 +72,7 @@ func loanRecordRoutes(o Options) []web.Route {
 	const path, schema = loansPath, web.Schema("loan")
 	circ := circulation{o}
 	return []web.Route{
-		{Method: http.MethodPost, Path: path, Permission: "circulation.loans.item.post", Body: schema, Endpoint: web.JSON(http.StatusCreated, circ.recordLoan).Of(schema)},
+		{Method: http.MethodPost, Path: path, Permission: "circulation.loans.item.post", Body: schema, Endpoint: web.JSON(http.StatusCreated, circ.recordLoan).Of(schema).With(web.Location)},
 		{Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.loans.item.put", Body: schema, Endpoint: web.Empty(http.StatusNoContent, replaceByID("loan", o.LoanChanges.Replace))},
 		{Method: http.MethodDelete, Path: path + "/:id", Permission: "circulation.loans.item.delete", Endpoint: web.Empty(http.StatusNoContent, deleteByID("loan", o.LoanRecords.DeleteLoan))},
 		{

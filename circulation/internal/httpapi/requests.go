@@ -52,14 +52,14 @@ func requestRoutes(o Options) []web.Route {
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: path, Permission: "circulation.requests.item.post", Refusals: changed, Desired: []string{library.PatronBlock.Permission},
-			Body: web.Schema("new-request"), Endpoint: web.JSON(http.StatusCreated, h.create).Of("request-view"),
+			Body: web.Schema("new-request"), Endpoint: web.JSON(http.StatusCreated, h.create).Of("request-view").With(web.Location),
 		},
 		{
-			Method: http.MethodGet, Path: path, Permission: "circulation.requests.collection.get",
+			Method: http.MethodGet, Path: path, Permission: "circulation.requests.collection.get", Refusals: tooLong,
 			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, h.list),
 		},
 		{
-			Method: http.MethodGet, Path: path + "/allowed-service-points", Permission: "circulation.requests.allowed-service-points.get", Interface: "allowed-service-points 1.2",
+			Method: http.MethodGet, Path: path + "/allowed-service-points", Permission: "circulation.requests.allowed-service-points.get", Interface: "allowed-service-points 1.2", Refusals: tooLong,
 			Query: web.Query{Parameters: allowedParameters, Refuse: web.RefuseAsFolio}, Endpoint: web.JSON(http.StatusOK, h.listAllowed),
 		},
 		{
@@ -67,11 +67,11 @@ func requestRoutes(o Options) []web.Route {
 			Endpoint: web.JSON(http.StatusOK, h.get).Of("request-view"),
 		},
 		{
-			Method: http.MethodGet, Path: path + "/queue/item/:id", Permission: "circulation.requests.queue-item.collection.get",
+			Method: http.MethodGet, Path: path + "/queue/item/:id", Permission: "circulation.requests.queue-item.collection.get", Refusals: tooLong,
 			Endpoint: web.JSON(http.StatusOK, h.readQueue(h.queues.ItemQueue)),
 		},
 		{
-			Method: http.MethodGet, Path: path + "/queue/instance/:id", Permission: "circulation.requests.queue-instance.collection.get",
+			Method: http.MethodGet, Path: path + "/queue/instance/:id", Permission: "circulation.requests.queue-instance.collection.get", Refusals: tooLong,
 			Endpoint: web.JSON(http.StatusOK, h.readQueue(h.queues.TitleQueue)),
 		},
 	}

@@ -86,11 +86,12 @@ func New(o Options) (web.Front, error) {
 func routes(o Options) []web.Route {
 	const rulesPath = "/circulation/rules"
 	circ, rules := circulation{o}, rulesHandlers{o.Rules, o.Log}
-	folio := web.WithInterface("circulation 14.7", slices.Concat(rulePolicyRoutes(o), requestRoutes(o), web.WithRefusals(requestChangeRoutes(o), changed...), web.WithRefusals(loanChangeRoutes(o.LoanChanges), changed...), web.WithRefusals(loanRecordRoutes(o), changed...), settingRoutes(o.Settings), printRoutes(o), worklistRoutes(o), tenantRoutes(), []web.Route{
+	folio := web.WithInterface("circulation 14.7", slices.Concat(rulePolicyRoutes(o), requestRoutes(o), web.WithRefusals(requestChangeRoutes(o), changed...), loanChangeRoutes(o.LoanChanges), web.WithRefusals(loanRecordRoutes(o), changed...), settingRoutes(o.Settings), printRoutes(o), worklistRoutes(o), tenantRoutes(), []web.Route{
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post", Desired: checkout.OverridePermissions(),
 			Refusals: slices.Concat(changed, []fault.Code{fault.LockNotAcquired, fault.KeyReused, fault.RequestRunning, fault.OutcomeUnknown}),
-			Body:     checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}),
+			Headers:  []web.Parameter{{Name: schemas.IdempotencyKeyHeader, Meaning: "the same for each repeat of one check-out", Most: schemas.MaxIdempotencyKey}},
+			Body:     checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}).With(web.Location),
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode-dry-run", Permission: "circulation.check-out-by-barcode-dry-run.post", Desired: checkout.OverridePermissions(),
@@ -106,30 +107,34 @@ func routes(o Options) []web.Route {
 			Body: checkin.EndSessionsRequest{}, Endpoint: web.Empty(http.StatusNoContent, circ.endSessions),
 		},
 		{
-			Method: http.MethodPost, Path: "/circulation/renew-by-barcode", Permission: "circulation.renew-by-barcode.post", Refusals: changed, Desired: renewal.OverridePermissions(),
+			Method: http.MethodPost, Path: "/circulation/renew-by-barcode", Permission: "circulation.renew-by-barcode.post", Refusals: loanChanged, Desired: renewal.OverridePermissions(),
 			Body: renewal.Request{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.renew)).Of("loan"),
 		},
 		{
-			Method: http.MethodPost, Path: "/circulation/renew-by-id", Permission: "circulation.renew-by-id.post", Refusals: changed, Desired: renewal.OverridePermissions(),
+			Method: http.MethodPost, Path: "/circulation/renew-by-id", Permission: "circulation.renew-by-id.post", Refusals: loanChanged, Desired: renewal.OverridePermissions(),
 			Body: renewal.ByIDRequest{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.renewByID)).Of("loan"),
 		},
 		{
-			Method: http.MethodGet, Path: loansPath, Permission: "circulation.loans.collection.get",
+			Method: http.MethodGet, Path: loansPath, Permission: "circulation.loans.collection.get", Refusals: tooLong,
 			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, circ.listLoans),
 		},
 		{Method: http.MethodGet, Path: loansPath + "/:id", Permission: "circulation.loans.item.get", Endpoint: web.JSON(http.StatusOK, circ.getLoan).Of("loan")},
 		{Method: http.MethodGet, Path: rulesPath, Permission: "circulation.rules.get", Interface: rulesInterface, Endpoint: web.JSON(http.StatusOK, web.FromContext(o.Rules.StoredRules))},
 		{
 			Method: http.MethodPut, Path: rulesPath, Permission: "circulation.rules.put", Interface: rulesInterface,
-			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(rules.put, web.Answer{Status: http.StatusNoContent}, web.Answer{Status: http.StatusUnprocessableEntity, Body: refusedRules{}}),
+			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(rules.put, web.Answer{Status: http.StatusNoContent, Headers: warnings}, web.Answer{Status: http.StatusUnprocessableEntity, Body: refusedRules{}}),
 		},
 	}))
 	all := append(o.Guard.Grant(folio), adminRoutes(o.Admin, o.Guard)...)
-	return web.WithGuard(all, func(web.Route) echo.MiddlewareFunc { return ignoreContentType })
+	return web.WithGuard(web.WithRefusals(all, fault.Overloaded), func(web.Route) echo.MiddlewareFunc { return ignoreContentType })
 }
 
-// changed are the codes of a write that found other records than it judged by.
-var changed = []fault.Code{fault.ItemChanged, fault.RequestChanged, fault.LoanChanged, fault.SettingsChanged, fault.Conflict, fault.InUse}
+// The codes of a write that found other records than it judged by, and of a list that is made in memory.
+var (
+	changed     = []fault.Code{fault.ItemChanged, fault.RequestChanged, fault.LoanChanged}
+	loanChanged = []fault.Code{fault.ItemChanged, fault.LoanChanged}
+	tooLong     = []fault.Code{fault.Invalid}
+)
 
 // tenantRoutes are FOLIO's by which a gateway installs and removes the module. Storage keeps all
 // records, so they do nothing.

@@ -72,6 +72,8 @@ func (h rulesHandlers) put(c echo.Context) error {
 // one line for each such rule.
 const WarningHeader = "X-Rules-Warning"
 
+var warnings = []web.Parameter{{Name: WarningHeader, Meaning: "a rule whose item limit counts nothing; once for each"}}
+
 // maxWarnings is how many lines the header has at most, so that a proxy accepts it.
 const maxWarnings = 20
 

@@ -37,8 +37,8 @@ func settingRoutes(s CirculationSettings) []web.Route {
 	const schema = web.Schema("circulation-setting")
 	h := settingHandlers{s}
 	return web.WithInterface("circulation-settings 1.0", []web.Route{
-		{Method: http.MethodGet, Path: settingsPath, Permission: permission + ".collection.get", Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, h.list)},
-		{Method: http.MethodPost, Path: settingsPath, Permission: permission + ".item.post", Body: schema, Endpoint: web.JSON(http.StatusCreated, h.create).Of(schema)},
+		{Method: http.MethodGet, Path: settingsPath, Permission: permission + ".collection.get", Refusals: tooLong, Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, h.list)},
+		{Method: http.MethodPost, Path: settingsPath, Permission: permission + ".item.post", Body: schema, Endpoint: web.JSON(http.StatusCreated, h.create).Of(schema).With(web.Location)},
 		{Method: http.MethodGet, Path: one, Permission: permission + ".item.get", Endpoint: web.JSON(http.StatusOK, h.get).Of(schema)},
 		{Method: http.MethodPut, Path: one, Permission: permission + ".item.put", Body: schema, Endpoint: web.Empty(http.StatusNoContent, replaceByID("circulation setting", s.ReplaceSetting))},
 		{Method: http.MethodDelete, Path: one, Permission: permission + ".item.delete", Endpoint: web.Empty(http.StatusNoContent, h.delete)},
