@@ -66,6 +66,13 @@ func (w *connectionWatch) countRefusal() bool {
 	return w.lost
 }
 
+// isConnected reports whether the last attempt to connect that counts succeeded.
+func (w *connectionWatch) isConnected() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.made.IsZero() && !w.lost
+}
+
 // isOutage reports whether an attempt failed because the server is lost. It is not if
 // the pool gave up, or if the server has too many connections and serves those.
 func isOutage(err error) bool {

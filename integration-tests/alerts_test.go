@@ -100,6 +100,17 @@ func TestAlerts(t *testing.T) {
 		t.Fatalf("a held lock is %d %s", a.Status, a.Body)
 	}
 
+	t.Run("the state of the service has metrics", func(t *testing.T) {
+		for metric, holds := range map[string]string{
+			"circulation_checkout_lock_enabled": `tenant="` + p.Storage.Tenant + `"} 1`, "checkout_lock_held": " 1",
+			"database_up": " 1", "database_connections": `pool="urgent",state="in_use"}`, "events_waiting": " ",
+		} {
+			served := p.readMetrics(t, p.Circulations[0]) + p.readMetrics(t, p.Storages[0])
+			if !regexp.MustCompile("(?m)^" + metric + ".*" + regexp.QuoteMeta(holds)).MatchString(served) {
+				t.Errorf("no series %s has %q", metric, holds)
+			}
+		}
+	})
 	selectors, series := readSelectors(t), p.readSeries(t)
 	t.Run("name metrics, labels and values that are served", func(t *testing.T) {
 		for _, s := range selectors {
@@ -124,6 +135,9 @@ func TestAlerts(t *testing.T) {
 		if a := callEndpoint(t, p.Storage, http.MethodPost, acquirePath,
 			lock); a.Header.Get(fault.Header) != string(fault.Unavailable) {
 			t.Fatalf("a lock without a database is %d %s", a.Status, a.Body)
+		}
+		if !strings.Contains(p.readMetrics(t, p.Storages[0]), "database_up 0\n") {
+			t.Error("database_up is not 0 in an outage")
 		}
 		isAlert := func(l map[string]string) bool { return l["route"] == acquirePath && alert.selects(l) }
 		if !slices.ContainsFunc(p.readSeries(t)[alert.metric], isAlert) {

@@ -15,7 +15,6 @@ import (
 	"checkoutlock/circulation-storage/internal/sample"
 	"checkoutlock/circulation-storage/internal/sweep"
 	"checkoutlock/circulation-storage/internal/tenantjob"
-	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
@@ -70,10 +69,7 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 	m := newMetrics(reg)
 	watch := readiness.NewWatch(db, tenantInterval, m.setTenants, log)
 	s := newStores(cfg, db, m, log)
-	reg.MustRegister(web.LiveLocks{
-		Desc:  prometheus.NewDesc("checkout_lock_held", "Live locks in the database, of all tenants.", nil, nil),
-		Count: countHeld(db, s.locks), Log: log,
-	})
+	reg.MustRegister(db.Collector(), newGauges(db, log))
 	service := &web.Service{
 		HTTP: cfg.HTTP, Panics: web.NewPanics(reg, log),
 		Stopped: func() { // no worker runs any more
@@ -140,28 +136,6 @@ func endpoints(cfg Config, db *postgres.DB, watch *readiness.Watch, s stores) ht
 		Served: watch, Tenants: db, TenantJobs: s.tenantJobs, InstallTimeout: cfg.InstallTimeout,
 		Locks: s.lockService, LockTTL: cfg.lockTTL(), LockChanges: s.lockChanges, LockSettings: s.settings,
 		Commits: s.commits, KeyLeases: s.keyLeases, Rules: s.records, Records: s.records, PatronBlocks: s.records, History: s.history,
-	}
-}
-
-// countHeld counts the live locks of all served tenants.
-func countHeld(db *postgres.DB, store *postgres.LockStore) func(context.Context) (map[string]int, error) {
-	return func(ctx context.Context) (map[string]int, error) {
-		ids, err := db.Tenants(ctx)
-		if err != nil {
-			return nil, err
-		}
-		sum := 0
-		for _, id := range ids {
-			n, err := store.CountHeld(okapi.WithTenant(ctx, id))
-			if fault.Is(err, fault.UnknownTenant) || fault.Is(err, fault.TenantNotReady) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			sum += n
-		}
-		return map[string]int{"": sum}, nil
 	}
 }
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,7 +13,11 @@ import (
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/events"
 	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/readiness"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
+	"checkoutlock/web"
 )
 
 // metrics counts what the domain packages report. Labels are bounded: they are outcomes,
@@ -95,6 +100,34 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}
 	}
 	return m
+}
+
+// newGauges reads numbers of all served tenants.
+func newGauges(db *postgres.DB, log *slog.Logger) web.Gauges {
+	held := prometheus.NewDesc("checkout_lock_held", "Live locks in the database, of all tenants.", nil, nil)
+	oldest := prometheus.NewDesc("checkout_lock_oldest_seconds", "Age of the oldest live lock of all tenants, 0 without one.", nil, nil)
+	waiting := prometheus.NewDesc("events_waiting", "Events in the outboxes of all tenants; 10000 of one tenant mean as many or more.", nil, nil)
+	return web.Gauges{Descs: []*prometheus.Desc{held, oldest, waiting}, Log: log, Read: func(ctx context.Context, set web.SetGauge) error {
+		ids, err := db.Tenants(ctx)
+		if err != nil {
+			return err
+		}
+		var all postgres.Gauges
+		for _, id := range ids {
+			one, err := db.ReadGauges(okapi.WithTenant(ctx, id))
+			if fault.Is(err, fault.UnknownTenant) || fault.Is(err, fault.TenantNotReady) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			all.HeldLocks, all.OldestLock, all.Events = all.HeldLocks+one.HeldLocks, max(all.OldestLock, one.OldestLock), all.Events+one.Events
+		}
+		set(held, float64(all.HeldLocks))
+		set(oldest, all.OldestLock.Seconds())
+		set(waiting, float64(all.Events))
+		return nil
+	}}
 }
 
 // Acquired implements lock.Observer.

@@ -107,6 +107,7 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 	}
 	env := cfg.environment()
 	store := settings.NewStore(storage, env, log, m.countFallback)
+	registry.MustRegister(newFeatureGauge(store, log))
 	checkOuts := &checkout.Service{
 		Admission: line, Library: storage, Locker: storage, Committer: storage,
 		Settings: store, Observer: o.observers, Log: log, Now: time.Now,

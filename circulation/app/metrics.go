@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -13,10 +14,11 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/web"
 )
 
 // metrics counts what the flows report. Labels are bounded: they are outcomes, steps and
-// path templates, never tenants, patrons or ids.
+// path templates, never patrons or ids.
 type metrics struct {
 	countCheckOut func(outcome string)
 	waiting       prometheus.Gauge
@@ -81,6 +83,23 @@ func registerAdmission(reg prometheus.Registerer, line *admission.Line) {
 	register.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "circulation_admission_room", Help: "How many of different patrons may wait now: so many get their turn in time at the rate of the last seconds.",
 	}, func() float64 { return float64(line.Room()) })
+}
+
+// newFeatureGauge says for each tenant whether the lock is on. Its label is a tenant, of which there
+// are hundreds at most.
+func newFeatureGauge(store *settings.Store, log *slog.Logger) web.Gauges {
+	enabled := prometheus.NewDesc("circulation_checkout_lock_enabled",
+		"1 if the check-out lock was on for the tenant's last check-out in this process, else 0.", []string{"tenant"}, nil)
+	return web.Gauges{Descs: []*prometheus.Desc{enabled}, Log: log, Read: func(_ context.Context, set web.SetGauge) error {
+		for tenant, on := range store.ListEnabled() {
+			value := 0.0
+			if on {
+				value = 1
+			}
+			set(enabled, value, tenant)
+		}
+		return nil
+	}}
 }
 
 // observeEntry is for admission.New.

@@ -71,6 +71,7 @@ func newEngines(db *postgres.DB, log *slog.Logger) engines {
 // newService lists what the process runs: the workers, and the fronts.
 func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.Service {
 	registry := prometheus.NewRegistry()
+	registry.MustRegister(db.Collector())
 	recent := engine.NewRecent(recentEvents)
 	e.events.add(newMetrics(registry, e.locks, log))
 	e.events.add(recent)

@@ -33,10 +33,7 @@ func newMetrics(reg prometheus.Registerer, locks *engine.Locks, log *slog.Logger
 	m := &metrics{events: promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
 		Name: "resource_locks_events_total", Help: "What happened to locks and claims in this instance, by space of names and kind.",
 	}, []string{"space", "event"})}
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), web.LiveLocks{
-		Desc:  prometheus.NewDesc("resource_locks_held", "Live flat locks in the database, by front.", []string{"space"}, nil),
-		Count: countHeld(locks), Log: log,
-	})
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newGauges(locks, log))
 	for _, space := range []string{claimSpace, "locket", "sunbird", "mutex"} { // so that a rate exists before the first event
 		for _, kind := range engine.EventKinds() {
 			m.events.WithLabelValues(space, string(kind))
@@ -67,14 +64,18 @@ func (m *metrics) Observe(e engine.Event) {
 	m.events.WithLabelValues(spaceOf(e), string(e.Kind)).Inc()
 }
 
-// countHeld returns the numbers of live flat locks by front.
-func countHeld(locks *engine.Locks) func(context.Context) (map[string]int, error) {
-	return func(ctx context.Context) (map[string]int, error) {
+// newGauges counts live flat locks by front.
+func newGauges(locks *engine.Locks, log *slog.Logger) web.Gauges {
+	live := prometheus.NewDesc("resource_locks_held", "Live flat locks in the database, by front.", []string{"space"}, nil)
+	return web.Gauges{Descs: []*prometheus.Desc{live}, Log: log, Read: func(ctx context.Context, set web.SetGauge) error {
 		counts, err := locks.Count(ctx)
 		held := map[string]int{}
 		for _, k := range counts {
 			held[frontOf(k.Namespace)] += k.Locks
 		}
-		return held, err
-	}
+		for front, n := range held {
+			set(live, float64(n), front)
+		}
+		return err
+	}}
 }

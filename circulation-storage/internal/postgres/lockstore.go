@@ -258,14 +258,6 @@ func (s *LockStore) Sweep(ctx context.Context, grace time.Duration, limit int) (
 
 var heldSQL = `SELECT count(*) FROM {schema}.check_out_lock l WHERE NOT ` + own
 
-// CountHeld returns how many locks of the tenant are held now. Outdated ones do not
-// count.
-func (s *LockStore) CountHeld(ctx context.Context) (int, error) {
-	var n int
-	err := s.db.readRow(ctx, s.db.conns.Ordinary, "counting locks", heldSQL, nil, &n)
-	return n, err
-}
-
 // lockFields are what lockColumns are read into, and after them more.
 func lockFields(l *lock.Lock, more ...any) []any {
 	return append([]any{

@@ -85,18 +85,19 @@ func TestLockStore_TenantOfAnEarlierVersionIsNotReady(t *testing.T) {
 	}
 }
 
-func TestCountHeld_LeavesOutOutdatedLocks(t *testing.T) {
+func TestGauges_LeaveOutOutdatedLocks(t *testing.T) {
 	t.Parallel()
 	ctx, store, table := newLockStore(t)
-	for _, by := range []time.Duration{0, 0, 2 * time.Hour, -time.Hour} {
+	for _, by := range []time.Duration{0, 20 * time.Minute, 2 * time.Hour, -time.Hour} {
 		l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
 		table.Age(ctx, t, l.ID, by)
 	}
-	if n, err := store.CountHeld(ctx); err != nil || n != 2 {
-		t.Errorf("%d held, %v, want 2", n, err)
+	g, err := table.db.ReadGauges(ctx)
+	if err != nil || g.HeldLocks != 2 || g.OldestLock < 20*time.Minute || g.OldestLock > time.Hour {
+		t.Errorf("got %+v, %v, want 2 locks, the older one 20 minutes old", g, err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/database"
 	"checkoutlock/migrations"
@@ -42,6 +43,9 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 
 // Close waits for connections in use and closes the pools.
 func (db *DB) Close() { db.conns.Close() }
+
+// Collector returns the metrics of the connections.
+func (db *DB) Collector() prometheus.Collector { return db.conns }
 
 // CountRefusal is database.DB.CountRefusal.
 func (db *DB) CountRefusal() bool { return db.conns.CountRefusal() }

@@ -269,6 +269,20 @@ func (s *Store) lastGood(k *known) Settings {
 	return s.env.Settings()
 }
 
+// ListEnabled returns whether the lock is on, by tenant, as of the last readings. It leaves out
+// tenants whose own settings were never read, whose names may be invented.
+func (s *Store) ListEnabled() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	enabled := map[string]bool{}
+	for id, k := range s.tenants {
+		if k.good {
+			enabled[id.String()] = k.settings.Enabled
+		}
+	}
+	return enabled
+}
+
 // getKnown returns the state of the tenant. s.mu is held.
 func (s *Store) getKnown(id okapi.Tenant) *known {
 	k, ok := s.tenants[id]

@@ -122,15 +122,17 @@ func (x *maximum) Collect(out chan<- prometheus.Metric) {
 }
 
 // liveLocks is a gauge of the live locks of a kind. All instances see the same number.
-func liveLocks(locks *engine.Locks, kind, name, help string, log *slog.Logger) web.LiveLocks {
-	return web.LiveLocks{Desc: prometheus.NewDesc(name, help, nil, nil), Log: log, Count: func(ctx context.Context) (map[string]int, error) {
+func liveLocks(locks *engine.Locks, kind, name, help string, log *slog.Logger) web.Gauges {
+	live := prometheus.NewDesc(name, help, nil, nil)
+	return web.Gauges{Descs: []*prometheus.Desc{live}, Log: log, Read: func(ctx context.Context, set web.SetGauge) error {
 		counts, err := locks.Count(ctx)
-		live := 0
+		n := 0
 		for _, c := range counts {
 			if c.Namespace == Namespace && c.Kind == kind {
-				live += c.Locks
+				n += c.Locks
 			}
 		}
-		return map[string]int{"": live}, err
+		set(live, float64(n))
+		return err
 	}}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/database"
 	"checkoutlock/migrations"
@@ -53,6 +54,9 @@ func OpenSchema(ctx context.Context, cfg database.Settings, schema string, log *
 
 // Close waits for connections in use and closes them.
 func (db *DB) Close() { db.conns.Close() }
+
+// Collector returns the metrics of the connections.
+func (db *DB) Collector() prometheus.Collector { return db.conns }
 
 // CountRefusal is database.DB.CountRefusal.
 func (db *DB) CountRefusal() bool { return db.conns.CountRefusal() }

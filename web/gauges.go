@@ -1,0 +1,59 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"checkoutlock/schemas/fault"
+)
+
+// readTimeout bounds the database work for one scrape.
+const readTimeout = 2 * time.Second
+
+// Gauges is a prometheus.Collector that reads numbers from the database when it is scraped. It sends
+// none during an outage.
+type Gauges struct {
+	Descs []*prometheus.Desc
+	// Read calls set for each number.
+	Read func(ctx context.Context, set SetGauge) error
+	Log  *slog.Logger
+}
+
+// SetGauge sets the number of a Desc with these labels.
+type SetGauge func(d *prometheus.Desc, value float64, labels ...string)
+
+// Describe implements prometheus.Collector.
+func (g Gauges) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range g.Descs {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g Gauges) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	var read []prometheus.Metric
+	err := g.tryRead(ctx, func(d *prometheus.Desc, value float64, labels ...string) {
+		read = append(read, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
+	})
+	if errors.As(err, new(*fault.PanicError)) {
+		g.Log.ErrorContext(ctx, "the gauges are not read", "err", err)
+	}
+	if err != nil {
+		return
+	}
+	for _, m := range read {
+		ch <- m
+	}
+}
+
+// tryRead reads. A collector has a goroutine of its own, so a panic is an error.
+func (g Gauges) tryRead(ctx context.Context, set SetGauge) (err error) {
+	defer fault.Recover(&err)
+	return g.Read(ctx, set)
+}
