@@ -1,7 +1,11 @@
 package schemas
 
-// OutcomeLent is the outcome of a check-out that was done, and no other's.
-const OutcomeLent = "lent"
+// Outcomes that more than one service knows.
+const (
+	OutcomeLent            = "lent" // of a check-out that was done, and no other's
+	OutcomeLimitReached    = "limit_reached"
+	OutcomeLockNotAcquired = "lock_not_acquired"
+)
 
 // Bounds of the history of check-outs.
 const (

@@ -124,7 +124,7 @@ func newStores(cfg Config, db *postgres.DB, m *metrics, log *slog.Logger) stores
 		commits:     postgres.NewCommitStore(db, commitEnds{m, service}),
 		keyLeases:   postgres.NewKeyLeaseStore(db),
 		records:     recordStore,
-		history:     postgres.NewHistoryStore(db),
+		history:     postgres.NewHistoryStore(db, cfg.Events.PubSub != ""),
 		outbox:      postgres.NewOutboxStore(db),
 		tenantJobs:  tenantjob.New(postgres.NewTenantJobStore(db), install, cfg.InstallTimeout, log),
 	}

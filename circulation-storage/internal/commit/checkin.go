@@ -141,11 +141,12 @@ func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Change, error) {
 	if c.loan == nil {
 		change.CheckIn = c.describe(ctx, seen)
 	}
-	change.Event = newEvent(ctx, ItemCheckedIn, map[string]string{
-		"itemId": c.ItemID.String(), "itemStatus": c.itemStatus, "servicePointId": c.servicePointID, "returnDate": c.date,
-		"loanId": seen.Loan.ID(), "userId": seen.Loan.Text("userId"),
-		"servedRequestId": served.ID(),
-	})
+	change.Events = []Event{newEvent(ctx, ItemCheckedIn, map[string]any{
+		"itemId": c.ItemID.String(), "itemStatusName": c.itemStatus, "servicePointId": c.servicePointID, "returnDate": c.date,
+		"loanId": seen.Loan.ID(), "userId": seen.Loan.Text("userId"), "proxyUserId": seen.Loan.Text("proxyUserId"),
+		"dueDate": seen.Loan.Text("dueDate"), "systemReturnDate": change.Loan.Text("systemReturnDate"), "destinationId": c.destinationID,
+		"servedRequestId": served.ID(), "requests": seen.Queue.listStatuses(change.Requests),
+	})}
 	return change.complete(ctx, seen.Now, seen.Loan, []records.Record{seen.Item}, seen.Queue)
 }
 

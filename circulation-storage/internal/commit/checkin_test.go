@@ -150,10 +150,13 @@ func TestCheckIn_Decide(t *testing.T) {
 			}
 			wantJSON(t, "item", got.Item, tt.wantItem)
 			wantJSON(t, "loan", got.Loan, tt.wantLoan)
-			p := got.Event.Payload
-			if got.Event.Type != "ITEM_CHECKED_IN" || p["itemId"] != itemID.String() || p["itemStatus"] != tt.wantStatus ||
-				p["userId"] != tt.wantUser || p["loanId"] != loanOfEvent || p["requestId"] != "12/circulation" {
-				t.Errorf("event: got %+v", got.Event)
+			p := got.Events[0].Payload
+			user, _ := p["userId"].(string)
+			loan, _ := p["loanId"].(string)
+			if got.Events[0].Type != "ITEM_CHECKED_IN" || p["itemId"] != itemID.String() ||
+				p["itemStatusName"] != tt.wantStatus || user != tt.wantUser || loan != loanOfEvent ||
+				p["requestId"] != "12/circulation" {
+				t.Errorf("event: got %+v", got.Events[0])
 			}
 			if seen.Item.Text("status.name") != "Checked out" || (tt.onLoan && !records.IsOpenLoan(seen.Loan)) {
 				t.Error("what was read has been changed")

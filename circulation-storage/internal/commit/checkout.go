@@ -273,11 +273,12 @@ func (c CheckOut) lendItem(ctx context.Context, seen Seen, own records.Record) (
 	if own != nil {
 		change.Requests = seen.Queue.listChanged(seen.Queue.fillRequest(own, seen.Item))
 	}
-	change.Event = newEvent(ctx, ItemCheckedOut, map[string]string{
-		"loanId": c.LoanID.String(), "userId": c.UserID.String(), "itemId": c.ItemID.String(),
-		"loanDate": loan.Text("loanDate"), "dueDate": loan.Text("dueDate"),
-		"filledRequestId": own.ID(),
-	})
+	change.Events = []Event{newEvent(ctx, ItemCheckedOut, map[string]any{
+		"loanId": c.LoanID.String(), "userId": c.UserID.String(), "itemId": c.ItemID.String(), "proxyUserId": loan.Text("proxyUserId"),
+		"loanDate": loan.Text("loanDate"), "dueDate": loan.Text("dueDate"), "action": loan.Text("action"),
+		"servicePointId":  loan.Text("checkoutServicePointId"),
+		"filledRequestId": own.ID(), "requests": seen.Queue.listStatuses(change.Requests),
+	})}
 	return change.complete(ctx, seen.Now, nil, []records.Record{seen.Item}, seen.Queue)
 }
 

@@ -479,9 +479,9 @@ func TestCheckOut_Writes(t *testing.T) {
 		"date":%q},"effectiveLocationId":"e",
 		"holdingsRecordId":%[4]q,"metadata":{"createdDate":"2020","createdByUserId":"c","updatedDate":%[2]q,
 		"updatedByUserId":%[3]q}}`, itemID, at, staffID, deskID))
-	wantJSON(t, "event", got.Event, fmt.Sprintf(`{"Type":"ITEM_CHECKED_OUT","Payload":{"loanId":%q,"userId":%q,"itemId":%q,
-		"loanDate":"2026-03-04T05:06:00Z","dueDate":"2026-03-25T23:59:59Z",
-		"requestId":"12/circulation"}}`, loanID, patronID, itemID))
+	wantJSON(t, "event", got.Events, fmt.Sprintf(`[{"Type":"ITEM_CHECKED_OUT","Payload":{"loanId":%q,"userId":%q,
+		"itemId":%q,"loanDate":"2026-03-04T05:06:00Z","dueDate":"2026-03-25T23:59:59Z","action":"checkedout",
+		"requestId":"12/circulation","updatedByUserId":%q}}]`, loanID, patronID, itemID, staffID))
 }
 
 // wantJSON compares documents without regard to the order of properties.

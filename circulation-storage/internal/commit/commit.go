@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,7 +39,7 @@ type Change struct {
 	Requests []records.Record // those of the queue that change
 	Session  records.Record   // the patron action session
 	CheckIn  records.Record   // the record of a check-in at a desk
-	Event    Event
+	Events   []Event
 	Closed   int // how many of the Requests had expired
 
 	Item    records.Record // the answered one as it is then, also if it stays; nil for none
@@ -99,10 +100,11 @@ func find(all []records.Record, id string) records.Record {
 	return nil
 }
 
-// Event is a row of the outbox. It has ids and dates, and no names.
+// Event is a row of the outbox. Package events makes messages of it. Its names are looked up when it is
+// sent.
 type Event struct {
 	Type    string
-	Payload map[string]string
+	Payload map[string]any
 }
 
 // The types of events, as FOLIO names them.
@@ -113,13 +115,37 @@ const (
 	ItemClaimedReturned = "ITEM_CLAIMED_RETURNED"
 	ItemDeclaredLost    = "ITEM_DECLARED_LOST"
 	LoanClosed          = "LOAN_CLOSED"
+	// LogRecord goes to FOLIO's circulation log alone. Its payload names the kind of entry in logEventType.
+	LogRecord = "LOG_RECORD"
 )
 
-// newEvent leaves out empty values.
-func newEvent(ctx context.Context, kind string, payload map[string]string) Event {
-	payload["requestId"] = okapi.FromContext(ctx).RequestID
-	maps.DeleteFunc(payload, func(_, value string) bool { return value == "" })
+// newEvent adds who acted, and leaves out empty values.
+func newEvent(ctx context.Context, kind string, payload map[string]any) Event {
+	call := okapi.FromContext(ctx)
+	payload["requestId"], payload["updatedByUserId"] = call.RequestID, call.UserID
+	maps.DeleteFunc(payload, func(_ string, value any) bool { return value == "" || value == nil })
 	return Event{Type: kind, Payload: payload}
+}
+
+// newLoanEvent returns the event of a loan that was before.
+func newLoanEvent(ctx context.Context, kind string, before, loan records.Record) Event {
+	payload := map[string]any{
+		"loanId": loan.ID(), "userId": loan.Text("userId"), "itemId": loan.Text("itemId"),
+		"dueDate": loan.Text("dueDate"), "previousDueDate": before.Text("dueDate"), "dueDateChangedByRecall": loan[changedByRecall] == true,
+		"action": loan.Text("action"), "actionComment": loan.Text("actionComment"),
+		"servicePointId": cmp.Or(loan.Text("checkinServicePointId"), loan.Text("checkoutServicePointId")),
+	}
+	if kind == LogRecord {
+		payload["logEventType"] = "LOAN"
+	}
+	return newEvent(ctx, kind, payload)
+}
+
+// newRequestEvent returns the event of requests of a patron.
+func newRequestEvent(ctx context.Context, kind string, of records.Record, requests map[string]any) Event {
+	return newEvent(ctx, LogRecord, map[string]any{
+		"logEventType": kind, "userId": of.Text("requesterId"), "itemId": of.Text("itemId"), "requests": requests,
+	})
 }
 
 // clone copies a record, so that its properties can be replaced. It shares nested

@@ -51,6 +51,9 @@ func (e ExpiredQueue) Decide(ctx context.Context, seen SeenQueue) (Change, error
 	}
 	open = open.renumber()
 	change := Change{Requests: seen.Queue.listChanged(append(after, open...)), Closed: closed}
+	for _, expired := range after {
+		change.Events = append(change.Events, newRequestChangeEvent(ctx, "REQUEST_EXPIRED_EVENT", find(seen.Queue, expired.ID()), expired))
+	}
 	for _, item := range seen.Items {
 		change.Items = append(change.Items, freeItem(item, open)...)
 	}

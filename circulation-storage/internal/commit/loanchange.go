@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -27,7 +28,7 @@ var changedStatuses = map[string]string{
 	schemas.ClaimedReturned: claimedReturned, schemas.DeclaredLost: declaredLost, schemas.MarkedMissing: "Missing",
 }
 
-// changeEvents are the events of actions; the others have none.
+// changeEvents are the events of actions; the others are only logged.
 var changeEvents = map[string]string{
 	schemas.DueDateChanged: LoanDueDateChanged, schemas.ClaimedReturned: ItemClaimedReturned,
 	schemas.DeclaredLost: ItemDeclaredLost, schemas.MarkedMissing: LoanClosed,
@@ -83,16 +84,8 @@ func (c LoanChange) Decide(ctx context.Context, seen SeenLoan) (Change, error) {
 	if c.ChangesItem() {
 		change.setItem(withStatus(seen.Item, changedStatuses[c.action]))
 	}
-	if kind := changeEvents[c.action]; kind != "" {
-		change.Event = newLoanEvent(ctx, kind, change.Loan)
-	}
+	change.Events = []Event{newLoanEvent(ctx, cmp.Or(changeEvents[c.action], LogRecord), seen.Loan, change.Loan)}
 	return change.complete(ctx, seen.Now, seen.Loan, []records.Record{seen.Item}, nil)
-}
-
-func newLoanEvent(ctx context.Context, kind string, loan records.Record) Event {
-	return newEvent(ctx, kind, map[string]string{
-		"loanId": loan.ID(), "userId": loan.Text("userId"), "itemId": loan.Text("itemId"), "dueDate": loan.Text("dueDate"),
-	})
 }
 
 // check refuses a change that loan or item do not allow. Information is added to closed loans too.

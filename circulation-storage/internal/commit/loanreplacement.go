@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -58,7 +59,8 @@ func (r LoanReplacement) Decide(ctx context.Context, seen SeenLoan) (Change, err
 		change.setItem(withStatus(seen.Item, checkedOut))
 	}
 	if moved {
-		change.Event = newLoanEvent(ctx, LoanDueDateChanged, loan)
+		change.Events = []Event{newLoanEvent(ctx, LoanDueDateChanged, seen.Loan, loan)}
+		change.Events[0].Payload["action"] = schemas.DueDateChanged // the loan keeps the action before
 	}
 	return change.complete(ctx, seen.Now, seen.Loan, []records.Record{seen.Item}, nil)
 }

@@ -108,6 +108,7 @@ func (p Placement) appendRequest(ctx context.Context, seen SeenQueue) (Change, e
 	change := Change{Request: clone(p.request), Item: seen.Item}
 	change.Request["status"] = schemas.RequestNotYetFilled
 	change.Request["position"] = seen.Queue.lastPosition(nil, true) + 1
+	change.Events = []Event{newRequestEvent(ctx, "REQUEST_CREATED_EVENT", change.Request, map[string]any{"created": change.Request})}
 	if err := p.changeLoan(ctx, seen, &change); err != nil {
 		return Change{}, err
 	}

@@ -208,6 +208,33 @@ const (
 	didCheckIn  = "Check-in"
 )
 
+// listStatuses returns which of the requests got another status; nil if none did.
+func (q Queue) listStatuses(changed []records.Record) any {
+	var list []map[string]any
+	for _, r := range changed {
+		if before := find(q, r.ID()).Text("status"); before != r.Text("status") {
+			list = append(list, map[string]any{
+				"id": r.ID(), "requestType": r.Text("requestType"), "oldRequestStatus": before, "newRequestStatus": r.Text("status"),
+				"pickUpServicePoint": r.Text("searchIndex.pickupServicePointName"),
+			})
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return list
+}
+
+// listMoved returns the requests in their new order, with their positions before.
+func (q Queue) listMoved(order Queue) []records.Record {
+	list := make([]records.Record, len(order))
+	for i, r := range order {
+		list[i] = clone(r)
+		list[i]["previousPosition"] = readPosition(find(q, r.ID()))
+	}
+	return list
+}
+
 // newSession returns a patron action session, which FOLIO sums up in notices.
 func newSession(action, sessionID string, loan records.Record) records.Record {
 	session := records.Record{

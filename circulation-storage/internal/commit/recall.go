@@ -63,9 +63,7 @@ func (p Placement) changeLoan(ctx context.Context, seen SeenQueue, change *Chang
 	}
 	change.Loan = loan
 	if recalls && !readInstant(p.recall.dueDate).Equal(readInstant(p.recall.judgedDueDate)) {
-		change.Event = newEvent(ctx, LoanDueDateChanged, map[string]string{
-			"loanId": loan.ID(), "userId": loan.Text("userId"), "itemId": p.ItemID.String(), "dueDate": p.recall.dueDate,
-		})
+		change.Events = append(change.Events, newLoanEvent(ctx, LoanDueDateChanged, seen.Loan, loan))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package commit_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,8 +86,8 @@ func TestPlacement_ChangesTheLoanOfItsItem(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.code)
 			continue
 		}
-		if (got.Loan != nil) != (tt.want != "") || (got.Event.Type == commit.LoanDueDateChanged) != tt.event {
-			t.Errorf("%s: got the loan %v, event %q, want %s, an event: %t", tt.name, got.Loan, got.Event.Type, tt.want,
+		if (got.Loan != nil) != (tt.want != "") || hasEvent(got, commit.LoanDueDateChanged) != tt.event {
+			t.Errorf("%s: got the loan %v, event %q, want %s, an event: %t", tt.name, got.Loan, got.Events, tt.want,
 				tt.event)
 			continue
 		}
@@ -136,4 +137,8 @@ func TestRenewal_ForgetsARecallThatIsGone(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want dueDateChangedByRecall %t", name, got.Loan, err, recalled)
 		}
 	}
+}
+
+func hasEvent(c commit.Change, kind string) bool {
+	return slices.ContainsFunc(c.Events, func(e commit.Event) bool { return e.Type == kind })
 }

@@ -100,9 +100,7 @@ func (r Renewal) Decide(ctx context.Context, seen SeenLoan) (Change, error) {
 		delete(loan, agedToLostDetail)
 		change.setItem(withStatus(seen.Item, r.itemStatus))
 	}
-	change.Event = newEvent(ctx, LoanDueDateChanged, map[string]string{
-		"loanId": r.LoanID.String(), "userId": loan.Text("userId"), "itemId": r.ItemID.String(), "dueDate": r.dueDate,
-	})
+	change.Events = []Event{newLoanEvent(ctx, LoanDueDateChanged, seen.Loan, loan)}
 	return change.complete(ctx, seen.Now, seen.Loan, []records.Record{seen.Item}, nil)
 }
 

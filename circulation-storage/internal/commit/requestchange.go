@@ -70,6 +70,9 @@ func (c RequestChange) Decide(ctx context.Context, seen SeenQueue) (Change, erro
 	}
 	edited := c.editRequest(seen.Request)
 	var change Change
+	if !c.Delete {
+		change.Events = []Event{newRequestChangeEvent(ctx, "REQUEST_UPDATED_EVENT", seen.Request, edited)}
+	}
 	if !c.Delete && isOpenRequest(edited) {
 		change.Requests = seen.Queue.listChanged(Queue{edited})
 		return change.complete(ctx, seen.Now, nil, nil, seen.Queue)
@@ -82,6 +85,10 @@ func (c RequestChange) Decide(ctx context.Context, seen SeenQueue) (Change, erro
 	}
 	change.Requests, change.Items = seen.Queue.listChanged(after), freeItem(seen.Item, rest)
 	return change.complete(ctx, seen.Now, nil, []records.Record{seen.Item}, seen.Queue)
+}
+
+func newRequestChangeEvent(ctx context.Context, kind string, original, updated records.Record) Event {
+	return newRequestEvent(ctx, kind, updated, map[string]any{"original": original, "updated": updated})
 }
 
 // closesAs reports whether the closed request is what the change makes of it.

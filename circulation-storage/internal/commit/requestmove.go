@@ -87,6 +87,7 @@ func (m RequestMove) check(seen SeenQueue) (moved bool, err error) {
 func (m RequestMove) complete(ctx context.Context, seen SeenQueue, request records.Record, after Queue) (Change, error) {
 	change := Change{
 		Request: request, Item: seen.find(m.To.ItemID), Requests: seen.Queue.listChanged(after), Items: freeItem(seen.find(m.FromItemID), after),
+		Events: []Event{newRequestChangeEvent(ctx, "REQUEST_MOVED_EVENT", seen.Request, request)},
 	}
 	there := SeenQueue{Item: change.Item, Loan: seen.Loan, Now: seen.Now}
 	if err := m.To.changeLoan(ctx, there, &change); err != nil {

@@ -160,7 +160,7 @@ func TestRequestMove_RecallsTheLoan(t *testing.T) {
 		Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Loan: loan, Now: now,
 	})
 	if err != nil || got.Loan.Text("dueDate") != due || got.Loan["dueDateChangedByRecall"] != true ||
-		got.Event.Type != commit.LoanDueDateChanged {
+		!hasEvent(got, commit.LoanDueDateChanged) {
 		t.Errorf("got %+v, %v, want the loan recalled", got, err)
 	}
 }

@@ -191,7 +191,7 @@ func (d *Deliverer) renew(ctx context.Context, s *state) (bool, error) {
 func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state) (more bool, err error) {
 	reading, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	rows, age, err := d.store.Next(reading, batch)
+	rows, age, err := d.store.Next(reading, batch, d.names.PubSub != "")
 	if err != nil {
 		d.obs.Failed(NotRead, 1)
 		return false, err

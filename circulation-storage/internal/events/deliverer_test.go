@@ -201,7 +201,7 @@ func TestOutboxStore_Fence(t *testing.T) {
 	h := newHarness(t)
 	one, other := uuid.New(), uuid.New()
 	h.add(uuid.New(), "kept")
-	rows, age, err := h.store.Next(h.ctx(), 10)
+	rows, age, err := h.store.Next(h.ctx(), 10, false)
 	if err != nil || len(rows) != 1 || age <= 0 {
 		t.Fatal(rows, age, err)
 	}

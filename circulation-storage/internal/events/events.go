@@ -27,6 +27,7 @@ type Event struct {
 	PatronID uuid.UUID       // Nil for no patron
 	Old, New json.RawMessage // the record; nil if it was not there
 	Payload  json.RawMessage // of the other events
+	Names    map[string]any  // of the records that Payload names, for the circulation log
 }
 
 // Message is an event as it is sent.
@@ -57,8 +58,9 @@ type Store interface {
 	// Lease leases the outbox to the holder, or renews its lease. It returns false while another process
 	// has it.
 	Lease(ctx context.Context, holder uuid.UUID, duration time.Duration) (Lease, bool, error)
-	// Next returns the oldest rows, in their order, and how old the first one is.
-	Next(ctx context.Context, limit int) ([]Event, time.Duration, error)
+	// Next returns the oldest rows, in their order, and how old the first one is. It reads Names only if
+	// they are wanted.
+	Next(ctx context.Context, limit int, named bool) ([]Event, time.Duration, error)
 	// Delete deletes delivered rows. It deletes none and returns false if the lease is not in force.
 	Delete(ctx context.Context, l Lease, ids []int64) (bool, error)
 	// GiveUp ends the holder's lease, so that another process need not wait for its end.

@@ -2,6 +2,7 @@ package events
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -60,22 +61,60 @@ var eventSpace = uuid.MustParse("6f0b4ad5-9f0c-4f7e-8f0e-3a1c1ad2f1b6")
 func (n Names) messagesOf(id okapi.Tenant, e Event) ([]Message, error) {
 	eventID := uuid.NewSHA1(eventSpace, fmt.Appendf(nil, "%s/%d/%d", id, e.ID, e.Date.UnixMicro()))
 	if e.Topic == "" {
-		return n.pubSubMessage(id, eventID, e.Type, string(e.Payload))
+		return n.pubSubMessages(id, eventID, e)
 	}
 	value := recordEvent{ID: eventID, Type: e.Type, Tenant: id.String(), Timestamp: e.Date.UnixMilli()}
-	value.Change.Old, value.Change.New = e.Old, e.New
+	var err error
+	if value.Change.Old, value.Change.New, err = stripPatron(e); err != nil {
+		return nil, err
+	}
 	text, err := json.Marshal(value)
 	return []Message{{Topic: n.TopicOf(id, e.Topic), Key: e.RecordID.String(), Tenant: id, Value: text}}, err
 }
 
-// pubSubMessage has no key, as in FOLIO.
-func (n Names) pubSubMessage(id okapi.Tenant, eventID uuid.UUID, kind, payload string) ([]Message, error) {
+// stripPatron returns an event's records. That of a loan that lost its patron does not name the patron.
+func stripPatron(e Event) (before, after json.RawMessage, err error) {
+	if e.Topic != "loan" || e.Old == nil || e.New == nil {
+		return e.Old, e.New, nil
+	}
+	var old, now map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(e.Old, &old), json.Unmarshal(e.New, &now)); err != nil {
+		return nil, nil, err
+	}
+	if old["userId"] == nil || now["userId"] != nil {
+		return e.Old, e.New, nil
+	}
+	delete(old, "userId")
+	delete(old, "proxyUserId")
+	before, err = json.Marshal(old)
+	return before, e.New, err
+}
+
+// pubSubMessages have no key, as in FOLIO.
+func (n Names) pubSubMessages(id okapi.Tenant, eventID uuid.UUID, e Event) (messages []Message, err error) {
 	if n.PubSub == "" {
 		return nil, nil
 	}
-	value := pubSubEvent{ID: eventID, Type: kind, Payload: payload}
-	value.Metadata.Tenant, value.Metadata.TTL, value.Metadata.By = id.String(), 1, "circulation-storage"
-	text, err := json.Marshal(value)
-	topic := strings.Join([]string{n.Environment, "pub-sub", id.String(), kind, n.PubSub}, ".")
-	return []Message{{Topic: topic, Tenant: id, Value: text}}, err
+	var payload document
+	if err := json.Unmarshal(e.Payload, &payload); err != nil {
+		return nil, err
+	}
+	add := func(kind string, payload []byte) {
+		value := pubSubEvent{ID: uuid.NewSHA1(eventID, fmt.Append(nil, len(messages))), Type: kind, Payload: string(payload)}
+		value.Metadata.Tenant, value.Metadata.TTL, value.Metadata.By = id.String(), 1, "circulation-storage"
+		text, textErr := json.Marshal(value)
+		err = errors.Join(err, textErr)
+		topic := strings.Join([]string{n.Environment, "pub-sub", id.String(), kind, n.PubSub}, ".")
+		messages = append(messages, Message{Topic: topic, Tenant: id, Value: text})
+	}
+	// As in FOLIO, a check-in is an event only if it closed a loan.
+	if e.Type != logRecord && (e.Type != itemCheckedIn || payload["loanId"] != nil) {
+		add(e.Type, e.Payload)
+	}
+	for _, record := range logRecords(e, payload) {
+		text, textErr := json.Marshal(record)
+		err = errors.Join(err, textErr)
+		add(logRecord, text)
+	}
+	return messages, err
 }

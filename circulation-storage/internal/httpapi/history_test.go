@@ -24,7 +24,7 @@ const (
 func newHistoryAPI(t *testing.T) recordAPI {
 	t.Helper()
 	db, id := pgtest.New(t)
-	return recordAPI{newAPI(t, httpapi.HistoryRoutes(postgres.NewHistoryStore(db))), id}
+	return recordAPI{newAPI(t, httpapi.HistoryRoutes(postgres.NewHistoryStore(db, false))), id}
 }
 
 // entry is a check-out as circulation reports it; more replaces or adds properties.

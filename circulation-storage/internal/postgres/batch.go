@@ -86,9 +86,9 @@ const addEventSQL = `INSERT INTO {schema}.outbox (event_type, payload) VALUES ($
 // wait for a row, because a statement reads the clock before it waits.
 const clockSQL = `SELECT clock_timestamp()`
 
-// addEvent adds a row of the outbox, unless there is no event.
-func (b *batch) addEvent(e commit.Event) {
-	if e.Type != "" {
+// addEvents adds rows of the outbox.
+func (b *batch) addEvents(events []commit.Event) {
+	for _, e := range events {
 		b.query(addEventSQL, []any{e.Type, b.encode(e.Payload)})
 	}
 }

@@ -54,7 +54,7 @@ func (s *CommitStore) CheckIn(ctx context.Context, c commit.CheckIn) (schemas.Ch
 				b.storeRecord(insertCheckInSQL, change.CheckIn)
 			}
 			b.updateRequests(change.Requests)
-			b.addEvent(change.Event)
+			b.addEvents(change.Events)
 			if c.ID != uuid.Nil {
 				b.query(addCheckInSQL, []any{c.ID, c.ItemID, change.Loan.ID()})
 			}

@@ -71,7 +71,7 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 				release = c.LockID
 			}
 			b.query(lendSQL, []any{
-				change.Loan.ID(), loan, change.Item.ID(), item, change.Session.ID(), b.encode(change.Session), b.encode(change.Event.Payload),
+				change.Loan.ID(), loan, change.Item.ID(), item, change.Session.ID(), b.encode(change.Session), b.encode(change.Events[0].Payload),
 				nullable(release),
 			}, &answer.LockReleased)
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/history"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/redact"
@@ -16,10 +17,14 @@ import (
 
 // HistoryStore implements history.Store on the tables check_out_history and
 // check_out_waiting.
-type HistoryStore struct{ db *DB }
+type HistoryStore struct {
+	db     *DB
+	logged bool
+}
 
-// NewHistoryStore returns the histories of all tenants in db.
-func NewHistoryStore(db *DB) *HistoryStore { return &HistoryStore{db: db} }
+// NewHistoryStore returns the histories of all tenants in db. If they are logged, what the lock refused
+// becomes an event for FOLIO's circulation log.
+func NewHistoryStore(db *DB, logged bool) *HistoryStore { return &HistoryStore{db: db, logged: logged} }
 
 // One statement is one round trip for the whole report. Its date is
 // statement_timestamp(), which is the same for all entries.
@@ -27,6 +32,7 @@ func NewHistoryStore(db *DB) *HistoryStore { return &HistoryStore{db: db} }
 //   - The entries go in by id, so that two reports with the same ones never wait for
 //     each other in a circle.
 //   - An instance without waiting callers needs no row.
+//   - $4 adds the events of what the lock refused.
 const addHistorySQL = `
 WITH settings AS MATERIALIZED (SELECT ` + notDurable + `),
 waiting AS (
@@ -35,7 +41,8 @@ waiting AS (
     ON CONFLICT ON CONSTRAINT check_out_waiting_pkey DO UPDATE
        SET waiting = excluded.waiting, reported_date = excluded.reported_date),
 idle AS (
-    DELETE FROM {schema}.check_out_waiting w USING settings WHERE w.holder = $2::text AND $3::integer = 0)
+    DELETE FROM {schema}.check_out_waiting w USING settings WHERE w.holder = $2::text AND $3::integer = 0),
+added AS (
 INSERT INTO {schema}.check_out_history (id, ended_date, outcome, code, reason, user_barcode, item_barcode,
        user_id, loan_id, service_point_id, wait_ms, took_ms, repeats, request_id, instance)
 SELECT c.id, date_trunc('milliseconds', statement_timestamp()) - coalesce(c."agoMs", 0) * interval '1 ms',
@@ -45,7 +52,12 @@ SELECT c.id, date_trunc('milliseconds', statement_timestamp()) - coalesce(c."ago
        "userBarcode" text, "itemBarcode" text, "userId" uuid, "loanId" uuid, "servicePointId" uuid,
        "waitMs" integer, "tookMs" integer, repeats integer, "requestId" text)
  ORDER BY c.id
-    ON CONFLICT ON CONSTRAINT check_out_history_pkey DO NOTHING`
+    ON CONFLICT ON CONSTRAINT check_out_history_pkey DO NOTHING
+RETURNING *)
+INSERT INTO {schema}.outbox (event_type, payload)
+SELECT '` + commit.LogRecord + `', jsonb_strip_nulls(jsonb_build_object('logEventType', 'LOAN', 'outcome', outcome, 'reason', reason,
+       'waitMs', wait_ms, 'userId', user_id, 'itemBarcode', item_barcode, 'servicePointId', service_point_id, 'requestId', request_id))
+  FROM added WHERE $4::boolean AND outcome IN ('` + schemas.OutcomeLimitReached + `', '` + schemas.OutcomeLockNotAcquired + `')`
 
 // Add implements history.Store.
 func (s *HistoryStore) Add(ctx context.Context, instance string, r schemas.CheckOutReport) error {
@@ -56,7 +68,7 @@ func (s *HistoryStore) Add(ctx context.Context, instance string, r schemas.Check
 	if err != nil {
 		return fmt.Errorf("writing past check-outs: %w", err)
 	}
-	_, err = s.db.exec(ctx, s.db.conns.Ordinary, "keeping past check-outs", addHistorySQL, string(entries), instance, r.Waiting)
+	_, err = s.db.exec(ctx, s.db.conns.Ordinary, "keeping past check-outs", addHistorySQL, string(entries), instance, r.Waiting, s.logged)
 	return err
 }
 

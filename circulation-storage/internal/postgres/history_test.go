@@ -30,7 +30,7 @@ type past struct {
 func newPast(tb testing.TB) past {
 	tb.Helper()
 	db, id := pgtest.New(tb)
-	return past{postgres.NewHistoryStore(db), tb, db, id}
+	return past{postgres.NewHistoryStore(db, true), tb, db, id}
 }
 
 func (p past) ctx() context.Context { return okapi.WithTenant(p.t.Context(), p.id) }

@@ -64,9 +64,9 @@ func TestHistory_DoesNotWaitForTheDisk(t *testing.T) {
 		what, statement string
 		args            []any
 	}{
-		{what: "an entry", statement: add, args: []any{entries, "other", 0}},
-		{what: "who waits", statement: add, args: []any{`[]`, "desk", 1}},
-		{what: "without waiting callers", statement: add, args: []any{`[]`, "idle", 0}},
+		{what: "an entry", statement: add, args: []any{entries, "other", 0, true}},
+		{what: "who waits", statement: add, args: []any{`[]`, "desk", 1, true}},
+		{what: "without waiting callers", statement: add, args: []any{`[]`, "idle", 0, true}},
 		{what: "an instance that is gone", statement: sweep, args: []any{time.Hour, 1}},
 	} {
 		tx, err := p.db.Pool().Begin(p.ctx())
@@ -92,7 +92,7 @@ func TestHistory_DoesNotWaitForTheDisk(t *testing.T) {
 func TestHistory_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
-	p.HistoryStore = postgres.NewHistoryStore(openWith(t, pooled))
+	p.HistoryStore = postgres.NewHistoryStore(openWith(t, pooled), false)
 	whole := refused("over", 1000)
 	whole.UserBarcode, whole.ItemBarcode, whole.UserID = "U1", "I1", uuid.NewString()
 	whole.WaitMs = new(int)

@@ -62,7 +62,7 @@ func (s *CommitStore) changeLoan(
 			b.query(addLoanChangeSQL, []any{id, change.Loan.ID()})
 			b.updateLoan(change.Loan)
 			b.updateItems(change.Items)
-			b.addEvent(change.Event)
+			b.addEvents(change.Events)
 		},
 	})
 	return err
@@ -91,7 +91,7 @@ func (s *CommitStore) Renew(ctx context.Context, r commit.Renewal) (schemas.Rene
 		write: func(_ context.Context, b *batch, change commit.Change, answer *schemas.RenewalResult) {
 			b.updateLoan(change.Loan, &answer.Loan)
 			b.updateItems(change.Items)
-			b.addEvent(change.Event)
+			b.addEvents(change.Events)
 		},
 	})
 }

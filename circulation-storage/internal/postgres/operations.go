@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/okapi"
 )
@@ -60,10 +61,15 @@ func (s *RecordStore) AnonymizeLoansOf(ctx context.Context, userID string) error
 }
 
 // anonymize takes the patrons off the loans that lockLoans selects. The trigger of a loan that loses its
-// patron takes the patron off its history too.
+// patron takes the patron off its history too. FOLIO's circulation log does the same after the event.
 func (s *RecordStore) anonymize(ctx context.Context, lockLoans string, whose any) error {
 	statement := `
-UPDATE {schema}.loan l SET jsonb = l.jsonb - 'userId' - 'proxyUserId' FROM (` + lockLoans + `) AS closed WHERE l.id = closed.id`
+WITH anonymized AS (
+UPDATE {schema}.loan l SET jsonb = l.jsonb - 'userId' - 'proxyUserId' FROM (` + lockLoans + `) AS closed WHERE l.id = closed.id
+RETURNING l.id, l.item_id, closed.user_id)
+INSERT INTO {schema}.outbox (event_type, patron_id, payload)
+SELECT '` + commit.LogRecord + `', user_id, jsonb_strip_nulls(jsonb_build_object('logEventType', 'LOAN', 'action', 'anonymized',
+       'loanId', id, 'itemId', item_id)) FROM anonymized`
 	return s.db.runTx(ctx, s.db.conns.Ordinary, shortTx, "anonymizing loans", func(tx pgx.Tx) error {
 		_, err := runStatement(ctx, tx, statement, whose)
 		return err

@@ -31,11 +31,6 @@ RETURNING fence, ` + silentTables + `, ` + notDurable
 	silentTables = `ARRAY(SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = 'record_event' AND tgenabled = 'D' AND tgrelid = ANY (ARRAY[
   '{schema}.loan', '{schema}.request', '{schema}.check_in_operation', '{schema}.circulation_settings', '{schema}.circulation_rules']::regclass[]))`
 
-	nextEventsSQL = `
-SELECT id, creation_date, event_type, coalesce(topic, ''), record_id, patron_id,
-       old::text, new::text, payload::text, clock_timestamp() - creation_date
-  FROM {schema}.outbox ORDER BY id LIMIT $1::bigint`
-
 	// deleteEventsSQL need not lock the lease. Its rows were delivered, also if another process has the lease at the COMMIT.
 	deleteEventsSQL = `
 WITH held AS MATERIALIZED (
@@ -52,6 +47,33 @@ DELETE FROM {schema}.outbox o USING oldest
  WHERE o.id = oldest.id AND oldest.creation_date < clock_timestamp() - $1::interval
 RETURNING ` + notDurable
 )
+
+var nextEventsSQL = `
+SELECT id, creation_date, event_type, coalesce(topic, ''), record_id, patron_id,
+       old::text, new::text, payload::text, clock_timestamp() - creation_date,
+       CASE WHEN $2::boolean AND topic IS NULL THEN (` + namesOfEventSQL + `) END
+  FROM {schema}.outbox o ORDER BY id LIMIT $1::bigint`
+
+// namesOfEventSQL reads what the circulation log shows of the records that an event names by id. An event
+// of a check-out that was refused has the barcode of the item alone.
+var namesOfEventSQL = `
+SELECT jsonb_strip_nulls(jsonb_build_object(
+       'userBarcode', u.jsonb->>'barcode', 'proxyBarcode', p.jsonb->>'barcode', 'destinationServicePoint', d.jsonb->>'name',
+       'source', nullif(concat_ws(', ', s.jsonb #>> '{personal,lastName}', s.jsonb #>> '{personal,firstName}'), ''),
+       'itemId', i.id, 'itemBarcode', i.jsonb->>'barcode', 'holdingsRecordId', h.id, 'instanceId', h.instance_id))
+  FROM (SELECT) AS one
+  LEFT JOIN {schema}.users u ON u.id = ` + eventID("userId") + `
+  LEFT JOIN {schema}.users p ON p.id = ` + eventID("proxyUserId") + `
+  LEFT JOIN {schema}.users s ON s.id = ` + eventID("updatedByUserId") + `
+  LEFT JOIN {schema}.service_point d ON d.id = ` + eventID("destinationId") + `
+  LEFT JOIN {schema}.item i ON i.id = coalesce(` + eventID("itemId") + `,
+       (SELECT b.id FROM {schema}.item b WHERE lower(b.jsonb->>'barcode') = lower(o.payload->>'itemBarcode')))
+  LEFT JOIN {schema}.holdings_record h ON h.id = i.holdings_record_id`
+
+// eventID reads an id of an event. What is no UUID is no id, so that it keeps no other event waiting.
+func eventID(name string) string {
+	return "(CASE WHEN o.payload->>'" + name + "' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN o.payload->>'" + name + "' END)::uuid"
+}
 
 // recordingTx waits briefly, because writers of the table wait behind it. The next try comes soon.
 var recordingTx = database.Bounds{Idle: shortTx.Idle, Lock: impatientWait}
@@ -78,13 +100,13 @@ func (s *OutboxStore) Lease(ctx context.Context, holder uuid.UUID, duration time
 }
 
 // Next implements events.Store.
-func (s *OutboxStore) Next(ctx context.Context, limit int) ([]events.Event, time.Duration, error) {
+func (s *OutboxStore) Next(ctx context.Context, limit int, named bool) ([]events.Event, time.Duration, error) {
 	var oldest time.Duration
-	rows, err := readRows(ctx, s.db, "reading the outbox", nextEventsSQL, []any{limit}, func(row pgx.CollectableRow) (events.Event, error) {
+	rows, err := readRows(ctx, s.db, "reading the outbox", nextEventsSQL, []any{limit, named}, func(row pgx.CollectableRow) (events.Event, error) {
 		var e events.Event
 		var record, patron *uuid.UUID
 		var age time.Duration
-		err := row.Scan(&e.ID, &e.Date, &e.Type, &e.Topic, &record, &patron, &e.Old, &e.New, &e.Payload, &age)
+		err := row.Scan(&e.ID, &e.Date, &e.Type, &e.Topic, &record, &patron, &e.Old, &e.New, &e.Payload, &age, &e.Names)
 		if record != nil {
 			e.RecordID = *record
 		}

@@ -40,6 +40,7 @@ func (s *CommitStore) ChangeRequest(ctx context.Context, c commit.RequestChange)
 			}
 			b.updateItems(change.Items)
 			b.updateRequests(change.Requests)
+			b.addEvents(change.Events)
 		},
 	})
 	return err
@@ -67,7 +68,7 @@ func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.Pl
 			b.storeRecord(insertRequestSQL, change.Request, &answer.Request)
 			b.updateItems(change.Items, &answer.Item)
 			b.updateLoan(change.Loan)
-			b.addEvent(change.Event)
+			b.addEvents(change.Events)
 		},
 	})
 }
@@ -87,9 +88,9 @@ func (s *CommitStore) MoveRequest(ctx context.Context, m commit.RequestMove) (sc
 		write: func(ctx context.Context, b *batch, change commit.Change, answer *schemas.PlacedRequest) {
 			answer.Request, answer.Item = json.RawMessage(b.encode(change.Request)), json.RawMessage(b.encode(change.Item))
 			b.updateLoan(change.Loan)
-			b.addEvent(change.Event)
 			b.updateItems(change.Items)
 			b.updateRequests(change.Requests)
+			b.addEvents(change.Events)
 		},
 	})
 }
@@ -107,6 +108,7 @@ func (s *CommitStore) OrderQueue(ctx context.Context, o commit.QueueOrder) (sche
 				answer.Requests[i] = json.RawMessage(b.encode(r))
 			}
 			b.updateRequests(change.Requests)
+			b.addEvents(change.Events)
 		},
 	})
 }

@@ -56,8 +56,8 @@ SELECT coalesce((SELECT jsonb->'value'->'titleLevelRequestsFeatureEnabled' = 'tr
 	lockOpenLoanSQL    = `SELECT jsonb::text FROM {schema}.loan WHERE item_id = $1::uuid AND is_open FOR UPDATE`
 
 	// Closed loans that have a patron.
-	lockClosedLoansSQL       = `SELECT id FROM {schema}.loan WHERE id = ANY ($1::uuid[]) AND ` + isClosedWithPatron + ` ORDER BY id FOR UPDATE`
-	lockClosedLoansOfUserSQL = `SELECT id FROM {schema}.loan WHERE user_id = $1::uuid AND ` + isClosedWithPatron + ` ORDER BY id FOR UPDATE`
+	lockClosedLoansSQL       = `SELECT id, user_id FROM {schema}.loan WHERE id = ANY ($1::uuid[]) AND ` + isClosedWithPatron + ` ORDER BY id FOR UPDATE`
+	lockClosedLoansOfUserSQL = `SELECT id, user_id FROM {schema}.loan WHERE user_id = $1::uuid AND ` + isClosedWithPatron + ` ORDER BY id FOR UPDATE`
 	isClosedWithPatron       = `NOT is_open AND jsonb ?| ARRAY['userId', 'proxyUserId']`
 
 	lockItemQueueSQL           = `SELECT jsonb::text FROM {schema}.request r WHERE item_id = $1::uuid AND ` + isWaiting + ` ORDER BY id FOR UPDATE`

@@ -106,6 +106,7 @@ func (s *CommitStore) expireQueue(ctx context.Context, e commit.ExpiredQueue) (i
 		write: func(ctx context.Context, b *batch, change commit.Change, _ *struct{}) {
 			b.updateItems(change.Items)
 			b.updateRequests(change.Requests)
+			b.addEvents(change.Events)
 		},
 	}
 	change, _, err := o.runIn(ctx, s.db, s.db.conns.Ordinary, shortTx)

@@ -58,13 +58,16 @@ func TestPoster(t *testing.T) {
 	if !slices.Equal(got, []string{want + "moved", want + "received", want + "refused"}) {
 		t.Errorf("got %q", got)
 	}
-	server.Close()
+	closed, _, err := sink.Settings{URL: "http://127.0.0.1:1/"}.Open() // a port that no test listens on
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if err := to.Ping(ctx); err == nil {
+	if err := closed.Ping(ctx); err == nil {
 		t.Error("the closed address answers")
 	}
-	if errs := to.Send(ctx, messages[:1]); errs[0] == nil {
+	if errs := closed.Send(ctx, messages[:1]); errs[0] == nil {
 		t.Error("the closed address receives")
 	}
 }

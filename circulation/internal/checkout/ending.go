@@ -64,8 +64,8 @@ func (NoObserver) Repeated(string) {}
 const (
 	OutcomeLent            = schemas.OutcomeLent
 	OutcomeRefused         = "refused"
-	OutcomeLimitReached    = "limit_reached"
-	OutcomeLockNotAcquired = "lock_not_acquired"
+	OutcomeLimitReached    = schemas.OutcomeLimitReached
+	OutcomeLockNotAcquired = schemas.OutcomeLockNotAcquired
 	OutcomeUnknown         = "outcome_unknown"
 	OutcomeTakenOver       = "taken_over" // by another request with the same Idempotency-Key
 	OutcomeClientLeft      = "client_left"
