@@ -50,12 +50,13 @@ func runRace(t *testing.T, enabled bool, acquiring int, observe func(int) circul
 	sum stack.Summary,
 ) {
 	t.Helper()
-	environ := enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled),
-		fmt.Sprintf("LOCK_TTL_MS=%d", raceTTL.Milliseconds()))
-	if !enabled { // without a lock, as many commit at once as an instance admits
-		environ = append(environ, "CHECKOUT_CONCURRENCY=32", "CHECKOUT_QUEUE_WAIT=10s", "REQUEST_TIMEOUT=40s",
-			"SHUTDOWN_TIMEOUT=60s")
+	atOnce := 8 // as on a slow machine, so that commits keep their time-out
+	if !enabled {
+		atOnce = 32 // without a lock, as many commit at once as an instance admits
 	}
+	environ := enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled),
+		fmt.Sprintf("LOCK_TTL_MS=%d", raceTTL.Milliseconds()), fmt.Sprintf("CHECKOUT_CONCURRENCY=%d", atOnce),
+		"CHECKOUT_QUEUE_WAIT=10s", "REQUEST_TIMEOUT=40s", "SHUTDOWN_TIMEOUT=60s")
 	p, links := startPairWithLinks(t, stack.Options{
 		Storages: 2, Circulations: 4, Observe: observe, CirculationEnv: environ,
 	}, raceLimit)
