@@ -3,6 +3,9 @@ package database
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -10,6 +13,11 @@ import (
 
 // Fill adds statements to a batch that on will send. It may run again, for another connection.
 type Fill func(on Querier, batch *pgx.Batch) error
+
+// BoundsMark may stand in the first statement that read of InTwoBatches adds, for columns that set the
+// bounds, with a comma behind them. It saves a statement. The time-out of statements is in force from
+// the next one on.
+const BoundsMark = "{bounds}"
 
 // InTwoBatches runs one READ COMMITTED transaction in two round trips. BEGIN and the bounds go with
 // the batch that read fills, COMMIT with the one that the result of decide fills. An error of decide
@@ -56,9 +64,17 @@ func (b Bounds) sendFirst(ctx context.Context, conn *pgxpool.Conn, read Fill) er
 	limit := b.limitStatement(ctx)
 	b.Statement = 0
 	// The limit is a parameter, so that the text stays the same and is prepared once.
-	batch.Queue("SELECT set_config('statement_timeout', $1, true)"+b.list(setConfig), milliseconds(limit))
+	settings := func(place int) string {
+		return "set_config('statement_timeout', $" + strconv.Itoa(place) + ", true)" + b.list(setConfig)
+	}
+	batch.Queue("SELECT "+settings(1), milliseconds(limit))
 	if err := read(conn, &batch); err != nil {
 		return err
+	}
+	if first := batch.QueuedQueries[2]; strings.Contains(first.SQL, BoundsMark) {
+		first.Arguments = append(first.Arguments, milliseconds(limit))
+		first.SQL = strings.Replace(first.SQL, BoundsMark, settings(len(first.Arguments))+",", 1)
+		batch.QueuedQueries = slices.Delete(batch.QueuedQueries, 1, 2)
 	}
 	return conn.SendBatch(ctx, &batch).Close()
 }

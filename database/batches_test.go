@@ -11,10 +11,14 @@ import (
 	"checkoutlock/database"
 )
 
-// readInBatch returns the settings in the first batch of a transaction.
-func readInBatch(t *testing.T, db *database.DB, b database.Bounds) (got string) {
+// readInBatch returns the settings in the first batch of a transaction, whose first statements are
+// given.
+func readInBatch(t *testing.T, db *database.DB, b database.Bounds, first ...string) (got string) {
 	t.Helper()
 	read := func(_ database.Querier, batch *pgx.Batch) error {
+		for _, statement := range first {
+			batch.Queue(statement, "x")
+		}
 		batch.Queue(settingsSQL).QueryRow(func(row pgx.Row) error { return row.Scan(&got) })
 		return nil
 	}

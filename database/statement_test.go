@@ -63,6 +63,10 @@ func TestBounds_HoldInTheirTransactionAlone(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+		marked := "WITH set AS MATERIALIZED (SELECT " + database.BoundsMark + " $1::text) SELECT FROM set"
+		if got := readInBatch(t, db, tt.bounds, marked); got != tt.want {
+			t.Errorf("behind a statement with the mark: got %s, want %s", got, tt.want)
+		}
 		if got := readInBatch(t, db, tt.bounds); got != tt.want {
 			t.Errorf("%s in two batches: %s, want %s", tt.name, got, tt.want)
 		}

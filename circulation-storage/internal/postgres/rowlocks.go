@@ -7,6 +7,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/database"
 )
 
 // This file has every locking clause of the service, which make lint checks. All
@@ -16,14 +17,18 @@ import (
 const (
 	// A check-out that is committed and one that is settled wait for each other by the id of the loan,
 	// which has no row yet. The text keeps the key apart from those of other advisory locks.
-	lockCheckOutSQL = `SELECT pg_advisory_xact_lock(hashtextextended('{schema}.given_up_check_out ' || $1::uuid::text, 0))`
+	lockCheckOutSQL = `SELECT ` + lockCheckOut
+	lockCheckOut    = `pg_advisory_xact_lock(hashtextextended('{schema}.given_up_check_out ' || $1::uuid::text, 0))`
 
 	// A shared row lock suffices, because a takeover of the key lease waits for it.
 	lockKeyLeaseSQL = `SELECT loan_id FROM {schema}.check_out_request WHERE claim_id = $1::uuid AND answer IS NULL FOR SHARE`
-	// takeLockSQL waits for a commit that has taken the patron's lock, and returns nothing if the lock is
-	// held. The row is deleted with the writes, so it needs no time to live.
+	// takeLockSQL is the first statement of its transaction, and lockCheckOutSQL too. It waits for a commit
+	// that has taken the patron's lock, and returns nothing if the lock is held. The row is deleted with
+	// the writes, so it needs no time to live.
 	takeLockSQL = `
-INSERT INTO {schema}.check_out_lock (id, user_id, ttl_ms) VALUES ($1::uuid, $2::uuid, 0) ON CONFLICT DO NOTHING RETURNING user_id`
+WITH fenced AS MATERIALIZED (SELECT ` + database.BoundsMark + ` ` + lockCheckOut + `)
+INSERT INTO {schema}.check_out_lock (id, user_id, ttl_ms) SELECT $2::uuid, $3::uuid, 0 FROM fenced
+ON CONFLICT DO NOTHING RETURNING user_id`
 	lockFenceSQL = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
 	// Check-outs share the version, and a change of the settings waits for all of them.
 	// The announcement is not locked: it begins and ends together with a new version.
@@ -123,22 +128,23 @@ type lockedRows struct {
 // fences (loan's id, key lease, lock, version of the settings, setting for titles), instance, item, loan, queue.
 //
 //   - The fences come first. Acquires, releases and takeovers of key leases lock one fence and
-//     no other row, so a commit that waits for one is in no circle.
+//     no other row, so a commit that waits for one is in no circle. A lock that the commit takes comes
+//     before the key lease, which commits share.
 //   - The item guards its loan and its requests. So a commit may lock one more loan
 //     after the queue, as check-outs do.
 //   - The instance comes before the item, since one queue serves many items.
 func (b *batch) lockRows(l rowLocks) *lockedRows {
 	rows := &lockedRows{}
-	if l.checkOutID != uuid.Nil {
+	switch {
+	case l.takeFor != uuid.Nil:
+		b.query(takeLockSQL, []any{l.checkOutID, l.lockID, l.takeFor}, &rows.lockUser)
+	case l.checkOutID != uuid.Nil:
 		b.query(lockCheckOutSQL, []any{l.checkOutID})
 	}
 	if l.keyLeaseID != uuid.Nil {
 		b.query(lockKeyLeaseSQL, []any{l.keyLeaseID}, &rows.leasedLoan)
 	}
-	switch {
-	case l.takeFor != uuid.Nil:
-		b.query(takeLockSQL, []any{l.lockID, l.takeFor}, &rows.lockUser)
-	case l.lockID != uuid.Nil:
+	if l.lockID != uuid.Nil && l.takeFor == uuid.Nil {
 		b.query(lockFenceSQL, []any{l.lockID}, &rows.lockUser)
 	}
 	if l.settingsVersion {
