@@ -12,15 +12,25 @@ WITH_DB := go run ./integration-tests/cmd/withdb
 # No test waits for ever; this is for machines that are slow. go test allows 10 minutes.
 GO_TEST := go test -race -count=1 -timeout 60m
 
+SERVICES := circulation circulation-storage resource-locks
+
+# What a release is made of, and checked with.
+CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+# A revision without a tag is no release.
+VERSION = $(patsubst v%,%,$(or $(shell git describe --tags --exact-match --match 'v*' 2>/dev/null),devel))
+
 # The plug-ins of protoc.
 PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 PROTOC_GEN_GO_GRPC := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test screenshots bench lint fmt build proto tools rename compiler go-lines row-locks words
+.PHONY: help run demo test screenshots bench lint fmt build release release-check vulnerabilities licences proto tools rename \
+	compiler go-lines row-locks words
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## start PostgreSQL, all services and the demo library; Ctrl-C stops all
 	@echo "Building the services, which takes a minute or two the first time ..."
@@ -59,6 +69,44 @@ fmt: $(LINT) ## format all Go code
 
 build: ## build the services into bin/
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./circulation-storage/cmd/circulation-storage ./circulation/cmd/circulation ./resource-locks/cmd/resource-locks
+
+# It builds what is committed, so that the revision in the binaries is true. The settings of Go on
+# this machine do not change the binaries.
+release: ## build binaries, SBOMs and checksums of this revision into dist/
+	@test -z "$$(git status --porcelain)" || { echo "Commit the changes first: the binaries name their revision." >&2; exit 1; }
+	@rm -rf dist && mkdir dist
+	@set -e; unset GOEXPERIMENT GOFIPS140; export GOFLAGS=-trimpath GOAMD64=v1 GOARM64=v8.0 GOWORK=off; \
+	variable=$$(sed -n 's/^module //p' config/go.mod).version; \
+	for arch in amd64 arm64; do for service in $(SERVICES); do \
+		file=dist/$$service-$(VERSION)-linux-$$arch; echo "building $$file"; \
+		(cd $$service && CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -buildvcs=true \
+			-ldflags "-s -X $$variable=$(VERSION)" -o ../$$file ./cmd/$$service); \
+		go run $(CYCLONEDX) bin -json -std -noserial -notimestamp -version $(VERSION) -output $$file.cdx.json $$file; \
+	done; done
+	@cd dist && sha256sum * >SHA256SUMS && cat SHA256SUMS
+
+# Two clones in folders with different names, the second one with an empty build cache.
+release-check: ## make the release twice, in two folders, and compare all bytes
+	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	for copy in one another/folder; do \
+		git clone -q . "$$dir/$$copy"; \
+		$(MAKE) -s -C "$$dir/$$copy" release >/dev/null; \
+		export GOCACHE="$$dir/cache"; \
+	done; \
+	diff -r "$$dir/one/dist" "$$dir/another/folder/dist"; \
+	(cd "$$dir/one/dist" && sha256sum -c --quiet SHA256SUMS && cat SHA256SUMS); \
+	echo "both are the same"
+
+vulnerabilities: ## search the dependencies for known vulnerabilities
+	@set -e; for m in $(MODULES); do echo "vulnerabilities $$m"; (cd $$m && go run $(GOVULNCHECK) ./...); done
+
+# What the licence's text resembles, as evidence; the table is not legal advice.
+licences: ## list the licences of the dependencies of the services
+	@set -e; for service in $(SERVICES); do \
+		(cd $$service && GOWORK=off go run $(CYCLONEDX) app -json -licenses -main cmd/$$service . 2>/dev/null); \
+	done | awk -F'"' '/^      "name":/ {module = $$4} /^      "version":/ {version[module] = $$4} \
+		/^ +"id":/ {licence[module] = licence[module] " " $$4} \
+		END {for (m in licence) print m, version[m] licence[m]}' | sort
 
 # protoc itself is Debian's package protobuf-compiler.
 proto: ## generate Go code from the .proto files
