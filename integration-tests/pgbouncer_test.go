@@ -21,22 +21,30 @@ import (
 	"checkoutlock/integration-tests/debian"
 )
 
-// findPgBouncer returns the path of PgBouncer. If it is missing, it installs Debian's
-// package once.
-var findPgBouncer = sync.OnceValues(func() (string, error) {
-	system := debian.This()
-	if program, err := system.LookPath("pgbouncer"); err == nil {
+// findPgBouncer and findHAProxy return the path of a program.
+var (
+	findPgBouncer = findPackaged("PgBouncer", "pgbouncer")
+	findHAProxy   = findPackaged("HAProxy", "haproxy")
+)
+
+// findPackaged returns a search for a program, which has the name of Debian's package. If it is
+// missing, the search installs the package once.
+func findPackaged(name, file string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		system := debian.This()
+		if program, err := system.LookPath(file); err == nil {
+			return program, nil
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer cancel()
+		ierr := system.Install(ctx, name, file)
+		program, err := system.LookPath(file)
+		if err != nil {
+			return "", errors.Join(err, ierr)
+		}
 		return program, nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	ierr := system.Install(ctx, "PgBouncer", "pgbouncer")
-	program, err := system.LookPath("pgbouncer")
-	if err != nil {
-		return "", errors.Join(err, ierr)
-	}
-	return program, nil
-})
+	})
+}
 
 // startPgBouncer starts a PgBouncer in transaction mode with so many connections to the
 // database, and returns its URL. It skips the test if there is no PgBouncer.
@@ -69,7 +77,11 @@ max_client_conn = 500
 `, to.Database, to.Host, to.Port, to.User, password, port, pool), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ended := runPgBouncer(t, program, config)
+	args := []string{config}
+	if os.Geteuid() == 0 { // which PgBouncer refuses
+		args = []string{"-u", unprivilegedUser(), config}
+	}
+	ended := runProgram(t, program, args...)
 	through := url.URL{
 		Scheme: "postgres", User: url.User(to.User), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Path: "/" +
 			to.Database,
@@ -87,16 +99,12 @@ max_client_conn = 500
 	return through.String()
 }
 
-// runPgBouncer runs PgBouncer until the test ends. The channel is closed when it has ended.
-// PgBouncer refuses to run as root. If this process dies, the shell's pipe is closed and
-// the shell stops PgBouncer.
-func runPgBouncer(t *testing.T, program, config string) <-chan struct{} {
+// runProgram runs a program until the test ends. The channel is closed when it has ended. If this
+// process dies, the shell's pipe is closed and the shell stops the program.
+func runProgram(t *testing.T, program string, args ...string) <-chan struct{} {
 	t.Helper()
-	args := []string{"-c", `exec 3<&0; (read -r _ <&3; kill $$) >/dev/null 2>&1 & exec "$@" 3<&-`, "sh", program}
-	if os.Geteuid() == 0 {
-		args = append(args, "-u", unprivilegedUser())
-	}
-	cmd := osexec.Command("/bin/sh", append(args, config)...)
+	stopper := `exec 3<&0; (read -r _ <&3; kill $$) >/dev/null 2>&1 & exec "$@" 3<&-`
+	cmd := osexec.Command("/bin/sh", append([]string{"-c", stopper, "sh", program}, args...)...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	alive, err := cmd.StdinPipe()
@@ -115,7 +123,7 @@ func runPgBouncer(t *testing.T, program, config string) <-chan struct{} {
 		_ = alive.Close()
 		<-ended
 		if t.Failed() {
-			t.Logf("PgBouncer wrote:\n%s", said.String())
+			t.Logf("%s wrote:\n%s", program, said.String())
 		}
 	})
 	return ended

@@ -180,6 +180,14 @@ func TestChangelog_BeginsWithTheVersionOfTheDescriptors(t *testing.T) {
 	if newest == nil || newest[1] != describe.Version {
 		t.Errorf("the newest version of CHANGELOG.md is %q, and that of the descriptors %s", newest, describe.Version)
 	}
+	image := regexp.MustCompile(`checkoutlock/[a-z-]+:(\d\S+)`)
+	for _, file := range append(findFiles(t, ".yaml"), "docs/install.md") {
+		for _, m := range image.FindAllStringSubmatch(read(t, file), -1) {
+			if m[1] != describe.Version {
+				t.Errorf("%s has the image %s, and the descriptors are of %s", file, m[0], describe.Version)
+			}
+		}
+	}
 }
 
 // hasHeading reports whether a document has a heading with the anchor that GitHub makes.

@@ -1,0 +1,90 @@
+package integration_test
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+// startHAProxy starts HAProxy with the configuration of docker-compose.yml, for the instances of
+// the pair and two ports of this machine. It skips the test if there is no HAProxy.
+func startHAProxy(t *testing.T, p *pair, circulation, storage string) {
+	t.Helper()
+	program, err := findHAProxy()
+	if err != nil {
+		t.Skipf("there is no HAProxy to test with (on Debian, as root: apt-get install haproxy): %v", err)
+	}
+	text, err := os.ReadFile("../deploy/haproxy.cfg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{
+		"bind :9801": "bind " + circulation, "bind :8081": "bind " + storage,
+		" circulation-1:9801": p.Circulations[0], " circulation-2:9801": p.Circulations[1],
+		" storage-1:8081": p.Storages[0], " storage-2:8081": p.Storages[1],
+	} {
+		if bytes.Count(text, []byte(from)) != 1 {
+			t.Fatalf("deploy/haproxy.cfg has not one %q", from)
+		}
+		text = bytes.Replace(text, []byte(from), []byte(strings.Replace(to, "http://", " ", 1)), 1)
+	}
+	config := filepath.Join(t.TempDir(), "haproxy.cfg")
+	if err := os.WriteFile(config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), program, "-c", "-f", config).CombinedOutput(); err != nil ||
+		strings.Contains(string(out), "WARNING") {
+		t.Fatalf("the configuration: %v\n%s", err, out)
+	}
+	ended := runProgram(t, program, "-db", "-f", config)
+	client := stack.Client{Base: "http://" + circulation}
+	waitUntil(t, patience, "circulation is ready through HAProxy", func() bool {
+		select {
+		case <-ended:
+			t.Fatal("HAProxy ended")
+		default:
+		}
+		a, err := client.Do(t.Context(), http.MethodGet, "/admin/health/ready", nil)
+		return err == nil && a.Status == http.StatusOK
+	})
+}
+
+func TestHAProxy_LendsWhileOneInstanceOfEachIsGone(t *testing.T) {
+	t.Parallel()
+	circulation := "127.0.0.1:" + strconv.Itoa(findFreePort(t))
+	storage := "127.0.0.1:" + strconv.Itoa(findFreePort(t))
+	p := startPair(t, stack.Options{
+		Storages: 2, Circulations: 2, CirculationEnv: enableLock(), StorageEnv: []string{"DRAIN_DELAY=3s"},
+		CirculationEnvOf: func(int) []string { return []string{"DRAIN_DELAY=3s"} },
+		Via:              func(int, string) string { return "http://" + storage },
+	}, 3)
+	startHAProxy(t, p, circulation, storage)
+	id, patron := p.addPatron(t)
+	books := p.addBooks(t, 4)
+	desk := p.machines[0]
+	desk.Base = "http://" + circulation
+	lend := func(book string, want int) {
+		t.Helper()
+		if a := callEndpoint(t, desk, http.MethodPost, checkOutPath, p.newCheckOut(book, patron)); a.Status != want {
+			t.Fatalf("answered %d %s, want %d", a.Status, a.Body, want)
+		}
+	}
+	lend(books[0], http.StatusCreated)
+	for i, stop := range []func(int) error{p.StopStorage, p.StopCirculation} {
+		if err := stop(1); err != nil {
+			t.Fatal(err)
+		}
+		lend(books[i+1], http.StatusCreated)
+	}
+	lend(books[3], http.StatusUnprocessableEntity)
+	if open := p.countOpenLoans(t, id); open != 3 {
+		t.Errorf("the patron has %d loans, want the limit of 3", open)
+	}
+}
