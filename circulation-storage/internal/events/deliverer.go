@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// interval is the pause between two turns without work.
-	interval = time.Second
+	// defaultInterval is the pause between two turns without work.
+	defaultInterval = time.Second
 	// leaseDuration is how long a tenant's events wait for a process that died.
 	leaseDuration = 6 * time.Second
 	// sendTime bounds the sending of a batch. What remains of the lease is for the deletion.
@@ -42,9 +42,10 @@ type Deliverer struct {
 	obs     Observer
 	log     *slog.Logger
 
-	holder uuid.UUID
-	states map[okapi.Tenant]*state // of tenants, by turns
-	broken bool                    // the last turn failed
+	interval time.Duration
+	holder   uuid.UUID
+	states   map[okapi.Tenant]*state // of tenants, by turns
+	broken   bool                    // the last turn failed
 }
 
 // state is what the process knows of a tenant's outbox. It judges by its own clock when to ask the
@@ -61,13 +62,14 @@ func New(
 	store Store, sink Sink, names Names, tenants func(context.Context) ([]okapi.Tenant, error), obs Observer, log *slog.Logger,
 ) *Deliverer {
 	return &Deliverer{
-		store: store, sink: sink, names: names, tenants: tenants, obs: obs, log: log, holder: uuid.New(), states: map[okapi.Tenant]*state{},
+		store: store, sink: sink, names: names, tenants: tenants, obs: obs, log: log,
+		interval: defaultInterval, holder: uuid.New(), states: map[okapi.Tenant]*state{},
 	}
 }
 
 // Run delivers until ctx is done. Then it gives its leases up.
 func (d *Deliverer) Run(ctx context.Context) {
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(d.interval)
 	defer tick.Stop()
 	for {
 		select {

@@ -73,6 +73,7 @@ func (h harness) start(sink events.Sink) (stop func()) {
 	d := events.New(h.store, sink, events.Names{Environment: "folio", PubSub: "mod-pubsub-2.20.0"},
 		func(context.Context) ([]okapi.Tenant, error) { return []okapi.Tenant{h.id}, nil }, h.sink,
 		slog.New(slog.NewTextHandler(h.t.Output(), nil)))
+	d.SetInterval(20 * time.Millisecond)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
