@@ -104,9 +104,8 @@ vulnerabilities: ## search the dependencies for known vulnerabilities
 licences: ## list the licences of the dependencies of the services
 	@set -e; for service in $(SERVICES); do \
 		(cd $$service && GOWORK=off go run $(CYCLONEDX) app -json -licenses -main cmd/$$service . 2>/dev/null); \
-	done | awk -F'"' '/^      "name":/ {module = $$4} /^      "version":/ {version[module] = $$4} \
-		/^ +"id":/ {licence[module] = licence[module] " " $$4} \
-		END {for (m in licence) print m, version[m] licence[m]}' | sort
+	done | awk -F'"' '/^      "name":/ {name = $$4} /^      "version":/ {module = name " " $$4; licence[module] = "none found"} \
+		/^ +"id":/ {licence[module] = $$4} END {for (m in licence) print m, licence[m]}' | sort
 
 # protoc itself is Debian's package protobuf-compiler.
 proto: ## generate Go code from the .proto files

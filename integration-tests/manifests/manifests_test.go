@@ -158,7 +158,7 @@ func checkPorts(t *testing.T, c corev1.Container, o objects) {
 	open := 0
 	for _, p := range o.policy.Spec.Ingress[0].Ports {
 		for _, port := range ports {
-			if port == int32(p.Port.IntValue()) { //nolint:gosec // a port
+			if port == int32(p.Port.IntValue()) {
 				open++
 			}
 		}
@@ -188,15 +188,24 @@ func checkSettings(t *testing.T, c corev1.Container, want []string) {
 
 func TestDecode_RefusesMisspeltFields(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		"apiVersion: v1\nkind: Service\nspec:\n  Selector: {}\n":                                   `unknown field "spec.Selector"`,
-		"apiVersion: policy/v1\nkind: PodDisruptionBudget\nspec:\n  minAvailabel: 1\n":             `unknown field "spec.minAvailabel"`,
-		"apiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: 1\n  replicas: 2\n":             `already set`,
-		"apiVersion: apps/v1\nkind: Deploiment\n":                                                  "there is no apps/v1 Deploiment",
-		"apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nspec:\n  ingress:\n  - form: []\n": `unknown field "spec.ingress[0].form"`,
+	for kind, tt := range map[string]struct{ rest, want string }{
+		"v1\nkind: Service": {
+			rest: "spec:\n  Selector: {}\n", want: `unknown field "spec.Selector"`,
+		},
+		"policy/v1\nkind: PodDisruptionBudget": {
+			rest: "spec:\n  minAvailabel: 1\n", want: `unknown field "spec.minAvailabel"`,
+		},
+		"networking.k8s.io/v1\nkind: NetworkPolicy": {
+			rest: "spec:\n  ingress:\n  - form: []\n", want: `unknown field "spec.ingress[0].form"`,
+		},
+		"apps/v1\nkind: Deployment": {
+			rest: "spec:\n  replicas: 1\n  replicas: 2\n", want: "already set",
+		},
+		"apps/v1\nkind: Deploiment": {want: "there is no apps/v1 Deploiment"},
 	} {
-		if err := new(objects).decode([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\ngot %v, want %s", text, err, want)
+		text := "apiVersion: " + kind + "\n" + tt.rest
+		if err := new(objects).decode([]byte(text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s\ngot %v, want %s", text, err, tt.want)
 		}
 	}
 }
