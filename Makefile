@@ -100,11 +100,16 @@ release-check: ## make the release twice, in two folders, and compare all bytes
 vulnerabilities: ## search the dependencies for known vulnerabilities
 	@set -e; for m in $(MODULES); do echo "vulnerabilities $$m"; (cd $$m && go run $(GOVULNCHECK) ./...); done
 
-# What the licence's text resembles, as evidence; the table is not legal advice.
+# What the licence's text resembles, as evidence; the table is not legal advice. The tool needs a
+# clone, because it cannot read a worktree of git.
 licences: ## list the licences of the dependencies of the services
-	@set -e; for service in $(SERVICES); do \
-		(cd $$service && GOWORK=off go run $(CYCLONEDX) app -json -licenses -main cmd/$$service . 2>/dev/null); \
-	done | awk -F'"' '/^      "name":/ {name = $$4} /^      "version":/ {module = name " " $$4; licence[module] = "none found"} \
+	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	git clone -q . "$$dir/code"; \
+	for service in $(SERVICES); do \
+		(cd "$$dir/code/$$service" && GOWORK=off go run $(CYCLONEDX) app -json -licenses -main cmd/$$service \
+			-output "$$dir/$$service.json" . 2>"$$dir/log") || { cat "$$dir/log" >&2; exit 1; }; \
+	done; \
+	cat "$$dir"/*.json | awk -F'"' '/^      "name":/ {name = $$4} /^      "version":/ {module = name " " $$4; licence[module] = "none found"} \
 		/^ +"id":/ {licence[module] = $$4} END {for (m in licence) print m, licence[m]}' | sort
 
 # protoc itself is Debian's package protobuf-compiler.
