@@ -1,7 +1,10 @@
 package app
 
 import (
+	"net/http"
+
 	"checkoutlock/circulation-storage/internal/httpapi"
+	"checkoutlock/web"
 	"checkoutlock/web/describe"
 )
 
@@ -19,6 +22,8 @@ func Descriptor(without ...string) (describe.Descriptor, error) {
 	if err != nil {
 		return describe.Descriptor{}, err
 	}
+	// Behind a gateway, circulation asks it whether storage is ready.
+	routes = append(routes, web.Route{Method: http.MethodGet, Path: "/admin/health/ready", NoTenant: true})
 	return module().Descriptor(routes, without...)
 }
 

@@ -3,12 +3,12 @@ package storageclient
 // Interfaces returns FOLIO's interfaces that the client calls, and storage's own, with their versions.
 func Interfaces() []string {
 	return []string{
-		"anonymize-storage-loans 0.1", "automated-patron-blocks 0.1", "checkout-lock-storage 0.1", "circulation-rules-storage 1.0",
+		"anonymize-storage-loans 0.1", "checkout-lock-storage 0.1", "circulation-rules-storage 1.0",
 		"circulation-settings-storage 1.0", "circulation-storage-checkoutlock 1.0", "fixed-due-date-schedules-storage 2.0",
 		"holdings-storage 8.2", "instance-storage 11.4", "item-storage 11.2", "loan-policy-storage 2.4", "loan-storage 7.4", "loan-types 2.4",
 		"location-units 2.1", "locations 3.2", "material-types 2.2", "patron-action-session-storage 0.3",
 		"patron-notice-policy-storage 0.13", "print-events-storage 1.0", "request-policy-storage 1.0", "request-storage 6.2",
-		"service-points 3.5", "settings 1.2", "users 16.5",
+		"service-points 3.5", "users 16.5",
 	}
 }
 
@@ -51,10 +51,8 @@ func Permissions() []string {
 		"circulation-storage.request-placements.item.post",
 		"circulation-storage.request-queue-orders.item.post",
 		"circulation-storage.requests.collection.delete",
-		"circulation-storage.requests.item.delete",
 		"patron-action-session-storage.patron-action-sessions.collection.get",
 		"patron-action-session-storage.patron-action-sessions.item.delete",
-		"patron-blocks.automated-patron-blocks.collection.get",
 		"print-events-storage.print-events-entry.item.post",
 	}
 	for _, read := range []string{
@@ -63,7 +61,7 @@ func Permissions() []string {
 		"circulation-storage.requests", "inventory-storage.holdings", "inventory-storage.instances", "inventory-storage.items",
 		"inventory-storage.loan-types", "inventory-storage.location-units.campuses", "inventory-storage.location-units.institutions",
 		"inventory-storage.location-units.libraries", "inventory-storage.locations", "inventory-storage.material-types",
-		"inventory-storage.service-points", "lost-item-fees-policies", "manualblocks", "mod-settings.entries", "overdue-fines-policies",
+		"inventory-storage.service-points", "lost-item-fees-policies", "overdue-fines-policies",
 		"proxiesfor", "usergroups", "users",
 	} {
 		all = append(all, read+".collection.get", read+".item.get")
