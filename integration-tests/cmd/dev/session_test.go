@@ -119,6 +119,21 @@ func TestRun_PrintsWhatWorks(t *testing.T) {
 			t.Errorf("got no lock of the session in\n%s", out)
 		}
 	})
+	t.Run("with a gateway, a permission in a header may override a limit", func(t *testing.T) {
+		database := regexp.MustCompile(`DATABASE_URL='(.*)'`).FindStringSubmatch(commands[0])[1]
+		screen, stop := startRun(t, filepath.Join(t.TempDir(), "run.log"),
+			"STAFF_AUTH=gateway", "TENANT=gated", "DATABASE_URL="+database)
+		functions := regexp.MustCompile(`(?s)\n(tenant=.*?\n)echo `).FindStringSubmatch(screen)
+		settings, err := os.ReadFile(filepath.Join(root, "docs", "settings.md"))
+		lines := regexp.MustCompile("(?s)`STAFF_AUTH=gateway make run`.*?```sh\n(.*?)```").FindSubmatch(settings)
+		if functions == nil || lines == nil {
+			t.Fatalf("got %q and %q, %v", functions, lines, err)
+		}
+		wantStatuses(t, functions[1]+string(lines[1]), "201 201 201 422 201 200 200 200 200")
+		if _, err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("staff pages ask for the password", func(t *testing.T) {
 		staff := stack.Client{Base: address}
 		stranger, err := staff.Do(t.Context(), http.MethodGet, "", nil)
