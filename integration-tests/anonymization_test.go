@@ -5,13 +5,11 @@ import (
 	"net/http"
 	"testing"
 	"time"
-
-	"checkoutlock/integration-tests/stack"
 )
 
 func TestAnonymization_BySetting(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
+	p := joinSharedPair(t, 9)
 	const path = "/circulation/scheduled-anonymize-processing"
 	_, patron := p.addPatron(t)
 	var loans []record
@@ -34,7 +32,7 @@ func TestAnonymization_BySetting(t *testing.T) {
 	}
 	run := func(want ...any) {
 		t.Helper()
-		got := readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, path, nil), http.StatusOK)
+		got := readObject(t, p.callTimer(t, path), http.StatusOK)
 		if fmt.Sprint(got["anonymizedLoans"]) != fmt.Sprintf("%v", want) || fmt.Sprint(got["errors"]) != "[]" {
 			t.Errorf("got %v, want %v", got, want)
 		}
@@ -46,7 +44,7 @@ func TestAnonymization_BySetting(t *testing.T) {
 	run(loans[1]["id"])
 	run()
 	setting("interval", record{"duration": 1, "intervalId": "Centuries"})
-	a := callEndpoint(t, p.machines[0], http.MethodPost, path, nil)
+	a := p.callTimer(t, path)
 	if a.Status != http.StatusUnprocessableEntity {
 		t.Errorf("got %d %s for a setting without a period", a.Status, a.Body)
 	}

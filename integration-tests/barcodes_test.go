@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-
-	"checkoutlock/integration-tests/stack"
 )
 
 // oddBarcodes returns new barcodes by name. They contain characters with a meaning in CQL,
@@ -28,7 +26,7 @@ func oddBarcodes() map[string]string {
 
 func TestBarcodes_OfAllCharacters(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
+	p := joinSharedPair(t, 5)
 	for name, odd := range oddBarcodes() {
 		t.Run("lend and return "+name, func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +49,7 @@ func TestBarcodes_OfAllCharacters(t *testing.T) {
 
 func TestBarcodes_MatchLiterally(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 50)
+	p := joinSharedPair(t, 50)
 	const patron = `o'brien "*" \?^`
 	p.addUser(t, record{"barcode": patron})
 	p.addUser(t, record{"barcode": `o'brien "xx" \y^`}) // the wildcards would match it

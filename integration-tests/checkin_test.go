@@ -8,14 +8,13 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/integration-tests/stack"
-	"checkoutlock/schemas/okapi"
 )
 
 // checkInItem sends a check-in by a member of staff to circulation instance 0.
 func (p *pair) checkInItem(t *testing.T, barcode, servicePointID string, more ...record) stack.Answer {
 	t.Helper()
 	desk := p.machines[0]
-	desk.Header = http.Header{okapi.UserIDHeader: {uuid.NewString()}}
+	desk.Header = p.signIn(uuid.NewString())
 	return callEndpoint(t, desk, http.MethodPost, "/circulation/check-in-by-barcode", setFields(record{
 		"itemBarcode": barcode, "servicePointId": servicePointID, "checkInDate": "2026-10-01T09:30:00.000Z",
 	}, more...))
@@ -23,7 +22,7 @@ func (p *pair) checkInItem(t *testing.T, barcode, servicePointID string, more ..
 
 func TestCheckIn_ClosesTheLoan(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p := joinSharedPair(t, 1)
 	itemID, _, _, barcode := p.addDescribedItem(t)
 	userID, patron := p.addPatron(t)
 	lent := readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
@@ -51,7 +50,7 @@ func TestCheckIn_ClosesTheLoan(t *testing.T) {
 
 func TestCheckIn_AtAnotherServicePoint(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p := joinSharedPair(t, 1)
 	branch := p.addBranch(t)
 	id, barcode := p.addItem(t)
 	_, patron := p.addPatron(t)
@@ -73,7 +72,7 @@ func TestCheckIn_AtAnotherServicePoint(t *testing.T) {
 
 func TestCheckIn_OfAnItemNotOnLoan(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p := joinSharedPair(t, 1)
 	_, barcode := p.addItem(t)
 	in := readObject(t, p.checkInItem(t, barcode, p.ServicePointID), http.StatusOK)
 	checkParts(t, "answer", in, record{"item.status.name": "Available", "inHouseUse": true})
@@ -88,7 +87,7 @@ func TestCheckIn_OfAnItemNotOnLoan(t *testing.T) {
 // As in FOLIO, a hold keeps a pickup place that stops being one.
 func TestCheckIn_SetsAsideAtAFormerPickupPlace(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p := joinSharedPair(t, 1)
 	branch := p.addBranch(t)
 	requester, _ := p.addPatron(t)
 	hold := func() string {
@@ -113,7 +112,7 @@ func TestCheckIn_SetsAsideAtAFormerPickupPlace(t *testing.T) {
 
 func TestCheckIn_OfAClaimedReturn(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p := joinSharedPair(t, 1)
 	id, barcode := p.addItem(t)
 	_, patron := p.addPatron(t)
 	lent := readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
@@ -134,7 +133,7 @@ func TestCheckIn_OfAClaimedReturn(t *testing.T) {
 
 func TestCheckIn_RefusesAsFOLIO(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p := joinSharedPair(t, 1)
 	_, book := p.addItem(t)
 	_, work := p.addItem(t, record{"status": record{"name": "Intellectual item"}})
 	const (
@@ -176,7 +175,9 @@ func TestCheckIn_RefusesAsFOLIO(t *testing.T) {
 	}
 	t.Run("no user logged in", func(t *testing.T) {
 		t.Parallel()
-		a := callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-in-by-barcode",
+		unnamed := p.machines[0]
+		unnamed.Header = p.signIn("")
+		a := callEndpoint(t, unnamed, http.MethodPost, "/circulation/check-in-by-barcode",
 			record{"itemBarcode": book, "servicePointId": p.ServicePointID, "checkInDate": "2026-10-01T09:30:00Z"})
 		if got := joinMessages(readRefusals(t, a,
 			http.StatusUnprocessableEntity)); got != "No logged-in user present [INVALID]" {

@@ -114,7 +114,7 @@ func checkTime(t *testing.T, r record, field, want string) {
 
 func TestCheckOut_DefaultsToNow(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
+	p := joinSharedPair(t, 5)
 	_, patron := p.addPatron(t)
 	before := time.Now()
 	loan := readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron), http.StatusCreated)
@@ -126,7 +126,7 @@ func TestCheckOut_DefaultsToNow(t *testing.T) {
 
 func TestCheckOut_RollingDueDates(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
+	p := joinSharedPair(t, 5)
 	tests := []struct {
 		interval string
 		duration int
@@ -160,7 +160,7 @@ func TestCheckOut_RollingDueDates(t *testing.T) {
 
 func TestCheckOut_EndsWithTheMembership(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
+	p := joinSharedPair(t, 5)
 	ends := time.Now().Add(72 * time.Hour).UTC().Truncate(time.Second).Format(time.RFC3339)
 	loan := readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], p.addUser(t, record{"expirationDate": ends})),
 		http.StatusCreated)
@@ -169,7 +169,7 @@ func TestCheckOut_EndsWithTheMembership(t *testing.T) {
 
 func TestCheckOut_LendableStatuses(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 100)
+	p := joinSharedPair(t, 100)
 	_, patron := p.addPatron(t)
 	for _, status := range []string{
 		"Available", "Awaiting pickup", "Awaiting delivery", "In transit", "Missing", "Paged", "On order", "In process",
@@ -186,7 +186,7 @@ func TestCheckOut_LendableStatuses(t *testing.T) {
 func TestDryRun_LeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	const path = "/circulation/check-out-by-barcode-dry-run"
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p := joinSharedPair(t, 1)
 	userID, patron := p.addPatron(t)
 	books := p.addBooks(t, 2)
 	body := record{"itemBarcode": books[0], "userBarcode": patron}
@@ -212,7 +212,7 @@ func TestDryRun_LeavesNoTrace(t *testing.T) {
 
 func TestEndSession_DeletesItsRecords(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
+	p := joinSharedPair(t, 9)
 	userID, patron := p.addPatron(t)
 	books := p.addBooks(t, 3)
 	for _, book := range books {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"checkoutlock/integration-tests/stack"
 )
 
@@ -14,7 +16,7 @@ func (p *pair) sendCheckOut(t *testing.T, book, patron string, more record, perm
 	t.Helper()
 	desk := p.machines[0]
 	if len(permissions) > 0 {
-		desk.Header = http.Header{"X-Okapi-Permissions": {`["` + strings.Join(permissions, `","`) + `"]`}}
+		desk.Header = p.signIn(uuid.NewString(), permissions...)
 	}
 	body := setFields(record{"itemBarcode": book, "userBarcode": patron, "servicePointId": p.ServicePointID}, more)
 	return callEndpoint(t, desk, http.MethodPost, checkOutPath, body)
@@ -58,7 +60,7 @@ func (p *pair) addTermPolicy(t *testing.T) string {
 
 func TestCheckOut_BlockedPatron(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 3)
+	p := joinSharedPair(t, 3)
 	id, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]
 	p.addRecord(t, "/manualblocks", record{"userId": id, "desc": "owes two books", "borrowing": true})
@@ -89,7 +91,7 @@ func TestCheckOut_BlockedPatron(t *testing.T) {
 
 func TestCheckOut_ByProxy(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p := joinSharedPair(t, 1)
 	sponsor, sponsorCard := p.addPatron(t)
 	proxy, proxyCard := p.addPatron(t)
 	books := p.addBooks(t, 3)
@@ -111,7 +113,7 @@ func TestCheckOut_ByProxy(t *testing.T) {
 
 func TestCheckOut_FillsARequest(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	ann, annCard := p.addPatron(t)
 	ben, benCard := p.addPatron(t)
 	itemID, book := p.addItem(t)
@@ -131,7 +133,7 @@ func TestCheckOut_FillsARequest(t *testing.T) {
 
 func TestCheckOut_TitleLevelRequests(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
+	p := joinSharedPair(t, 5)
 	ann, annCard := p.addPatron(t)
 	_, benCard := p.addPatron(t)
 	books := p.addBooks(t, 3)
@@ -153,7 +155,7 @@ func TestCheckOut_TitleLevelRequests(t *testing.T) {
 
 func TestCheckOut_DueDates(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 9)
+	p := joinSharedPair(t, 9)
 	id, patron := p.addPatron(t)
 	other, _ := p.addPatron(t)
 	const lent = "2026-03-01T10:00:00.000Z"

@@ -8,12 +8,11 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/integration-tests/stack"
-	"checkoutlock/schemas/okapi"
 )
 
 func TestCirculationRules_RefusalsNameThePlace(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	before := p.readRecord(t, "/circulation-rules-storage")["rulesAsText"]
 	good := p.formatRules("m "+p.MaterialTypeID, p.PolicyID)
 	for name, tt := range map[string]struct {
@@ -72,7 +71,7 @@ func TestCirculationRules_RefusalsNameThePlace(t *testing.T) {
 
 func TestCirculationRules_WarnOfLimitsThatCountNothing(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{}, 3)
+	p := joinSharedPair(t, 3)
 	put := func(rules string) []string {
 		t.Helper()
 		a := callEndpoint(t, p.machines[0], http.MethodPut, "/circulation/rules", record{"rulesAsText": rules})
@@ -126,10 +125,10 @@ func TestCirculationRules_ReachAllInstances(t *testing.T) {
 // The rules editor shows the date and the user of the last change.
 func TestCirculationRules_NameTheUserOfTheLastChange(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	editor := p.machines[0]
 	user := uuid.NewString()
-	editor.Header = http.Header{okapi.UserIDHeader: {user}}
+	editor.Header = p.signIn(user)
 	if a := callEndpoint(t, editor, http.MethodPut, "/circulation/rules",
 		record{"rulesAsText": p.formatRules()}); a.Status != http.StatusNoContent {
 		t.Fatalf("got %d %s", a.Status, a.Body)
@@ -143,7 +142,7 @@ func TestCirculationRules_NameTheUserOfTheLastChange(t *testing.T) {
 
 func TestCirculationRules_PolicyLookup(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	house := p.addLoanPolicy(t, "In the house", nil)
 	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID+" + s "+p.LocationID, house))
 	query := "?item_type_id=" + p.MaterialTypeID + "&loan_type_id=" + p.LoanTypeID + "&patron_type_id=" + p.GroupID +
@@ -163,7 +162,7 @@ func TestCirculationRules_PolicyLookup(t *testing.T) {
 // Rules that were written straight to storage stay in force, and the staff page names their fault.
 func TestCirculationRules_WrittenStraightToStorage(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	_, patron := p.addPatron(t)
 	rules := p.formatRules() + "g " + p.GroupID + "\n    m " + p.MaterialTypeID + "\n"
 	if a := callEndpoint(t, p.Storage, http.MethodPut, "/circulation-rules-storage",

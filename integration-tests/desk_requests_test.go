@@ -37,7 +37,7 @@ func checkDaysFromNow(t *testing.T, at time.Time, days int) {
 // A desk lends a book, takes a page, a hold and a recall, and gives it to the patrons in turn.
 func TestDesk_PageHoldRecall(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
+	p := joinSharedPair(t, 9)
 	p.addRecallPolicy(t)
 	itemID, book := p.addItem(t)
 	ann, annCard := p.addPatron(t)
@@ -141,7 +141,7 @@ func TestDesk_RecallsAtOnce(t *testing.T) {
 // A desk repeats a request whose answer was lost, with the same id.
 func TestDesk_RepeatsARequest(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
+	p := joinSharedPair(t, 9)
 	itemID, _ := p.addItem(t)
 	ann, _ := p.addPatron(t)
 	ben, _ := p.addPatron(t)
@@ -159,7 +159,7 @@ func TestDesk_RepeatsARequest(t *testing.T) {
 
 func TestDesk_LiftsBlocksOfRequests(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 9)
+	p := joinSharedPair(t, 9)
 	itemID, _ := p.addItem(t)
 	ann, _ := p.addPatron(t)
 	p.addRecord(t, "/manualblocks", record{"userId": ann, "desc": "owes a book", "type": "Manual", "requests": true})
@@ -174,7 +174,7 @@ func TestDesk_LiftsBlocksOfRequests(t *testing.T) {
 		http.StatusUnprocessableEntity)); !strings.Contains(got, "INSUFFICIENT_OVERRIDE_PERMISSIONS") {
 		t.Errorf("without the permission: got %s", got)
 	}
-	p.machines[0].Header = http.Header{"X-Okapi-Permissions": {`["` + mayPatron + `"]`}}
+	p.machines[0].Header = p.signIn(uuid.NewString(), mayPatron)
 	placed := readObject(t, p.placeRequest(t, itemID, ann, "Page", lift), http.StatusCreated)
 	if _, kept := p.readRecord(t, "/request-storage/requests/"+
 		placed["id"].(string))["requestProcessingParameters"]; kept {
@@ -184,7 +184,7 @@ func TestDesk_LiftsBlocksOfRequests(t *testing.T) {
 
 func TestDesk_AsksTheRequestPolicy(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
+	p := joinSharedPair(t, 9)
 	itemID, _ := p.addItem(t)
 	ann, _ := p.addPatron(t)
 	pagesOnly := p.addRecord(t, "/request-policy-storage/request-policies", record{
@@ -222,7 +222,7 @@ func TestDesk_AsksTheRequestPolicy(t *testing.T) {
 
 func TestDesk_RequestsThroughAProxy(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
+	p := joinSharedPair(t, 9)
 	itemID, _ := p.addItem(t)
 	ann, _ := p.addPatron(t)
 	ben, benCard := p.addPatron(t)

@@ -3,13 +3,11 @@ package integration_test
 import (
 	"net/http"
 	"testing"
-
-	"checkoutlock/integration-tests/stack"
 )
 
 func TestCheckIn_AnswersForTheDesk(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	branch := p.addBranch(t)
 	itemID, _, instanceID, book := p.addDescribedItem(t)
 	_, annCard := p.addPatron(t)

@@ -266,7 +266,7 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 	}
 	for _, e := range p.circulationEndpoints(t) {
 		e.client = p.machines[0]
-		e.client.Header = http.Header{"X-Okapi-User-Id": {uuid.NewString()}}
+		e.client.Header = p.signIn(uuid.NewString())
 		all = append(all, e)
 	}
 	return all

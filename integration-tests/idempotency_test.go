@@ -12,7 +12,6 @@ import (
 
 	"checkoutlock/integration-tests/stack"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -24,7 +23,7 @@ const (
 func (p *pair) lendWithKey(t *testing.T, i int, key string, body any) stack.Answer {
 	t.Helper()
 	machine := p.machines[i]
-	machine.Header = http.Header{schemas.IdempotencyKeyHeader: {key}}
+	machine.Header = addHeader(machine.Header, schemas.IdempotencyKeyHeader, key)
 	return callEndpoint(t, machine, http.MethodPost, checkOutPath, body)
 }
 
@@ -32,7 +31,7 @@ func (p *pair) lendWithKey(t *testing.T, i int, key string, body any) stack.Answ
 func (p *pair) startLendingWithKey(t *testing.T, i int, key string, body any) lending {
 	t.Helper()
 	machine := p.machines[i]
-	machine.Header = http.Header{schemas.IdempotencyKeyHeader: {key}}
+	machine.Header = addHeader(machine.Header, schemas.IdempotencyKeyHeader, key)
 	return startCheckOut(context.WithoutCancel(t.Context()), t, machine, body)
 }
 
@@ -104,9 +103,7 @@ func TestIdempotencyKey_ConcurrentRepeats(t *testing.T) {
 
 func TestIdempotencyKey_PersistentAnswer(t *testing.T) {
 	t.Parallel()
-	p, q := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1), startPair(t, stack.Options{
-		CirculationEnv: enableLock(),
-	}, 1)
+	p, q := joinSharedPair(t, 1), joinSharedPair(t, 1)
 	id, patron := p.addPatron(t)
 	books := p.addBooks(t, 2)
 	first := p.lendWithKey(t, 0, "k", p.newCheckOut(books[0], patron))
@@ -124,7 +121,7 @@ func TestIdempotencyKey_PersistentAnswer(t *testing.T) {
 	}
 	back := record{"itemBarcode": books[0], "servicePointId": p.ServicePointID, "checkInDate": "2026-03-01T10:00:00Z"}
 	desk := p.machines[0]
-	desk.Header = http.Header{okapi.UserIDHeader: {uuid.NewString()}}
+	desk.Header = p.signIn(uuid.NewString())
 	readObject(t, callEndpoint(t, desk, http.MethodPost, "/circulation/check-in-by-barcode", back), http.StatusOK)
 
 	// Repeats get the first answers, whatever has happened since and however the body is written.

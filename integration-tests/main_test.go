@@ -17,6 +17,7 @@ import (
 	"checkoutlock/devpostgres"
 	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/browser"
+	"checkoutlock/integration-tests/gateway"
 	"checkoutlock/integration-tests/openapi"
 	"checkoutlock/integration-tests/stack"
 )
@@ -31,6 +32,10 @@ var spares testserver.Spares
 // TestMain stops the browser and the PostgreSQL that tests have started.
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if err := stopSharedPair(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	if url := os.Getenv("TEST_DATABASE_URL"); url != "" {
 		if err := spares.Drop(context.Background(), url); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -102,6 +107,7 @@ type pair struct {
 	*stack.Library
 	machines    []stack.Client // one per circulation instance
 	databaseURL string
+	gateway     *gateway.Gateway // nil for none
 }
 
 // startPair runs a stack and makes a library with that limit in a new tenant. The end of
@@ -123,7 +129,7 @@ func startPair(t testing.TB, o stack.Options, limit int) *pair {
 			t.Errorf("stopping: %v", err)
 		}
 	})
-	tenant := "it_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16]
+	tenant := newTenantID()
 	st := newClient(s.Storages[0], tenant)
 	if shared {
 		installTenant(t, st)
@@ -144,6 +150,8 @@ func startPair(t testing.TB, o stack.Options, limit int) *pair {
 	}
 	return p
 }
+
+func newTenantID() string { return "it_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16] }
 
 // installTenant gives the tenant a spare schema of the shared database, or installs it if there is
 // none. The end of the test removes the tenant and keeps its schema for another one.

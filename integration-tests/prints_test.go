@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-
-	"checkoutlock/integration-tests/stack"
 )
 
 const printPath = "/circulation/print-events-entry"
@@ -25,7 +23,7 @@ func (p *pair) newPrint(t *testing.T) record {
 
 func TestPrints(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{}, 3)
+	p := joinSharedPair(t, 3)
 	request := p.addRecord(t, "/request-storage/requests", newRequest())
 	body := record{
 		"requestIds": []any{request}, "requesterId": uuid.NewString(), "requesterName": "Ada",

@@ -13,7 +13,7 @@ import (
 
 func TestRefusals_HaveFOLIOsMessages(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	reference := p.addMaterialType(t, "reference")
 	house := p.addLoanPolicy(t, "In the house", nil, record{"loanable": false, "loansPolicy": nil})
 	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID, p.PolicyID, "m "+reference, house))
@@ -80,7 +80,7 @@ func TestRefusals_HaveFOLIOsMessages(t *testing.T) {
 
 func TestRefusals_OfItemStatuses(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	_, patron := p.addPatron(t)
 	for _, status := range []string{"Declared lost", "Claimed returned", "Intellectual item", "Aged to lost"} {
 		_, barcode := p.addItem(t, record{"status": record{"name": status}})
@@ -95,7 +95,7 @@ func TestRefusals_OfItemStatuses(t *testing.T) {
 
 func TestLimit_Refusal(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p := joinSharedPair(t, 1)
 	m, l, g := "m "+p.MaterialTypeID, "t "+p.LoanTypeID, "g "+p.GroupID
 	for _, tt := range []struct{ criteria, message, code string }{
 		{criteria: m, message: "for material type", code: "MATERIAL_TYPE"},
@@ -137,7 +137,7 @@ func TestLimit_Refusal(t *testing.T) {
 
 func TestLimit_CountsByType(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p := joinSharedPair(t, 1)
 	film, toy := p.addMaterialType(t, "film"), p.addMaterialType(t, "toy")
 	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID, p.PolicyID, "m "+film, p.PolicyID, "g "+p.GroupID, p.PolicyID))
 	_, patron := p.addPatron(t)
@@ -161,7 +161,7 @@ func TestLimit_CountsByType(t *testing.T) {
 
 func TestLimit_UncountedLoans(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 2)
+	p := joinSharedPair(t, 2)
 	_, patron := p.addPatron(t)
 	claimedID, claimed := p.addItem(t)
 	_, returned := p.addItem(t)
@@ -181,7 +181,7 @@ func TestLimit_UncountedLoans(t *testing.T) {
 
 func TestRefusals_RecordsWithoutAPolicy(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 2)
+	p := joinSharedPair(t, 2)
 	mapType, gone := p.addMaterialType(t, "map"), uuid.NewString()
 	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/circulation-rules-storage", record{
 		"rulesAsText": p.formatRules("m "+mapType, gone),

@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/integration-tests/stack"
-	"checkoutlock/schemas/okapi"
 )
 
 // renewLoan sends a renewal by barcodes to circulation instance i.
@@ -49,7 +48,7 @@ func readDueDate(t *testing.T, loan record) time.Time {
 
 func TestRenewal_ExtendsTheLoan(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	book, patron, loan := p.lendRenewable(t, 1)
 	renewed := readObject(t, p.renewLoan(t, 0, book, patron), http.StatusOK)
 	checkParts(t, "answer", renewed, record{
@@ -116,7 +115,7 @@ func TestRenewal_ByManyMachines(t *testing.T) {
 
 func TestRenewal_OfARecalledBook(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	book, patron, loan := p.lendRenewable(t, 9)
 	other, _ := p.addPatron(t)
 	itemID, _ := loan["itemId"].(string)
@@ -130,7 +129,7 @@ func TestRenewal_OfARecalledBook(t *testing.T) {
 
 func TestRenewal_ThroughOverride(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 3)
+	p := joinSharedPair(t, 3)
 	book, patron, loan := p.lendRenewable(t, 0)
 	refused := readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)
 	if got := spellRefusals(refused); !strings.Contains(got, "LOAN_RENEWAL_LIMIT_REACHED") ||
@@ -138,7 +137,7 @@ func TestRenewal_ThroughOverride(t *testing.T) {
 		t.Errorf("got %s, want the limit with its block", got)
 	}
 	desk := p.machines[0]
-	desk.Header = http.Header{okapi.PermissionsHeader: {`["circulation.override-renewal-block.post"]`}}
+	desk.Header = p.signIn(uuid.NewString(), "circulation.override-renewal-block.post")
 	request := record{
 		"itemId": loan["itemId"], "userId": loan["userId"], "servicePointId": p.ServicePointID,
 		"overrideBlocks": record{
@@ -154,7 +153,7 @@ func TestRenewal_ThroughOverride(t *testing.T) {
 
 func TestRenewal_OfDeletedRecords(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{}, 3)
+	p := joinSharedPair(t, 3)
 	book, patron, loan := p.lendRenewable(t, 9)
 	userID, itemID := fmt.Sprint(loan["userId"]), fmt.Sprint(loan["itemId"])
 	refused := func(body record) string {

@@ -20,7 +20,7 @@ type requestDesk struct {
 
 func newRequestDesk(t *testing.T) requestDesk {
 	t.Helper()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	d := requestDesk{pair: p}
 	d.first, d.book = p.addItem(t)
 	d.second, _ = p.addItem(t)
@@ -152,8 +152,7 @@ func TestRequestLife_Expires(t *testing.T) {
 		t.Fatalf("editing: got %d %s", a.Status, a.Body)
 	}
 	for range 2 {
-		if a := callEndpoint(t, d.Storage, http.MethodPost, "/scheduled-request-expiration",
-			nil); a.Status != http.StatusNoContent {
+		if a := d.callTimer(t, "/scheduled-request-expiration"); a.Status != http.StatusNoContent {
 			t.Fatalf("got %d %s", a.Status, a.Body)
 		}
 	}

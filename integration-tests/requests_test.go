@@ -20,7 +20,7 @@ func (p *pair) placeRequest(t *testing.T, itemID, requesterID, kind string, more
 
 func TestRequest_PassesTheBookOn(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	branch := p.addBranch(t)
 	_, annCard := p.addPatron(t)
 	ben, benCard := p.addPatron(t)
@@ -85,7 +85,7 @@ func TestRequest_PassesTheBookOn(t *testing.T) {
 
 func TestRequest_Page(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	ann, annCard := p.addPatron(t)
 	_, benCard := p.addPatron(t)
 	itemID, book := p.addItem(t)

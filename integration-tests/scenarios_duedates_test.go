@@ -3,14 +3,12 @@ package integration_test
 import (
 	"testing"
 	"time"
-
-	"checkoutlock/integration-tests/stack"
 )
 
 func TestScenarios_DueDates(t *testing.T) {
 	t.Parallel()
 	const lent = "2026-03-01T10:00:00.000Z"
-	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 9)
+	p := joinSharedPair(t, 9)
 	term := p.addSchedule(t, "Terms", "2026-01-01T00:00:00Z", "2026-06-30T23:59:59Z", "2026-07-15T22:00:00Z")
 	always := p.addSchedule(t, "For ever", "2020-01-01T00:00:00Z", "2999-12-31T00:00:00Z", "3000-01-31T00:00:00Z")
 	ids := p.addPoliciesWithRules(t, map[string]record{

@@ -3,8 +3,6 @@ package integration_test
 import (
 	"net/http"
 	"testing"
-
-	"checkoutlock/integration-tests/stack"
 )
 
 // shelfmark names an item's types, on which rules depend. An empty material or loan type is
@@ -21,7 +19,7 @@ func (m shelfmark) temporaryType(loanTypes map[string]string) record {
 
 func TestScenarios_Limits(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p := joinSharedPair(t, 1)
 	reading := p.addRecord(t, "/loan-types", record{"name": "Reading room"})
 	loanTypes := map[string]string{"": p.LoanTypeID, "usual": p.LoanTypeID, "reading room": reading}
 	free := p.addLoanPolicy(t, "Free", nil)

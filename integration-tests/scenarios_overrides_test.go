@@ -3,8 +3,6 @@ package integration_test
 import (
 	"net/http"
 	"testing"
-
-	"checkoutlock/integration-tests/stack"
 )
 
 // The permissions to lift blocks, and expected errors.
@@ -89,7 +87,7 @@ func setCheckOut(more record, do ...func(*testing.T, *stage)) func(*testing.T, *
 // lend.
 func startLimitLibrary(t *testing.T) (*pair, map[string]string) {
 	t.Helper()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 1)
+	p := joinSharedPair(t, 1)
 	return p, p.addPoliciesWithRules(t, map[string]record{"Never": {"loanable": false}})
 }
 

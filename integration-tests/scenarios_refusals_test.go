@@ -3,8 +3,6 @@ package integration_test
 import (
 	"net/http"
 	"testing"
-
-	"checkoutlock/integration-tests/stack"
 )
 
 const past, future = "2020-01-01T00:00:00.000Z", "2999-12-31T00:00:00.000Z"
@@ -45,7 +43,7 @@ func useProxyWith(proxy, relation record) func(*testing.T, *stage) {
 
 func TestScenarios_Proxies(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
+	p := joinSharedPair(t, 9)
 	const (
 		inactive  = "Cannot check out via inactive proxying user [PROXY_IS_INACTIVE_OR_EXPIRED] (proxyUserBarcode={proxy})"
 		unrelated = "Cannot check out item via proxy when relationship is invalid [PROXY_RELATIONSHIP_INVALID] " +

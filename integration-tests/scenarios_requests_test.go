@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-
-	"checkoutlock/integration-tests/stack"
 )
 
 // addTitle gives the stage an item of a new title with an empty queue.
@@ -99,7 +97,7 @@ func queueForAnotherItem(requestType, level string) func(*testing.T, *stage) {
 
 func TestScenarios_ItemRequests(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 99)
+	p := joinSharedPair(t, 99)
 	status := func(name string) record { return record{"status": record{"name": name}} }
 	p.runScenarios(t, nil, []scenario{
 		{
@@ -190,7 +188,7 @@ func TestScenarios_ItemRequests(t *testing.T) {
 // startTitleLevelLibrary starts a library with title-level requests turned on.
 func startTitleLevelLibrary(t *testing.T) *pair {
 	t.Helper()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 99)
+	p := joinSharedPair(t, 99)
 	p.addRecord(t, "/circulation-settings-storage/circulation-settings", record{
 		"name": "generalTlr", "value": record{"titleLevelRequestsFeatureEnabled": true},
 	})

@@ -58,7 +58,7 @@ func TestScenarios_FailedWrites(t *testing.T) {
 // are not delivered, so few of these steps exist.
 func TestScenarios_AfterTheCheckOut(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
+	p := joinSharedPair(t, 9)
 	ids := p.addPoliciesWithRules(t, map[string]record{"Week": {"loansPolicy": rollingPeriod(1, "Weeks")}})
 	week := func(t *testing.T, s *stage) {
 		t.Helper()

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"checkoutlock/integration-tests/stack"
 )
 
 // readList returns a list of circulation by its key. totalRecords has to be its length.
@@ -48,7 +46,7 @@ func joinBarcodes(slips []any) string {
 
 func TestPickSlips(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{}, 3)
+	p := joinSharedPair(t, 3)
 	branch := p.addBranch(t)
 	stacks := p.addLocation(t, "Archive", p.ServicePointID)
 	addressType := p.addRecord(t, "/addresstypes", record{"addressType": "Office"})
@@ -111,7 +109,7 @@ func TestPickSlips(t *testing.T) {
 
 func TestSearchSlips(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	branch := p.addBranch(t)
 	itemID, book := p.addItem(t)
 	_, ann := p.addPatron(t)
@@ -201,7 +199,7 @@ func TestHoldShelfClearance(t *testing.T) {
 
 func TestItemsInTransit(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	p := joinSharedPair(t, 3)
 	const path = "/inventory-reports/items-in-transit"
 	if got := p.readList(t, path, "items"); len(got) != 0 {
 		t.Errorf("got %v in a library without", got)
