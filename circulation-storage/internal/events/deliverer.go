@@ -204,9 +204,14 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state)
 	}
 	sending, stop := context.WithDeadline(ctx, s.until.Add(sendTime-leaseDuration))
 	defer stop()
-	received, kinds, failures, err := d.send(sending, id, rows)
+	refused := map[int64]error{}
+	received, kinds, failures, err := d.send(sending, id, rows, refused)
 	if err != nil {
 		d.obs.Failed(NotReceived, failures)
+	}
+	if err := d.setAside(context.WithoutCancel(ctx), id, s, refused); err != nil {
+		d.obs.Failed(NotRead, len(refused))
+		return false, err
 	}
 	held, deleteErr := d.deleteRows(context.WithoutCancel(ctx), s, received)
 	switch {
@@ -225,6 +230,20 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state)
 		return false, nil // the reader is slow, and the rest goes on in the next turn
 	}
 	return err == nil && len(rows) == batch && sending.Err() == nil, err
+}
+
+// setAside lets events that the sink refuses keep no others waiting. The log says which ones.
+func (d *Deliverer) setAside(ctx context.Context, id okapi.Tenant, s *state, refused map[int64]error) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for row, why := range refused {
+		if err := d.store.SetAside(ctx, s.lease, row, why.Error()); err != nil {
+			return err
+		}
+		d.obs.Failed(Refused, 1)
+		d.log.ErrorContext(ctx, "event set aside, because the reader refuses it", "tenant", id, "event", row, "err", why)
+	}
+	return nil
 }
 
 func (d *Deliverer) deleteRows(ctx context.Context, s *state, ids []int64) (bool, error) {
@@ -250,8 +269,8 @@ type pending struct {
 // send sends rows in waves. A wave has the oldest row of each patron that is left, so a patron's next
 // event is sent only after the last one was received. After an error the rest of the patron waits
 // for the next turn. It returns the rows that were received, how many of each kind were sent, how many
-// failed, and the first error.
-func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event) (received []int64, kinds map[string]int, failures int, failed error) {
+// failed, and the first error. Rows that the sink refuses are put into refused; the patron's next ones go on.
+func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, refused map[int64]error) (received []int64, kinds map[string]int, failures int, failed error) {
 	kinds = map[string]int{}
 	var waiting []pending
 	for _, e := range rows {
@@ -276,6 +295,10 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event) (re
 			}
 		}
 		for p, err := range d.sendWave(ctx, wave) {
+			if errors.Is(err, ErrRefused) {
+				refused[p.row] = err
+				continue
+			}
 			if err != nil {
 				stuck[p.group] = true
 				failures++
@@ -306,7 +329,7 @@ func (d *Deliverer) sendWave(ctx context.Context, wave []pending) func(yield fun
 		for _, p := range wave {
 			var failed error
 			for range p.messages {
-				if failed == nil {
+				if failed == nil || errors.Is(failed, ErrRefused) && errs[next] != nil { // a repeat comes first
 					failed = errs[next]
 				}
 				next++

@@ -65,6 +65,40 @@ func TestDeliverer_GoesOnBesideARefusedEvent(t *testing.T) {
 	}
 }
 
+// Events that the reader refuses for themselves keep no others waiting, however many they are.
+func TestDeliverer_SetsRefusedEventsAside(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	const refused = 250 // more than a batch
+	h.exec(`INSERT INTO {schema}.outbox (event_type, topic, record_id, patron_id, new)
+		SELECT 'CREATED', 'loan', gen_random_uuid(), gen_random_uuid(), '{"n":"bad"}' FROM generate_series(1, $1)`, refused)
+	patron := uuid.New()
+	h.add(patron, "bad")
+	h.add(patron, "behind")
+	h.sink.never = func(n string) bool { return n == "bad" }
+	stop := h.start(h.sink)
+	if got := h.await(1); !slices.Equal(got, []string{"behind"}) {
+		t.Errorf("got %q, want the event behind the refused ones", got)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	const asideSQL = `SELECT count(refused), count(*) FROM {schema}.outbox`
+	var aside, left int
+	for waiting := true; waiting; waiting = aside < left {
+		<-tick.C
+		if err := h.db.Pool().QueryRow(t.Context(), h.sql(asideSQL)).Scan(&aside, &left); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop() // after the last one is counted
+	if n := h.sink.failed(events.Refused); aside != refused+1 || n != refused+1 {
+		t.Errorf("%d events are set aside and %d counted, want %d", aside, n, refused+1)
+	}
+	if n := h.sink.failed(events.NotReceived); n > 0 {
+		t.Errorf("%d events count as not received, want none", n)
+	}
+}
+
 // The id of an event is given before its transaction commits. One that commits late has a smaller id
 // than events that were delivered long ago.
 func TestDeliverer_DeliversWhatCommitsLate(t *testing.T) {

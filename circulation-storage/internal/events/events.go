@@ -9,6 +9,7 @@ package events
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,7 +42,7 @@ type Message struct {
 // Sink is where messages go.
 type Sink interface {
 	// Send sends messages, in any order, until ctx is done. It returns the error of each, nil for those
-	// that were certainly received.
+	// that were certainly received, and ErrRefused for those that never will be.
 	Send(ctx context.Context, messages []Message) []error
 	// Ping returns why nothing can be sent.
 	Ping(ctx context.Context) error
@@ -63,9 +64,15 @@ type Store interface {
 	Next(ctx context.Context, limit int, named bool) ([]Event, time.Duration, error)
 	// Delete deletes delivered rows. It deletes none and returns false if the lease is not in force.
 	Delete(ctx context.Context, l Lease, ids []int64) (bool, error)
+	// SetAside lets a row wait no longer for delivery, for the reason why. It stays until it is swept. Without
+	// the lease it does nothing.
+	SetAside(ctx context.Context, l Lease, id int64, why string) error
 	// GiveUp ends the holder's lease, so that another process need not wait for its end.
 	GiveUp(ctx context.Context, holder uuid.UUID) error
 }
+
+// ErrRefused is of a message that the sink refuses for itself, so that no repeat can succeed.
+var ErrRefused = errors.New("the reader refuses the event")
 
 // Failure is why an event was not delivered in a turn.
 type Failure string
@@ -75,10 +82,11 @@ const (
 	NotReceived Failure = "not_received" // the sink refused it or did not answer
 	NotRead     Failure = "not_read"     // the database was away
 	LeaseLost   Failure = "lease_lost"   // another process took over
+	Refused     Failure = "refused"      // the sink refused the event for itself, which was set aside
 )
 
 // Failures returns all failures.
-func Failures() []Failure { return []Failure{NotReceived, NotRead, LeaseLost} }
+func Failures() []Failure { return []Failure{NotReceived, NotRead, LeaseLost, Refused} }
 
 // Observer receives what happens, for metrics.
 type Observer interface {

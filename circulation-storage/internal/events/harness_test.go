@@ -120,6 +120,7 @@ type memory struct {
 	received []string // "patron n"
 	values   []events.Message
 	refuse   func(n string) bool // of messages; nil refuses none
+	never    func(n string) bool // refuses messages for themselves
 	down     bool
 	failures map[events.Failure]int
 	lag      time.Duration
@@ -155,6 +156,10 @@ func (m *memory) Send(_ context.Context, messages []events.Message) []error {
 	errs := make([]error, len(messages))
 	for i, message := range messages {
 		n := numberOf(message)
+		if m.never != nil && m.never(n) {
+			errs[i] = fmt.Errorf("%w: %s", events.ErrRefused, n)
+			continue
+		}
 		if m.down || m.refuse != nil && m.refuse(n) {
 			errs[i] = fmt.Errorf("%s is refused", n)
 			continue

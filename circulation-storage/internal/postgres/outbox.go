@@ -38,6 +38,10 @@ WITH held AS MATERIALIZED (
 deleted AS (DELETE FROM {schema}.outbox USING held WHERE id = ANY ($3::bigint[]))
 SELECT EXISTS (SELECT FROM held)`
 
+	setAsideSQL = `
+UPDATE {schema}.outbox o SET refused = left($4::text, 1000)
+  FROM {schema}.outbox_lease l WHERE l.holder = $1::uuid AND l.fence = $2::bigint AND o.id = $3::bigint`
+
 	giveUpOutboxSQL = `UPDATE {schema}.outbox_lease SET lease_until = '-infinity' WHERE holder = $1::uuid`
 
 	// sweepEventsSQL looks at the oldest rows alone, so it reads few rows that stay.
@@ -52,7 +56,7 @@ var nextEventsSQL = `
 SELECT id, creation_date, event_type, coalesce(topic, ''), record_id, patron_id,
        old::text, new::text, payload::text, clock_timestamp() - creation_date,
        CASE WHEN $2::boolean AND topic IS NULL THEN (` + namesOfEventSQL + `) END
-  FROM {schema}.outbox o ORDER BY id LIMIT $1::bigint`
+  FROM {schema}.outbox o WHERE refused IS NULL ORDER BY id LIMIT $1::bigint`
 
 // namesOfEventSQL reads what the circulation log shows of the records that an event names by id. An event
 // of a check-out that was refused has the barcode of the item alone.
@@ -123,6 +127,12 @@ func (s *OutboxStore) Next(ctx context.Context, limit int, named bool) ([]events
 func (s *OutboxStore) Delete(ctx context.Context, l events.Lease, ids []int64) (held bool, err error) {
 	err = s.db.writeRow(ctx, s.db.conns.Ordinary, "deleting delivered events", deleteEventsSQL, []any{l.Holder, l.Fence, ids}, &held)
 	return held, err
+}
+
+// SetAside implements events.Store.
+func (s *OutboxStore) SetAside(ctx context.Context, l events.Lease, id int64, why string) error {
+	_, err := s.db.exec(ctx, s.db.conns.Ordinary, "setting an event aside", setAsideSQL, l.Holder, l.Fence, id, why)
+	return err
 }
 
 // GiveUp implements events.Store.

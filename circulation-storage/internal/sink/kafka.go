@@ -2,7 +2,6 @@ package sink
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"slices"
@@ -46,7 +45,11 @@ func openKafka(s Settings) (*kafka, error) {
 		kgo.RecordDeliveryTimeout(2 * produceTimeout), kgo.MetadataMinAge(100 * time.Millisecond),
 	}
 	if s.TLS {
-		options = append(options, kgo.DialTLSConfig(&tls.Config{MinVersion: tls.VersionTLS12}))
+		trusted, err := s.readTLS()
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, kgo.DialTLSConfig(trusted))
 	}
 	scrammed := scram.Auth{User: s.User, Pass: s.Password}
 	switch s.SASL {
@@ -92,13 +95,21 @@ func (k *kafka) Send(ctx context.Context, messages []events.Message) []error {
 	for range messages {
 		select {
 		case r := <-results:
-			errs[r.index] = r.err
+			errs[r.index] = markRefused(r.err)
 			k.forget(messages[r.index].Topic, r.err)
 		case <-ctx.Done(): // the client may wait longer for a broker that does not answer
 			return errs
 		}
 	}
 	return errs
+}
+
+// markRefused makes the errors of a record itself ErrRefused.
+func markRefused(err error) error {
+	if errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.InvalidRecord) {
+		return fmt.Errorf("%w: %w", events.ErrRefused, err)
+	}
+	return err
 }
 
 // createTopics creates those that this process has not seen. Brokers need not do so by themselves.

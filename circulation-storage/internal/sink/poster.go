@@ -87,6 +87,10 @@ func (p *poster) post(ctx context.Context, m events.Message) error {
 	}
 	defer answer.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // so that the connection serves again
+	switch answer.StatusCode {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return fmt.Errorf("%w: POST of topic %s was answered %d", events.ErrRefused, m.Topic, answer.StatusCode)
+	}
 	if answer.StatusCode/100 != 2 {
 		return fmt.Errorf("POST of topic %s was answered %d", m.Topic, answer.StatusCode)
 	}

@@ -2,6 +2,7 @@ package sink_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -50,8 +51,9 @@ func TestPoster(t *testing.T) {
 		messages = append(messages, events.Message{Topic: "topic", Key: "key", Tenant: id, Value: []byte(body)})
 	}
 	errs := to.Send(t.Context(), messages)
-	if errs[0] != nil || errs[1] == nil || errs[2] == nil {
-		t.Errorf("got %v, want an error for all but the first", errs)
+	if errs[0] != nil || !errors.Is(errs[1], events.ErrRefused) ||
+		errs[2] == nil || errors.Is(errs[2], events.ErrRefused) {
+		t.Errorf("got %v, want the second one refused for itself, and the third one failed", errs)
 	}
 	slices.Sort(got)
 	want := "POST " + id.String() + " topic key "
@@ -98,7 +100,15 @@ func TestSettings_NameAllThatIsWrong(t *testing.T) {
 		"SASL without user": {
 			environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_SASL=PLAIN"}, says: []string{"EVENTS_SASL needs"},
 		},
-		"user without SASL":  {environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_USER=u"}, says: []string{"need EVENTS_SASL"}},
+		"user without SASL": {environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_USER=u"}, says: []string{"need EVENTS_SASL"}},
+		"files of TLS without TLS": {
+			environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_TLS_CA=/none"},
+			says:    []string{"EVENTS_TLS_CA cannot be read", "need EVENTS_TLS"},
+		},
+		"a certificate without a key": {
+			environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_TLS=true", "EVENTS_TLS_CERTIFICATE=/none"},
+			says:    []string{"EVENTS_TLS_CERTIFICATE and EVENTS_TLS_KEY cannot be used"},
+		},
 		"TLS without broker": {environ: []string{"EVENTS_TLS=true"}, says: []string{"need EVENTS_BROKERS"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,10 +2,13 @@
 package sink
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,8 +22,13 @@ import (
 type Settings struct {
 	// Brokers are host:port of Kafka brokers.
 	Brokers []string `env:"EVENTS_BROKERS"`
-	// TLS encrypts the connections to the brokers. The system's certificate authorities are trusted.
+	// TLS encrypts the connections to the brokers.
 	TLS bool `env:"EVENTS_TLS" envDefault:"false"`
+	// CA is a file of certificate authorities to trust, as PEM; "" trusts the system's.
+	CA string `env:"EVENTS_TLS_CA"`
+	// Certificate and Key are files, as PEM, with which the brokers recognise this client; "" for none.
+	Certificate string `env:"EVENTS_TLS_CERTIFICATE"`
+	Key         string `env:"EVENTS_TLS_KEY"`
 	// SASL is the mechanism for User and Password, "" for none.
 	SASL     string `env:"EVENTS_SASL"`
 	User     string `env:"EVENTS_USER"`
@@ -79,6 +87,12 @@ func (s Settings) Validate() error {
 	default:
 		wrong("EVENTS_SASL", strconv.Quote(s.SASL), strings.Join([]string{plain, scramSHA256, scramSHA512}, ", "))
 	}
+	if _, err := s.readTLS(); err != nil {
+		errs = append(errs, err)
+	}
+	if !s.TLS && s.CA+s.Certificate+s.Key != "" {
+		errs = append(errs, errors.New("EVENTS_TLS_CA, EVENTS_TLS_CERTIFICATE and EVENTS_TLS_KEY need EVENTS_TLS"))
+	}
 	if len(s.Brokers) == 0 && (s.TLS || s.SASL != "") {
 		errs = append(errs, errors.New("EVENTS_TLS and EVENTS_SASL need EVENTS_BROKERS"))
 	}
@@ -89,6 +103,28 @@ func (s Settings) Validate() error {
 		wrong("EVENTS_PUBSUB", strconv.Quote(s.PubSub), "a module id, such as mod-pubsub-2.20.0")
 	}
 	return errors.Join(append(errs, config.CheckRange("EVENTS_RETENTION", s.Retention, time.Hour, 720*time.Hour, "1h to 720h"))...)
+}
+
+// readTLS reads the files of TLS. Its errors name the variables.
+func (s Settings) readTLS() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if s.CA != "" {
+		text, err := os.ReadFile(s.CA)
+		if err != nil {
+			return nil, fmt.Errorf("EVENTS_TLS_CA cannot be read: %w", err)
+		}
+		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("EVENTS_TLS_CA names %s, which has no certificate as PEM", s.CA)
+		}
+	}
+	if s.Certificate+s.Key != "" {
+		pair, err := tls.LoadX509KeyPair(s.Certificate, s.Key)
+		if err != nil {
+			return nil, fmt.Errorf("EVENTS_TLS_CERTIFICATE and EVENTS_TLS_KEY cannot be used: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
 }
 
 // Names returns what topics are made of.

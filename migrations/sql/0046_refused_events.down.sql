@@ -1,0 +1,2 @@
+-- Destroys the reasons. Events that were refused wait for delivery again.
+ALTER TABLE outbox DROP COLUMN refused;
