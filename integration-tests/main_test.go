@@ -169,6 +169,10 @@ func installTenant(t testing.TB, st stack.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// There has been a reader of events, which are counted.
+	if _, err := conn.Exec(ctx, "UPDATE "+schemaName(st.Tenant)+".outbox_lease SET fence = 1"); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		err := spares.GiveBack(ctx, conn, used, func(ctx context.Context) error { return purgeTenant(ctx, st) })
 		if err != nil {

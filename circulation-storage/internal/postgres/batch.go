@@ -80,7 +80,11 @@ func (b *batch) addSession(session records.Record) {
 	}
 }
 
-const addEventSQL = `INSERT INTO {schema}.outbox (event_type, payload) VALUES ($1::text, $2::jsonb)`
+const addEventSQL = `INSERT INTO {schema}.outbox (event_type, payload) SELECT $1::text, $2::jsonb` + toReader
+
+// toReader lets a statement write events once there is a reader: a process has had the lease on the
+// outbox.
+const toReader = ` FROM {schema}.outbox_lease WHERE fence > 0`
 
 // clockSQL reads the database's clock. It is a statement of its own, after those that
 // wait for a row, because a statement reads the clock before it waits.

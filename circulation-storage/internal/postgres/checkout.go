@@ -25,7 +25,7 @@ const lendSQL = `
 WITH lent AS (INSERT INTO {schema}.loan (id, jsonb) VALUES ($1::uuid, $2::jsonb)),
 item AS (UPDATE {schema}.item SET jsonb = $4::jsonb WHERE id = $3::uuid),
 session AS (INSERT INTO {schema}.patron_action_session (id, jsonb) VALUES ($5::uuid, $6::jsonb)),
-event AS (INSERT INTO {schema}.outbox (event_type, payload) VALUES ('` + commit.ItemCheckedOut + `', $7::jsonb)),
+event AS (INSERT INTO {schema}.outbox (event_type, payload) SELECT '` + commit.ItemCheckedOut + `', $7::jsonb` + toReader + `),
 released AS (DELETE FROM {schema}.check_out_lock WHERE id = $8::uuid RETURNING id)
 SELECT EXISTS (SELECT FROM released)`
 

@@ -31,7 +31,9 @@ type harness struct {
 
 func newHarness(t *testing.T) harness {
 	db, id := pgtest.New(t)
-	return harness{t: t, id: id, db: db}.on(db)
+	l := harness{t: t, id: id, db: db}.on(db)
+	l.exec(`UPDATE {schema}.outbox_lease SET fence = 1`) // as if there had been a reader of events
+	return l
 }
 
 // on is the same desk through another pool.

@@ -69,7 +69,7 @@ UPDATE {schema}.loan l SET jsonb = l.jsonb - 'userId' - 'proxyUserId' FROM (` + 
 RETURNING l.id, l.item_id, closed.user_id)
 INSERT INTO {schema}.outbox (event_type, patron_id, payload)
 SELECT '` + commit.LogRecord + `', user_id, jsonb_strip_nulls(jsonb_build_object('logEventType', 'LOAN', 'action', 'anonymized',
-       'loanId', id, 'itemId', item_id)) FROM anonymized`
+       'loanId', id, 'itemId', item_id)) FROM anonymized WHERE EXISTS (SELECT` + toReader + `)`
 	return s.db.runTx(ctx, s.db.conns.Ordinary, shortTx, "anonymizing loans", func(tx pgx.Tx) error {
 		_, err := runStatement(ctx, tx, statement, whose)
 		return err
