@@ -73,7 +73,7 @@ func (m *fakeMachine) run(_ context.Context, _ string, env []string, name string
 		return "", errors.New("E: Unable to locate package chromium")
 	}
 	if slices.Contains(args, "install") {
-		m.programs["chromium"] = "Chromium 156.0"
+		m.programs["chromium-headless-shell"] = "Chromium 156.0"
 	}
 	return "", nil
 }
@@ -92,12 +92,16 @@ func TestFinder_Chromium(t *testing.T) {
 		"first of two": {change: func(m *fakeMachine) {
 			m.programs["chromium-browser"], m.programs["chromium"] = "Chromium 1", "Chromium 2"
 		}, want: "chromium"},
+		"the headless shell comes first": {change: func(m *fakeMachine) {
+			m.programs["chromium"], m.programs["chromium-headless-shell"] = "Chromium 1", "Chromium 2"
+		}, want: "chromium-headless-shell"},
 		"one that is broken": {
 			change: func(m *fakeMachine) { m.programs["chromium"], m.programs["google-chrome"] = "", "Google Chrome 150" },
 			want:   "google-chrome",
 		},
 		"a stub in its name": {
-			change: func(m *fakeMachine) { m.programs["chromium-browser"] = "Install the snap!" }, want: "chromium", apt: 2,
+			change: func(m *fakeMachine) { m.programs["chromium-browser"] = "Install the snap!" },
+			want:   "chromium-headless-shell", apt: 2,
 		},
 		"given": {change: func(m *fakeMachine) {
 			m.given, m.programs["mine"], m.programs["chromium"] = "mine", "Chromium 3", "Chromium 2"
@@ -106,8 +110,8 @@ func TestFinder_Chromium(t *testing.T) {
 			change: func(m *fakeMachine) { m.given, m.programs["chromium"] = "mine", "Chromium 2" },
 			errs:   []string{"CHROME_BIN", "mine"},
 		},
-		"installed":       {change: func(*fakeMachine) {}, want: "chromium", apt: 2},
-		"apt-get is busy": {change: func(m *fakeMachine) { m.busy = 1 }, want: "chromium", apt: 3},
+		"installed":       {change: func(*fakeMachine) {}, want: "chromium-headless-shell", apt: 2},
+		"apt-get is busy": {change: func(m *fakeMachine) { m.busy = 1 }, want: "chromium-headless-shell", apt: 3},
 		"no root": {
 			change: func(m *fakeMachine) { m.system.Root = false },
 			errs:   []string{"install it", "CHROME_BIN", "BROWSER_TESTS=skip", "takes root"},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 )
 
@@ -61,6 +62,14 @@ func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void,
 	if o.dark {
 		colours = "dark"
 	}
+	var info struct {
+		TargetInfo struct {
+			BrowserContextID string `json:"browserContextId"`
+		} `json:"targetInfo"`
+	}
+	if err := t.Call(ctx, target.CommandGetTargetInfo, map[string]any{}, &info); err != nil {
+		return chromedp.Void{}, err
+	}
 	for _, c := range []struct {
 		method string
 		params any
@@ -76,6 +85,11 @@ func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void,
 		{emulation.CommandSetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: o.noScript}},
 		// Each tab has the focus, so that parallel tests can use the keyboard.
 		{emulation.CommandSetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}},
+		// A browser with a window lets pages copy to the clipboard without a question.
+		{"Browser.grantPermissions", map[string]any{
+			"permissions":      []string{"clipboardReadWrite", "clipboardSanitizedWrite"},
+			"browserContextId": info.TargetInfo.BrowserContextID,
+		}},
 	} {
 		if err := t.Call(ctx, c.method, c.params, nil); err != nil {
 			return chromedp.Void{}, err
