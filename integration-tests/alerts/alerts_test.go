@@ -30,7 +30,8 @@ var made = map[string]struct{ fires, quiet string }{
 	},
 	"LockHeldTooLong": {fires: `checkout_lock_oldest_seconds 0+60x60`, quiet: `checkout_lock_oldest_seconds 3x60`},
 	"LocksLost": {
-		fires: `checkout_commits_total{outcome="lock_lost"} 0+1x60`, quiet: `checkout_commits_total{outcome="lock_lost"} 0x30 3x30`,
+		fires: `checkout_commits_total{outcome="lock_lost"} 0+1x60`,
+		quiet: `checkout_commits_total{outcome="lock_lost"} 0x30 3x30`,
 	},
 	"CheckOutsOverloaded": {
 		fires: `circulation_admission_refused_total{reason="wait_over"} 0+1x60`,
