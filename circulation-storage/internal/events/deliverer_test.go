@@ -45,7 +45,7 @@ func TestDeliverer_InOrderForEachPatron(t *testing.T) {
 	}
 }
 
-// A patron whose event cannot be delivered keeps no other patron waiting.
+// A patron whose event cannot be delivered keeps no other patron waiting, not even until the next turn.
 func TestDeliverer_GoesOnBesideARefusedEvent(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -54,12 +54,24 @@ func TestDeliverer_GoesOnBesideARefusedEvent(t *testing.T) {
 	h.add(poor, "behind")
 	h.add(other, "one")
 	h.add(other, "two")
-	h.sink.refuse = func(n string) bool { return n == "bad" }
+	turns, turnOfTwo := 0, 0
+	h.sink.refuse = func(n string) bool {
+		switch n {
+		case "bad": // it begins each turn
+			turns++
+		case "two":
+			turnOfTwo = turns
+		}
+		return n == "bad"
+	}
 	h.start(h.sink)
 	if got := h.await(2); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("got %q, want those of the other patron", got)
 	}
 	h.sink.set(func() { h.sink.refuse = nil })
+	if turnOfTwo != 1 {
+		t.Errorf("the other patron's second event was sent in turn %d, want the first", turnOfTwo)
+	}
 	if got := h.await(4); !slices.Equal(got[2:], []string{"bad", "behind"}) {
 		t.Errorf("got %q, want the rest in order", got)
 	}

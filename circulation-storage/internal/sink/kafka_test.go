@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"checkoutlock/circulation-storage/internal/events"
 	"checkoutlock/circulation-storage/internal/postgres"
@@ -23,7 +24,8 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// broker is a Kafka broker that keeps its records when it is killed.
+// broker is a Kafka broker that keeps its records when it is killed. After each start it refuses some
+// events of one partition, so that others of the same patron could overtake them.
 type broker struct {
 	t    *testing.T
 	port int
@@ -53,6 +55,7 @@ func (b *broker) start() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.now.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Partitions: []int32{0}, Count: 3})
 }
 
 func (b *broker) address() string { return fmt.Sprintf("127.0.0.1:%d", b.port) }
