@@ -187,7 +187,7 @@ func TestHandOver_OfADeadProcessEndsWithItsTTL(t *testing.T) {
 func TestHandOver_LeavesTurnsToOtherInstances(t *testing.T) {
 	t.Parallel()
 	ctx, _, _ := newLockStore(t)
-	const turns, grantsPerTurn = 5, 64
+	const turns, grantsPerTurn = 5, 256
 	busy, other := openInstance(t), openInstance(t)
 	req := lock.Request{UserID: uuid.New(), TTL: time.Hour, Wait: time.Minute}
 	var grants, served atomic.Int32
