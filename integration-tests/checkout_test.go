@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -221,11 +222,7 @@ func TestEndSession_DeletesItsRecords(t *testing.T) {
 	readObject(t, p.checkInItem(t, books[0], p.ServicePointID), http.StatusOK)
 	otherID, other := p.addPatron(t)
 	readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], other), http.StatusCreated)
-	countSessions := func(userID, action string) any {
-		query := "?limit=0&query=patronId==" + userID + "%20and%20actionType==" + action
-		return p.readRecord(t, "/patron-action-session-storage/patron-action-sessions"+query)["totalRecords"]
-	}
-	if got := countSessions(userID, "Check-out"); got != 3.0 {
+	if got := p.countSessions(t, userID, "Check-out"); got != 3.0 {
 		t.Fatalf("got %v records of check-outs, want 3", got)
 	}
 	end := record{"endSessions": []any{record{"actionType": "Check-out", "patronId": userID}}}
@@ -235,8 +232,56 @@ func TestEndSession_DeletesItsRecords(t *testing.T) {
 			t.Fatalf("got %d %s", a.Status, a.Body)
 		}
 	}
-	if out, in, others := countSessions(userID, "Check-out"), countSessions(userID, "Check-in"), countSessions(otherID,
-		"Check-out"); out != 0.0 || in != 1.0 || others != 1.0 {
+	if out, in, others := p.countSessions(t, userID, "Check-out"), p.countSessions(t, userID, "Check-in"),
+		p.countSessions(t, otherID, "Check-out"); out != 0.0 || in != 1.0 || others != 1.0 {
 		t.Errorf("got %v records of check-outs, %v of check-ins, %v of another patron, want 0, 1 and 1", out, in, others)
 	}
+}
+
+// countSessions returns how many session records of an action type a patron has.
+func (p *pair) countSessions(t *testing.T, userID, action string) any {
+	t.Helper()
+	query := "?limit=0&query=patronId==" + userID + "%20and%20actionType==" + action
+	return p.readRecord(t, "/patron-action-session-storage/patron-action-sessions"+query)["totalRecords"]
+}
+
+func TestEndSession_ByTimeout(t *testing.T) {
+	t.Parallel()
+	p := joinSharedPair(t, 9)
+	goneID, gone := p.addPatron(t)
+	stillID, still := p.addPatron(t)
+	books := p.addBooks(t, 4)
+	for i, patron := range []string{gone, gone, still, still} {
+		readObject(t, p.lendBook(t, 0, books[i], patron), http.StatusCreated)
+	}
+	readObject(t, p.checkInItem(t, books[0], p.ServicePointID), http.StatusOK)
+	table := schemaName(p.Storage.Tenant) + ".patron_action_session"
+	execSQL(t, databaseURL(t), `UPDATE `+table+` SET jsonb = jsonb_set(jsonb, '{metadata,createdDate}',
+		to_jsonb(to_char(now() AT TIME ZONE 'UTC' - interval '4 minutes', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')))
+		WHERE jsonb->>'actionType' = 'Check-out' AND (jsonb->>'patronId' = '`+goneID+`'
+			OR id = (SELECT min(id::text)::uuid FROM `+table+` WHERE jsonb->>'patronId' = '`+stillID+`'))`)
+	end := func(status int, want ...any) {
+		t.Helper()
+		a := p.callTimer(t, "/circulation/notice-session-expiration-by-timeout")
+		got := []any{
+			p.countSessions(t, goneID, "Check-out"), p.countSessions(t, goneID, "Check-in"),
+			p.countSessions(t, stillID, "Check-out"),
+		}
+		if a.Status != status || !slices.Equal(got, want) {
+			t.Errorf("got %d %s and %v records, want %d and %v", a.Status, a.Body, got, status, want)
+		}
+	}
+	set := func(value any) {
+		t.Helper()
+		p.addRecord(t, "/circulation-settings-storage/circulation-settings", record{"name": "other_settings", "value": value})
+	}
+	set(record{"checkoutTimeout": true, "checkoutTimeoutDuration": -1})
+	end(http.StatusUnprocessableEntity, 2.0, 1.0, 2.0)
+	set(record{"checkoutTimeout": true, "checkoutTimeoutDuration": 60})
+	end(http.StatusNoContent, 2.0, 1.0, 2.0)
+	set(record{"checkoutTimeout": false, "checkoutTimeoutDuration": 60})
+	end(http.StatusNoContent, 0.0, 1.0, 2.0) // the other patron's last record is young
+	end(http.StatusNoContent, 0.0, 1.0, 2.0)
+	set(record{"checkoutTimeout": true, "checkoutTimeoutDuration": 0})
+	end(http.StatusNoContent, 0.0, 0.0, 0.0)
 }

@@ -136,7 +136,8 @@ func TestGateway_RoutesEachEndpoint(t *testing.T) {
 // isSystem reports whether a route is in an interface of the gateway.
 func isSystem(path string) bool {
 	return strings.HasPrefix(path, "/_/") || slices.Contains([]string{
-		"/circulation/scheduled-anonymize-processing", "/scheduled-request-expiration", "/tlr-feature-toggle-job/start",
+		"/circulation/scheduled-anonymize-processing", "/circulation/notice-session-expiration-by-timeout",
+		"/scheduled-request-expiration", "/tlr-feature-toggle-job/start",
 	}, path)
 }
 

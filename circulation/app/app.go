@@ -116,6 +116,7 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 	locks := admin.NewService(storage, store, env, checkOuts, log)
 	guard := auth.NewGuard(cfg.Staff, append(checkout.OverridePermissions(), renewal.OverridePermissions()...), log)
 	checkIns := &checkin.Service{Library: storage, Returner: storage, Log: log}
+	sessions := checkin.Sessions{Store: storage, Now: time.Now}
 	service := &web.Service{
 		HTTP: cfg.HTTP, Panics: web.NewPanics(registry, log),
 		Options: web.Options{
@@ -128,7 +129,8 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 		CheckOut: checkOuts.CheckOut,
 		Keyed:    &keyed.Requests{Storage: storage, CheckOuts: checkOuts, Ended: m.countKeyed, Log: log},
 		CheckIn:  checkIns.CheckIn,
-		Loans:    storage, Rules: storage, RulesFor: library.Matching{Records: storage}.RulesFor, DryRun: checkOuts.DryRun, EndSessions: checkin.Sessions{Delete: storage.DeleteSessions}.End,
+		Loans:    storage, Rules: storage, RulesFor: library.Matching{Records: storage}.RulesFor, DryRun: checkOuts.DryRun,
+		EndSessions: sessions.End, EndExpiredSessions: sessions.EndExpired,
 		Renewals: &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now},
 		Placing:  placing, Changes: placing, Queues: storage, Settings: storage, Worklists: &worklist.Service{Library: storage},
 		LoanChanges: &loans.Service{Library: storage, Changer: storage, Close: checkIns.Close, Log: log, Now: time.Now}, LoanRecords: storage, Prints: storage,

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -65,6 +66,8 @@ type Options struct {
 	Changes     RequestChanges
 	LoanChanges LoanChanges
 	LoanRecords LoanRecords
+	// EndExpiredSessions ends the sessions that a desk left open.
+	EndExpiredSessions func(context.Context) error
 	// Anonymize takes the patrons off closed loans as the tenant's setting says, and returns their ids.
 	Anonymize func(context.Context) ([]string, error)
 	Prints    Prints
@@ -105,6 +108,11 @@ func routes(o Options) []web.Route {
 		{
 			Method: http.MethodPost, Path: "/circulation/end-patron-action-session", Permission: "circulation.end-patron-action-session.post", Interface: "patron-action-session 0.2",
 			Body: checkin.EndSessionsRequest{}, Endpoint: web.Empty(http.StatusNoContent, circ.endSessions),
+		},
+		{
+			Method: http.MethodPost, Path: "/circulation/notice-session-expiration-by-timeout", Interface: "_timer 1.0", Every: 3 * time.Minute,
+			Refusals: []fault.Code{fault.Invalid}, // the setting cannot be used
+			Endpoint: web.Empty(http.StatusNoContent, func(c echo.Context) error { return o.EndExpiredSessions(c.Request().Context()) }),
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/renew-by-barcode", Permission: "circulation.renew-by-barcode.post", Refusals: loanChanged, Desired: renewal.OverridePermissions(),

@@ -32,7 +32,8 @@ func checkDescribed(t *testing.T, routes []web.Route) {
 		name := r.Method + " " + r.Path
 		writes := r.Method == http.MethodPost || r.Method == http.MethodPut
 		switch r.Path {
-		case "/loan-anonymization/by-user/:id", "/circulation/scheduled-anonymize-processing", // FOLIO sends no body
+		case "/loan-anonymization/by-user/:id", "/circulation/scheduled-anonymize-processing",
+			"/circulation/notice-session-expiration-by-timeout", // FOLIO sends no body
 			"/_/tenant": // what it says does not matter
 			writes = false
 		}

@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
+	"time"
 
+	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas/fault"
@@ -171,10 +175,25 @@ var patronActionSessions = collection{path: "/patron-action-session-storage/patr
 // sessionBatch is how many sessions are read at once to be deleted.
 const sessionBatch = 100
 
-// DeleteSessions implements checkin.SessionStore. Sessions that are added while it
-// runs may be deleted too, or stay.
-func (c *Client) DeleteSessions(ctx context.Context, patronID, actionType string) error {
-	query := equals("patronId", patronID) + " and " + equals("actionType", actionType)
+// ExpiredSessions implements checkin.SessionStore.
+func (c *Client) ExpiredSessions(ctx context.Context, before time.Time, limit int) ([]checkin.EndSession, error) {
+	r := get("", "/patron-action-session-storage/expired-session-patron-ids", url.Values{
+		"session_inactivity_time_limit": {library.Instant{Time: before}.Text()}, "limit": {strconv.Itoa(limit)},
+	})
+	type answer struct {
+		Expired []checkin.EndSession `json:"expiredSessions"`
+	}
+	found, err := call(ctx, c, r, "expiredSessions", func(a answer) bool { return a.Expired != nil })
+	return found.Expired, err
+}
+
+// DeleteSessions implements checkin.SessionStore. If the time is zero, sessions that are added while
+// it runs may be deleted too, or stay.
+func (c *Client) DeleteSessions(ctx context.Context, e checkin.EndSession, createdBefore time.Time) error {
+	query := equals("patronId", e.PatronID) + " and " + equals("actionType", e.ActionType)
+	if !createdBefore.IsZero() {
+		query += ` and metadata.createdDate<"` + library.Instant{Time: createdBefore}.Text() + `"`
+	}
 	for {
 		found, err := listRecords[library.Named](ctx, c, patronActionSessions, query, sessionBatch)
 		if err != nil {

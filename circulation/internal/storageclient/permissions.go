@@ -51,6 +51,7 @@ func Permissions() []string {
 		"circulation-storage.request-placements.item.post",
 		"circulation-storage.request-queue-orders.item.post",
 		"circulation-storage.requests.collection.delete",
+		"patron-action-session-storage.expired-session-patron-ids.collection.get",
 		"patron-action-session-storage.patron-action-sessions.collection.get",
 		"patron-action-session-storage.patron-action-sessions.item.delete",
 		"print-events-storage.print-events-entry.item.post",
