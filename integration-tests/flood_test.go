@@ -10,6 +10,7 @@ import (
 	osexec "os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func TestOverload_OfAFlood(t *testing.T) {
 		n = 2000
 	}
 	p := startPair(t, stack.Options{}, overloadLimit)
-	program := buildCirculation(t)
+	program := buildProgram(t, "circulation")
 	for try := 1; ; try++ {
 		late := floodProcess(t, p, program, n)
 		switch {
@@ -52,7 +53,8 @@ func TestOverload_OfAFlood(t *testing.T) {
 // were refused or admitted too late.
 func floodProcess(t *testing.T, p *pair, program string, n int) (late float64) {
 	t.Helper()
-	url, pid := startCirculation(t, program, p.Storages[0])
+	url, process := startProgram(t, program, findFreePort(t), "STORAGE_URL="+p.Storages[0], "STAFF_AUTH=none",
+		"CHECKOUT_LOCK_FEATURE_ENABLED=true")
 	ids, barcodes := p.addPatrons(t, floodPatrons)
 	var all []stack.CheckOut
 	for i, book := range p.addCopies(t, n) {
@@ -72,7 +74,7 @@ func floodProcess(t *testing.T, p *pair, program string, n int) (late float64) {
 			t.Errorf("a patron has %d books, want at most %d", got, overloadLimit)
 		}
 	}
-	memory := readPeakMemory(t, pid)
+	memory := readPeakMemory(t, process.Pid)
 	if memory > floodMemory {
 		t.Errorf("the process used %d MB, want at most %d", memory, floodMemory)
 	}
@@ -110,36 +112,34 @@ func newFloodClient() *http.Client {
 	}
 }
 
-// buildCirculation builds the program of circulation.
-func buildCirculation(t *testing.T) string {
+// buildProgram builds the program of a service.
+func buildProgram(t *testing.T, service string) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "circulation")
+	program := filepath.Join(t.TempDir(), service)
 	out, err := osexec.CommandContext(t.Context(), "go", "build", "-o", program,
-		"checkoutlock/circulation/cmd/circulation").CombinedOutput()
+		"checkoutlock/"+service+"/cmd/"+service).CombinedOutput()
 	if err != nil {
-		t.Fatalf("building circulation: %v\n%s", err, out)
+		t.Fatalf("building %s: %v\n%s", service, err, out)
 	}
 	return program
 }
 
-// startCirculation runs the program until the test ends. It returns its address and process id.
-func startCirculation(t *testing.T, program, storageURL string) (url string, pid int) {
+// startProgram runs a service on a port until the test ends, and waits until it is ready.
+func startProgram(t *testing.T, program string, port int, environ ...string) (url string, process *os.Process) {
 	t.Helper()
-	port := strconv.Itoa(findFreePort(t))
 	cmd := osexec.CommandContext(t.Context(), program)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.Env = append(os.Environ(), "STORAGE_URL="+storageURL, "PORT="+port, "STAFF_AUTH=none",
-		"CHECKOUT_LOCK_FEATURE_ENABLED=true")
+	cmd.Env = slices.Concat(os.Environ(), []string{"PORT=" + strconv.Itoa(port)}, environ)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Wait() }) // the end of the context has stopped it
-	url = "http://127.0.0.1:" + port
-	waitUntil(t, patience, "circulation is ready", func() bool {
+	url = "http://127.0.0.1:" + strconv.Itoa(port)
+	waitUntil(t, patience, filepath.Base(program)+" is ready", func() bool {
 		a, err := newClient(url, "").Do(t.Context(), http.MethodGet, "/admin/health/ready", nil)
 		return err == nil && a.Status == http.StatusOK
 	})
-	return url, cmd.Process.Pid
+	return url, cmd.Process
 }
 
 // readPeakMemory returns the largest resident memory of the process so far, in megabytes.
