@@ -32,7 +32,10 @@ type Schema struct {
 	Folder string
 	// Explain adds to the error of a dirty schema which command repairs it.
 	Explain func(*DirtyError) error
-	Log     *slog.Logger
+	// Admit may end Up with an error. It runs under Lock, in the transaction that then creates the
+	// schema. nil admits.
+	Admit func(context.Context, pgx.Tx) error
+	Log   *slog.Logger
 }
 
 // DirtyError is a schema whose migration to Version did not end.
@@ -90,6 +93,11 @@ func (s Schema) create(ctx context.Context, conn *pgx.Conn) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if err := s.Lock(ctx, tx); err != nil {
 			return err
+		}
+		if s.Admit != nil {
+			if err := s.Admit(ctx, tx); err != nil {
+				return err
+			}
 		}
 		_, err := tx.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+pgx.Identifier{s.Name}.Sanitize())
 		return err

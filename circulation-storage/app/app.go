@@ -113,7 +113,7 @@ type stores struct {
 
 func newStores(cfg Config, db *postgres.DB, m *metrics, log *slog.Logger) stores {
 	recordStore := postgres.NewRecordStore(db, m.unfenced.Inc)
-	install := httpapi.InstallWith(db, sample.New(recordStore))
+	load := httpapi.LoadWith(sample.New(recordStore))
 	locks := postgres.NewLockStore(db)
 	service := lock.NewService(locks, m, log)
 	return stores{
@@ -126,7 +126,7 @@ func newStores(cfg Config, db *postgres.DB, m *metrics, log *slog.Logger) stores
 		records:     recordStore,
 		history:     postgres.NewHistoryStore(db, cfg.Events.PubSub != ""),
 		outbox:      postgres.NewOutboxStore(db),
-		tenantJobs:  tenantjob.New(postgres.NewTenantJobStore(db), install, cfg.InstallTimeout, log),
+		tenantJobs:  tenantjob.New(postgres.NewTenantJobStore(db), load, cfg.InstallTimeout, log),
 	}
 }
 

@@ -34,7 +34,16 @@ func (p *platform) note(what string) error {
 	return nil
 }
 
-func (p *platform) Install(ctx context.Context, id okapi.Tenant) error {
+// jobStore installs a platform instead of a schema.
+type jobStore struct {
+	tenantjob.Store
+	p *platform
+}
+
+// Install implements tenantjob.Store.
+func (s jobStore) Install(ctx context.Context, _ tenantjob.Lease) error { return s.p.install(ctx) }
+
+func (p *platform) install(ctx context.Context) error {
 	if p.busy != nil {
 		select {
 		case <-ctx.Done():
@@ -42,7 +51,7 @@ func (p *platform) Install(ctx context.Context, id okapi.Tenant) error {
 		case <-p.busy:
 		}
 	}
-	return p.note("install " + id.String())
+	return p.load(ctx, "install")
 }
 
 func (p *platform) Purge(_ context.Context, id okapi.Tenant) error {
@@ -71,7 +80,7 @@ func newTenantAPI(t *testing.T, db *postgres.DB, p *platform, patience time.Dura
 	id := pgtest.Tenant(t)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	jobs := tenantjob.New(postgres.NewTenantJobStore(db), httpapi.InstallWith(p, p), time.Minute, log)
+	jobs := tenantjob.New(jobStore{postgres.NewTenantJobStore(db), p}, httpapi.LoadWith(p), time.Minute, log)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

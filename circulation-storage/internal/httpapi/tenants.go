@@ -47,10 +47,8 @@ func ForServedTenants(r Refuser, routes []web.Route) []web.Route {
 	})
 }
 
-// Tenants installs and drops what the service keeps for a tenant.
+// Tenants drops what the service keeps for a tenant.
 type Tenants interface {
-	// Install creates what the tenant lacks; installing again is an upgrade.
-	Install(ctx context.Context, id okapi.Tenant) error
 	// Purge drops everything of the tenant. One that is not there is no error.
 	Purge(ctx context.Context, id okapi.Tenant) error
 }
@@ -69,16 +67,9 @@ type TenantJobs interface {
 	Delete(ctx context.Context, id uuid.UUID) error
 }
 
-// InstallWith returns the work of a tenant job.
-func InstallWith(tenants Tenants, loader Loader) func(context.Context, tenantjob.Attributes) error {
+// LoadWith returns the work of a tenant job, once the tenant is installed.
+func LoadWith(loader Loader) func(context.Context, tenantjob.Attributes) error {
 	return func(ctx context.Context, a tenantjob.Attributes) error {
-		id, err := okapi.TenantFrom(ctx)
-		if err != nil {
-			return err
-		}
-		if err := tenants.Install(ctx, id); err != nil {
-			return fmt.Errorf("installing: %w", err)
-		}
 		if a.Wants("loadReference") {
 			if err := loader.LoadReference(ctx); err != nil {
 				return fmt.Errorf("loading reference records: %w", err)

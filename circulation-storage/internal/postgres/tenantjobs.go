@@ -110,6 +110,25 @@ func (s *TenantJobStore) Begin(ctx context.Context, l tenantjob.Lease, a tenantj
 	return job, leased, err
 }
 
+// Install implements tenantjob.Store. It renews the lease under the lock that a purge takes, in the
+// transaction that would create the schema. A purge drops the job, so no late worker makes the schema anew.
+func (s *TenantJobStore) Install(ctx context.Context, l tenantjob.Lease) error {
+	id, err := okapi.TenantFrom(ctx)
+	if err != nil {
+		return errNoTenant
+	}
+	schema := s.db.schemaOf(id)
+	schema.Admit = func(ctx context.Context, tx pgx.Tx) error {
+		n, err := runStatement(ctx, tx, renewJobSQL, l.JobID, l.Worker, l.Duration)
+		err = toFault("renewing the lease on a tenant job", err)
+		if err == nil && n == 0 || fault.Is(err, fault.UnknownTenant) {
+			return tenantjob.ErrLost
+		}
+		return err
+	}
+	return schema.Up(ctx)
+}
+
 // Take implements tenantjob.Store.
 func (s *TenantJobStore) Take(ctx context.Context, l tenantjob.Lease) (bool, error) {
 	n, err := s.db.exec(ctx, s.db.conns.Ordinary, "taking a tenant job over", takeThisJobSQL, l.Worker, l.Duration, l.JobID)

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -22,8 +23,15 @@ func startJobs(
 	t *testing.T, db *postgres.DB, work func(context.Context, tenantjob.Attributes) error,
 ) (s *tenantjob.Service, stop func()) {
 	t.Helper()
+	return startJobsOf(t, postgres.NewTenantJobStore(db), work)
+}
+
+func startJobsOf(
+	t *testing.T, store tenantjob.Store, work func(context.Context, tenantjob.Attributes) error,
+) (s *tenantjob.Service, stop func()) {
+	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	s = tenantjob.New(postgres.NewTenantJobStore(db), work, time.Minute, log)
+	s = tenantjob.New(store, work, time.Minute, log)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
 	go func() {
@@ -68,10 +76,10 @@ func TestTenantJobs_TwoAtOnceAreOne(t *testing.T) {
 	}
 	var works atomic.Int32
 	begun := make(chan struct{})
-	work := func(ctx context.Context, _ tenantjob.Attributes) error {
+	work := func(context.Context, tenantjob.Attributes) error {
 		works.Add(1)
 		<-begun
-		return db.Install(ctx, id)
+		return nil
 	}
 	one, _ := startJobs(t, db, work)
 	other, _ := startJobs(t, db, work)
@@ -182,8 +190,9 @@ func TestTenantJobs_DeleteEndsTheWork(t *testing.T) {
 	t.Parallel()
 	db, id := newTenant(t)
 	ctx := okapi.WithTenant(t.Context(), id)
-	ended := make(chan struct{})
+	working, ended := make(chan struct{}), make(chan struct{})
 	s, _ := startJobs(t, db, func(ctx context.Context, _ tenantjob.Attributes) error {
+		close(working)
 		<-ctx.Done()
 		close(ended)
 		return ctx.Err()
@@ -192,6 +201,7 @@ func TestTenantJobs_DeleteEndsTheWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	<-working
 	begun := time.Now()
 	if err := s.Delete(ctx, job.ID); err != nil {
 		t.Fatal(err)
@@ -228,6 +238,84 @@ func TestTenantJobs_OtherWorkWaitsForALiveProcess(t *testing.T) {
 	}
 	if job, err := store.Read(ctx, held.JobID); err != nil || !job.Ended || job.Fault != fault.Unavailable {
 		t.Errorf("the job of the dead process: got %+v, %v, want it ended as failed", job, err)
+	}
+}
+
+// frozenJobs is the store of a process that freezes between Begin and the work.
+type frozenJobs struct {
+	tenantjob.Store
+	frozen, goOn, done chan struct{}
+	err                error // of the installation
+}
+
+// Install implements tenantjob.Store.
+func (s *frozenJobs) Install(ctx context.Context, l tenantjob.Lease) error {
+	close(s.frozen)
+	<-s.goOn
+	defer close(s.done)
+	s.err = s.Store.Install(ctx, l)
+	return s.err
+}
+
+// Renew implements tenantjob.Store. It comes too late to end the work.
+func (s *frozenJobs) Renew(ctx context.Context, l tenantjob.Lease) (bool, error) {
+	<-s.done
+	return s.Store.Renew(ctx, l)
+}
+
+func TestTenantJobs_ALateProcessDoesNotInstall(t *testing.T) {
+	t.Parallel()
+	purge := func(_ context.Context, db *postgres.DB, id okapi.Tenant) error { return db.Purge(t.Context(), id) }
+	for name, tt := range map[string]struct {
+		meanwhile func(context.Context, *postgres.DB, okapi.Tenant) error
+		schema    bool // is there afterwards
+	}{
+		"after a purge": {meanwhile: purge, schema: false},
+		"after a purge and another installation": {
+			meanwhile: func(ctx context.Context, db *postgres.DB, id okapi.Tenant) error {
+				if err := purge(ctx, db, id); err != nil {
+					return err
+				}
+				l := tenantjob.Lease{JobID: uuid.New(), Worker: uuid.New(), Duration: time.Minute}
+				_, _, err := postgres.NewTenantJobStore(db).Begin(ctx, l, install)
+				return err
+			},
+			schema: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, id := newTenant(t)
+			ctx := okapi.WithTenant(t.Context(), id)
+			store := &frozenJobs{
+				Store: postgres.NewTenantJobStore(db), frozen: make(chan struct{}), goOn: make(chan struct{}),
+				done: make(chan struct{}), err: nil,
+			}
+			var worked atomic.Bool
+			s, stop := startJobsOf(t, store, func(context.Context, tenantjob.Attributes) error {
+				worked.Store(true)
+				return nil
+			})
+			if _, err := s.Begin(ctx, install); err != nil {
+				t.Fatal(err)
+			}
+			<-store.frozen
+			if err := tt.meanwhile(ctx, db, id); err != nil {
+				t.Error(err)
+			}
+			close(store.goOn)
+			<-store.done
+			stop()
+			if !errors.Is(store.err, tenantjob.ErrLost) || worked.Load() {
+				t.Errorf("got %v, work done %t, want %v and no work", store.err, worked.Load(), tenantjob.ErrLost)
+			}
+			var there bool
+			const find = `SELECT to_regnamespace(quote_ident($1)) IS NOT NULL`
+			err := db.Pool().QueryRow(ctx, find, postgres.SchemaName(id)).Scan(&there)
+			if err != nil || there != tt.schema {
+				t.Errorf("the schema is there: %t, %v, want %t", there, err, tt.schema)
+			}
+		})
 	}
 }
 

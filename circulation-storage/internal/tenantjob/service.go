@@ -3,6 +3,7 @@ package tenantjob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -22,10 +23,7 @@ const (
 	firstPause, mostPause = 10 * time.Millisecond, 500 * time.Millisecond
 )
 
-var (
-	errStopped = errors.New("the service stops")
-	errLost    = errors.New("the job was deleted, or another process has taken it over")
-)
+var errStopped = errors.New("the service stops")
 
 // Service works on jobs. It is safe for concurrent use.
 type Service struct {
@@ -39,7 +37,7 @@ type Service struct {
 	running sync.WaitGroup
 }
 
-// New returns a service that does work for each job, for timeout at most.
+// New returns a service that installs the tenant of each job and then does work, for timeout at most.
 func New(store Store, work func(context.Context, Attributes) error, timeout time.Duration, log *slog.Logger) *Service {
 	return &Service{store: store, work: work, timeout: timeout, log: log, stop: make(chan struct{})}
 }
@@ -106,14 +104,17 @@ func (s *Service) start(ctx context.Context, l Lease, a Attributes) {
 		ended := make(chan error, 1)
 		working, stop := context.WithTimeout(ctx, s.timeout)
 		defer stop()
-		go func() { ended <- s.workOn(working, a) }()
+		go func() { ended <- s.workOn(working, l, a) }()
 		err := s.keepLease(ctx, l, ended, cancel)
 		s.finish(context.WithoutCancel(ctx), l, err)
 	})
 }
 
-func (s *Service) workOn(ctx context.Context, a Attributes) (err error) {
+func (s *Service) workOn(ctx context.Context, l Lease, a Attributes) (err error) {
 	defer fault.Recover(&err)
+	if err := s.store.Install(ctx, l); err != nil {
+		return fmt.Errorf("installing: %w", err)
+	}
 	return s.work(ctx, a)
 }
 
@@ -140,7 +141,7 @@ func (s *Service) keepLease(ctx context.Context, l Lease, ended <-chan error, ca
 			case held:
 				until = asked.Add(leaseDuration)
 			case err == nil, fault.Is(err, fault.UnknownTenant), asked.After(until):
-				cancel(errLost)
+				cancel(ErrLost)
 			}
 		}
 	}
@@ -158,7 +159,7 @@ func (s *Service) finish(ctx context.Context, l Lease, failed error) {
 	defer cancel()
 	var err error
 	switch code := fault.CodeOf(failed); {
-	case errors.Is(failed, errLost):
+	case errors.Is(failed, ErrLost):
 		s.log.WarnContext(ctx, "tenant job ended", "job", l.JobID, "err", failed)
 		return
 	case errors.Is(failed, errStopped):

@@ -7,6 +7,7 @@ package tenantjob
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -55,6 +56,9 @@ func (j Job) Err() error {
 	return fault.New(j.Fault, "%s", j.Error)
 }
 
+// ErrLost ends the work of a worker that has no lease.
+var ErrLost = errors.New("the job was deleted, or another process has taken it over")
+
 // Lease is a worker's right to a job, for Duration unless it is renewed.
 type Lease struct {
 	JobID, Worker uuid.UUID // the worker's id is new for each lease
@@ -69,6 +73,9 @@ type Store interface {
 	// false. A running job with other attributes is ended as failed if its lease is over. Fault: InUse
 	// if it is not.
 	Begin(ctx context.Context, l Lease, a Attributes) (Job, bool, error)
+	// Install creates what the tenant lacks, unless the worker has lost the lease. Installing again is an
+	// upgrade. The error is ErrLost then.
+	Install(ctx context.Context, l Lease) error
 	// Take leases the job if it runs and its lease is over. It returns whether it did.
 	Take(ctx context.Context, l Lease) (bool, error)
 	// Renew returns whether the worker still has the lease. A Duration of 0 gives it up.
