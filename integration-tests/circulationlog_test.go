@@ -87,6 +87,10 @@ func startLogged(t *testing.T, limit int, circulation ...string) (p *pair, l *ci
 		CirculationEnv: enableLock(circulation...),
 		StorageEnv:     []string{"EVENTS_URL=" + server.URL, "EVENTS_PUBSUB=mod-pubsub-2.20.0"},
 	}, limit)
+	waitUntil(t, patience, "there is a reader", func() (leased bool) {
+		queryValue(t, p.databaseURL, &leased, "SELECT fence > 0 FROM "+p.tableName("outbox_lease"))
+		return leased
+	})
 	staffID = p.addRecord(t, "/users", record{
 		"barcode": uuid.NewString(), "active": true, "patronGroup": p.GroupID,
 		"personal": record{"lastName": "Desk", "firstName": "Dora"},
