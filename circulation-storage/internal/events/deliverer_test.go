@@ -298,7 +298,7 @@ func TestMessages_AreThoseOfFolio(t *testing.T) {
 		fmt.Sprintf(`{"itemId":%q,"occurredDateTime":"2026-01-01T10:00:00.000+00:00"}`, item))
 	h.exec(`INSERT INTO {schema}.outbox (event_type, payload) VALUES ('ITEM_CHECKED_OUT', '{"userId":"u"}')`)
 	h.start(h.sink)
-	h.await(7)
+	h.await(8) // of a check-out two
 	type value struct {
 		ID, Type, Tenant string
 		Timestamp        int64
