@@ -24,22 +24,24 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// broker is a Kafka broker that keeps its records when it is killed. After each start it refuses some
-// events of one partition, so that others of the same patron could overtake them.
+// broker is a Kafka broker that keeps its records when it is killed. After each start it may refuse
+// some events of one partition, so that others of the same patron could overtake them.
 type broker struct {
-	t    *testing.T
-	port int
-	dir  string
-	now  *kfake.Cluster
+	t        *testing.T
+	port     int
+	dir      string
+	refusals int // after each start
+	now      *kfake.Cluster
 }
 
-func startBroker(t *testing.T) *broker {
+func startBroker(t *testing.T, refusals int) *broker {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &broker{t: t, port: l.Addr().(*net.TCPAddr).Port, dir: t.TempDir()} //nolint:forcetypeassert // it is TCP
+	port := l.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it is TCP
+	b := &broker{t: t, port: port, dir: t.TempDir(), refusals: refusals}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +57,9 @@ func (b *broker) start() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.now.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Partitions: []int32{0}, Count: 3})
+	if b.refusals > 0 {
+		b.now.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Partitions: []int32{0}, Count: b.refusals})
+	}
 }
 
 func (b *broker) address() string { return fmt.Sprintf("127.0.0.1:%d", b.port) }
@@ -172,7 +176,7 @@ func TestKafka_NothingIsLostWhenBrokerOrProcessDies(t *testing.T) {
 	t.Parallel()
 	const patrons, each = 8, 60
 	db, id := pgtest.New(t)
-	b := startBroker(t)
+	b := startBroker(t, 3)
 	s := sink.Settings{Brokers: []string{b.address()}, Environment: "folio"}
 	kill, _ := startProcess(t, id, s)
 	startProcess(t, id, s)

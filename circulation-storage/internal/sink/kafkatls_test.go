@@ -83,7 +83,7 @@ func TestKafka_TLS(t *testing.T) {
 // A record that is too large for Kafka will never be received.
 func TestKafka_RefusesWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
-	b := startBroker(t)
+	b := startBroker(t, 0)
 	to, closeSink, err := sink.Settings{Brokers: []string{b.address()}}.Open()
 	if err != nil {
 		t.Fatal(err)
