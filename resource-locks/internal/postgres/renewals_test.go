@@ -146,8 +146,10 @@ func TestRenewals_MemberEndsAtItsDeadline(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	exec(`CREATE SEQUENCE {schema}.gate;
+	exec(`CREATE SEQUENCE {schema}.begun;
+		CREATE SEQUENCE {schema}.gate;
 		CREATE FUNCTION {schema}.await() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			PERFORM nextval('{schema}.begun');
 			WHILE NOT (SELECT is_called FROM {schema}.gate) LOOP PERFORM pg_sleep(0.001); END LOOP; RETURN NEW; END $$;
 		CREATE TRIGGER await BEFORE UPDATE ON {schema}.lock FOR EACH ROW EXECUTE FUNCTION {schema}.await()`)
 	renew := func(ctx context.Context, i int) <-chan error {
@@ -160,7 +162,13 @@ func TestRenewals_MemberEndsAtItsDeadline(t *testing.T) {
 		return ended
 	}
 	first := renew(t.Context(), 0)
-	waitFor(t, "the first group", func() bool { return store.WaitingRenewals() == 0 })
+	waitFor(t, "the first group", func() (begun bool) {
+		query := "SELECT is_called FROM " + s.Name + ".begun"
+		if err := db.Pool().QueryRow(t.Context(), query).Scan(&begun); err != nil {
+			t.Fatal(err)
+		}
+		return begun
+	})
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := <-renew(short, 1); !fault.Is(err, fault.Timeout) {
