@@ -117,7 +117,7 @@ func buildProgram(t *testing.T, service string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), service)
 	out, err := osexec.CommandContext(t.Context(), "go", "build", "-o", program,
-		"checkoutlock/"+service+"/cmd/"+service).CombinedOutput()
+		"../"+service+"/cmd/"+service).CombinedOutput()
 	if err != nil {
 		t.Fatalf("building %s: %v\n%s", service, err, out)
 	}

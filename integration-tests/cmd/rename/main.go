@@ -50,7 +50,7 @@ func rename(folder, modulePath string) error {
 	if err != nil {
 		return err
 	}
-	modules := regexp.MustCompile(`(^|[^\w./-])` + regexp.QuoteMeta(old) + `(/(?:` + strings.Join(folders, "|") + `)\b)`)
+	modules := regexp.MustCompile(`(^|[^\w./-])` + regexp.QuoteMeta(old) + `(/(?:` + strings.Join(folders, "|") + `)(?:[^:\w-]|$))`)
 	linter := regexp.MustCompile(`(prefix\(|module-path: )` + regexp.QuoteMeta(old) + `([)}])`)
 	replacement := []byte("${1}" + modulePath + "${2}")
 	files, err := findFiles(tree)
