@@ -204,32 +204,31 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state)
 	}
 	sending, stop := context.WithDeadline(ctx, s.until.Add(sendTime-leaseDuration))
 	defer stop()
-	refused := map[int64]error{}
-	received, kinds, failures, err := d.send(sending, id, rows, refused)
-	if err != nil {
-		d.obs.Failed(NotReceived, failures)
+	sent := d.send(sending, id, rows)
+	if sent.err != nil {
+		d.obs.Failed(NotReceived, sent.failed)
 	}
-	if err := d.setAside(context.WithoutCancel(ctx), id, s, refused); err != nil {
-		d.obs.Failed(NotRead, len(refused))
+	if err := d.setAside(context.WithoutCancel(ctx), id, s, sent.refused); err != nil {
+		d.obs.Failed(NotRead, len(sent.refused))
 		return false, err
 	}
-	held, deleteErr := d.deleteRows(context.WithoutCancel(ctx), s, received)
+	held, err := d.deleteRows(context.WithoutCancel(ctx), s, sent.received)
 	switch {
-	case deleteErr != nil:
-		d.obs.Failed(NotRead, len(received))
-		return false, deleteErr
+	case err != nil:
+		d.obs.Failed(NotRead, len(sent.received))
+		return false, err
 	case !held:
-		d.obs.Failed(LeaseLost, len(received))
+		d.obs.Failed(LeaseLost, len(sent.received))
 		*s = state{}
 		return false, nil
 	}
-	for kind, n := range kinds {
+	for kind, n := range sent.kinds {
 		d.obs.Delivered(kind, n)
 	}
-	if len(received) > 0 && errors.Is(err, context.DeadlineExceeded) {
+	if len(sent.received) > 0 && errors.Is(sent.err, context.DeadlineExceeded) {
 		return false, nil // the reader is slow, and the rest goes on in the next turn
 	}
-	return err == nil && len(rows) == batch && sending.Err() == nil, err
+	return sent.err == nil && len(rows) == batch && sending.Err() == nil, sent.err
 }
 
 // setAside lets events that the sink refuses keep no others waiting. The log says which ones.
@@ -266,17 +265,26 @@ type pending struct {
 	messages []Message
 }
 
+// sent is what became of rows.
+type sent struct {
+	received []int64
+	kinds    map[string]int  // how many of each kind were received
+	refused  map[int64]error // rows that ErrRefused is of
+	failed   int             // how many rows err, or another error, kept back
+	err      error           // the first one
+}
+
 // send sends rows in waves. A wave has the oldest row of each patron that is left, so a patron's next
-// event is sent only after the last one was received. After an error the rest of the patron waits
-// for the next turn. It returns the rows that were received, how many of each kind were sent, how many
-// failed, and the first error. Rows that the sink refuses are put into refused; the patron's next ones go on.
-func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, refused map[int64]error) (received []int64, kinds map[string]int, failures int, failed error) {
-	kinds = map[string]int{}
+// event is sent only after the last one was received or refused. After another error the rest of the
+// patron waits for the next turn.
+func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event) sent {
+	s := sent{kinds: map[string]int{}, refused: map[int64]error{}}
 	var waiting []pending
 	for _, e := range rows {
 		messages, err := d.names.messagesOf(id, e)
 		if err != nil {
-			return nil, kinds, len(rows), err
+			s.failed, s.err = len(rows), err
+			return s
 		}
 		waiting = append(waiting, pending{e.ID, cmp.Or(e.Topic, OtherEvents), groupOf(e), messages})
 	}
@@ -295,26 +303,25 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, ref
 			}
 		}
 		for p, err := range d.sendWave(ctx, wave) {
-			if errors.Is(err, ErrRefused) {
-				refused[p.row] = err
-				continue
-			}
-			if err != nil {
+			switch {
+			case errors.Is(err, ErrRefused):
+				s.refused[p.row] = err
+			case err != nil:
 				stuck[p.group] = true
-				failures++
-				if failed == nil {
-					failed = err
+				s.failed++
+				if s.err == nil {
+					s.err = err
 				}
-				continue
-			}
-			received = append(received, p.row)
-			if len(p.messages) > 0 {
-				kinds[p.kind]++
+			default:
+				s.received = append(s.received, p.row)
+				if len(p.messages) > 0 {
+					s.kinds[p.kind]++
+				}
 			}
 		}
 		waiting = later
 	}
-	return received, kinds, failures, failed
+	return s
 }
 
 // sendWave sends the messages of rows at once, and yields the error of each row.

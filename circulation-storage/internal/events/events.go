@@ -79,10 +79,10 @@ type Failure string
 
 // The failures.
 const (
-	NotReceived Failure = "not_received" // the sink refused it or did not answer
+	NotReceived Failure = "not_received" // the sink did not take it now, or did not answer
 	NotRead     Failure = "not_read"     // the database was away
 	LeaseLost   Failure = "lease_lost"   // another process took over
-	Refused     Failure = "refused"      // the sink refused the event for itself, which was set aside
+	Refused     Failure = "refused"      // the sink takes it never, and it was set aside
 )
 
 // Failures returns all failures.

@@ -1,0 +1,91 @@
+package events_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+func TestMessages_AreThoseOfFolio(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	if _, _, err := h.store.Lease(h.ctx(), uuid.New(), 0); err != nil { // records have events from then on
+		t.Fatal(err)
+	}
+	loan, patron := uuid.New(), uuid.New()
+	item := uuid.NewString()
+	write := func(statement string, status string) {
+		h.exec(statement, loan, fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"status":{"name":%q},
+			"loanDate":"2026-01-01T10:00:00.000+00:00","action":"checkedout"}`, loan, patron, item, status))
+	}
+	write(`INSERT INTO {schema}.loan (id, jsonb) VALUES ($1, $2)`, "Open")
+	write(`UPDATE {schema}.loan SET jsonb = $2 WHERE id = $1`, "Closed")
+	h.exec(`DELETE FROM {schema}.loan WHERE id = $1`, loan)
+	h.exec(`UPDATE {schema}.circulation_rules SET rules = 'priority: t'`)
+	h.exec(`INSERT INTO {schema}.circulation_settings (id, jsonb) VALUES ($1, $2)`, uuid.New(), `{"name":"x"}`)
+	h.exec(`INSERT INTO {schema}.check_in_operation (id, jsonb) VALUES ($1, $2)`, uuid.New(),
+		fmt.Sprintf(`{"itemId":%q,"occurredDateTime":"2026-01-01T10:00:00.000+00:00"}`, item))
+	h.exec(`INSERT INTO {schema}.outbox (event_type, payload) VALUES ('ITEM_CHECKED_OUT', '{"userId":"u"}')`)
+	h.start(h.sink)
+	h.await(8) // of a check-out two
+	type value struct {
+		ID, Type, Tenant string
+		Timestamp        int64
+		Data             struct {
+			Old, New *struct {
+				ID, RulesAsText string
+				Status          struct{ Name string }
+			}
+		}
+		EventType, EventPayload string
+		EventMetadata           struct{ TenantID string }
+	}
+	got := map[string]value{}
+	for _, m := range h.sink.values {
+		var v value
+		if err := json.Unmarshal(m.Value, &v); err != nil {
+			t.Fatal(err)
+		}
+		name := strings.Replace(m.Topic, h.id.String(), "T", 1) + " " + v.Type
+		got[name] = v
+		if _, err := uuid.Parse(v.ID); err != nil || m.Tenant != h.id {
+			t.Errorf("%s: got id %q of tenant %s", name, v.ID, m.Tenant)
+		}
+		if v.EventType == "" && (v.Tenant != h.id.String() || time.Since(time.UnixMilli(v.Timestamp)).Abs() > time.Hour) {
+			t.Errorf("%s: got tenant %q, time %d", name, v.Tenant, v.Timestamp)
+		}
+		if strings.HasSuffix(m.Topic, "loan") && m.Key != loan.String() {
+			t.Errorf("%s: got key %q, want the loan's id", name, m.Key)
+		}
+	}
+	const loans = "folio.T.circulation.loan "
+	created, updated, deleted := got[loans+"CREATED"].Data, got[loans+"UPDATED"].Data, got[loans+"DELETED"].Data
+	if created.Old != nil || created.New == nil || created.New.Status.Name != "Open" {
+		t.Errorf("created: got %+v", created)
+	}
+	if updated.Old == nil || updated.New == nil || updated.Old.Status.Name != "Open" ||
+		updated.New.Status.Name != "Closed" {
+		t.Errorf("updated: got %+v", updated)
+	}
+	if deleted.Old == nil || deleted.New != nil || deleted.Old.ID != loan.String() {
+		t.Errorf("deleted: got %+v", deleted)
+	}
+	if rules := got["folio.T.circulation.rules UPDATED"].Data.New; rules == nil || rules.RulesAsText != "priority: t" {
+		t.Errorf("rules: got %+v", rules)
+	}
+	for _, name := range []string{
+		"folio.T.circulation.check-in CREATED", "folio.T.circulation.circulation-settings CREATED",
+	} {
+		if got[name].Data.New == nil {
+			t.Errorf("there is no %s among %v", name, got)
+		}
+	}
+	event := got["folio.pub-sub.T.ITEM_CHECKED_OUT.mod-pubsub-2.20.0 "]
+	if event.EventPayload != `{"userId": "u"}` || event.EventMetadata.TenantID != h.id.String() {
+		t.Errorf("got %+v", event)
+	}
+}
