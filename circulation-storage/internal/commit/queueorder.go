@@ -73,9 +73,9 @@ func (o QueueOrder) Decide(ctx context.Context, seen SeenQueue) (Change, error) 
 		return Change{}, fault.New(fault.RequestChanged, "The queue of requests has changed: read it again")
 	}
 	queue = queue.renumber()
-	change, err := Change{Queue: queue, Requests: seen.Queue.listChanged(queue)}.complete(ctx, seen.Now, nil, nil, seen.Queue)
-	change.Events = []Event{newRequestEvent(ctx, "REQUEST_REORDERED_EVENT", queue[0], map[string]any{"reordered": seen.Queue.listMoved(queue)})}
-	return change, err
+	event := newRequestEvent(ctx, "REQUEST_REORDERED_EVENT", queue[0], map[string]any{"reordered": seen.Queue.listMoved(queue)})
+	return Change{Queue: queue, Requests: seen.Queue.listChanged(queue), Events: []Event{event}}.
+		complete(ctx, seen.Now, nil, nil, seen.Queue)
 }
 
 // check refuses an order in the sequence of mod-circulation's checks (RequestQueueValidation).
