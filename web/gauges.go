@@ -11,11 +11,11 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// readTimeout bounds the database work for one scrape.
+// readTimeout bounds Read for one scrape.
 const readTimeout = 2 * time.Second
 
-// Gauges is a prometheus.Collector that reads numbers from the database when it is scraped. It sends
-// none during an outage.
+// Gauges is a prometheus.Collector that reads numbers when it is scraped, such as those of the
+// database. It sends none if Read fails.
 type Gauges struct {
 	Descs []*prometheus.Desc
 	// Read calls set for each number.

@@ -2,7 +2,6 @@ package describe
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,7 +21,10 @@ func (m Module) OpenAPI(routes []web.Route) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	paths := object{}
+	parameters, paths := object{}, object{}
+	for _, p := range tenantHeaders {
+		parameters[p.Name] = describeParameter(p, "header")
+	}
 	for _, r := range slices.Concat(routes, web.PlatformRoutes(web.Options{})) {
 		operation, err := m.operation(c, r)
 		if err != nil {
@@ -41,7 +43,7 @@ func (m Module) OpenAPI(routes []web.Route) (map[string]any, error) {
 			"description": "Each GET has HEAD too. A path that is not here is 404, a method that is not here 405.",
 		},
 		"paths":      paths,
-		"components": object{"schemas": c.schemas, "headers": commonHeaders, "parameters": commonParameters},
+		"components": object{"schemas": c.schemas, "headers": commonHeaders, "parameters": parameters},
 	}, nil
 }
 
@@ -83,8 +85,8 @@ func describeParameters(r web.Route) []object {
 		}
 	}
 	if !r.NoTenant {
-		for _, name := range slices.Sorted(maps.Keys(commonParameters)) {
-			all = append(all, object{"$ref": "#/components/parameters/" + name})
+		for _, p := range tenantHeaders {
+			all = append(all, object{"$ref": "#/components/parameters/" + p.Name})
 		}
 	}
 	for _, p := range r.Headers {
@@ -100,17 +102,13 @@ func describeParameter(p web.Parameter, in string) object {
 	return object{"name": p.Name, "in": in, "required": p.Required, "description": p.Meaning, "schema": parameterSchema(p)}
 }
 
-// commonParameters are the headers that all calls for a tenant may have.
-var commonParameters = object{
-	okapi.TenantHeader: describeParameter(web.Parameter{Name: okapi.TenantHeader, Meaning: "the tenant, such as diku", Required: true}, "header"),
-	okapi.UserIDHeader: describeParameter(web.Parameter{Name: okapi.UserIDHeader, Meaning: "the user who calls", Type: web.UUID}, "header"),
-	okapi.TokenHeader:  describeParameter(web.Parameter{Name: okapi.TokenHeader, Meaning: "the gateway's token, which is passed on"}, "header"),
-	okapi.RequestIDHeader: describeParameter(web.Parameter{
-		Name: okapi.RequestIDHeader, Meaning: "finds the call in logs; made if it is missing",
-	}, "header"),
-	okapi.PermissionsHeader: describeParameter(web.Parameter{
-		Name: okapi.PermissionsHeader, Meaning: "the permissions of the caller, a JSON list of strings",
-	}, "header"),
+// tenantHeaders are the headers that all calls for a tenant may have.
+var tenantHeaders = []web.Parameter{
+	{Name: okapi.PermissionsHeader, Meaning: "the permissions of the caller, a JSON list of strings"},
+	{Name: okapi.RequestIDHeader, Meaning: "finds the call in logs; made if it is missing"},
+	{Name: okapi.TenantHeader, Meaning: "the tenant, such as diku", Required: true},
+	{Name: okapi.TokenHeader, Meaning: "the gateway's token, which is passed on"},
+	{Name: okapi.UserIDHeader, Meaning: "the user who calls", Type: web.UUID},
 }
 
 // commonHeaders are those that answers to different calls have alike.
