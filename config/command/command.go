@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -49,7 +50,8 @@ func LogStart(ctx context.Context, log *slog.Logger) {
 // PrintVersion prints which build a program is: name, version, revision and its time, Go.
 func PrintVersion(w io.Writer, name string) error {
 	b := config.ReadBuild()
-	_, err := fmt.Fprintln(w, strings.Join(strings.Fields(strings.Join([]string{name, b.String(), b.Time, b.Go}, " ")), " "))
+	parts := slices.DeleteFunc([]string{name, b.String(), b.Time, b.Go}, func(part string) bool { return part == "" })
+	_, err := fmt.Fprintln(w, strings.Join(parts, " "))
 	return err
 }
 
