@@ -39,20 +39,20 @@ func TestCheckOutLine_MasksTheBarcodesOfPatronAndProxy(t *testing.T) {
 		name   string
 		change func(w *backend)
 		item   string
-		wanted []string
+		want   []string
 	}{
-		{name: "a loan", item: book, wanted: []string{"outcome=lent", "patron=****0123", "item=" + book}},
+		{name: "a loan", item: book, want: []string{"outcome=lent", "patron=****0123", "item=" + book}},
 		{
 			name: "a card in place of the book", item: card,
-			wanted: []string{"item=****0123", `why="No item with barcode ****0123 could be found"`},
+			want: []string{"item=****0123", `why="No item with barcode ****0123 could be found"`},
 		},
-		{name: "a message of a block", item: book, wanted: []string{
+		{name: "a message of a block", item: book, want: []string{
 			"Card ****0123 is blocked", "item=" + book,
 		}, change: func(w *backend) {
 			w.Automated = []library.AutomatedBlock{{BlockBorrowing: true, Message: "Card " + card + " is blocked"}}
 		}},
 		{
-			name: "a failure that quotes the proxy", item: book, wanted: []string{"no proxy ****0987 here"},
+			name: "a failure that quotes the proxy", item: book, want: []string{"no proxy ****0987 here"},
 			change: func(w *backend) {
 				w.acquire = []error{errors.New("no proxy " + proxy + " here")}
 			},
@@ -76,7 +76,7 @@ func TestCheckOutLine_MasksTheBarcodesOfPatronAndProxy(t *testing.T) {
 			_, err := s.CheckOut(t.Context(), checkout.Request{
 				ItemBarcode: tt.item, UserBarcode: card, ProxyUserBarcode: proxy, ServicePointID: librarytest.DeskID,
 			})
-			for _, want := range tt.wanted {
+			for _, want := range tt.want {
 				if !strings.Contains(log.String(), want) {
 					t.Errorf("logged %s (%v), want %s", log.String(), err, want)
 				}
