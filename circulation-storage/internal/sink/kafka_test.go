@@ -71,6 +71,20 @@ func (uncounted) Delivered(string, int)      {}
 func (uncounted) Failed(events.Failure, int) {}
 func (uncounted) Lag(time.Duration)          {}
 
+// openSink opens a sink that is closed when the test ends.
+func openSink(t *testing.T, s sink.Settings) events.Sink {
+	t.Helper()
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	to, closeSink, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(closeSink)
+	return to
+}
+
 // startProcess delivers the tenant's events through connections of its own. kill cuts all of them,
 // so that the process keeps its lease and its answers are lost. stop ends it in order.
 func startProcess(t *testing.T, id okapi.Tenant, s sink.Settings) (kill, stop func()) {
@@ -265,18 +279,10 @@ func TestKafka_SASL(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := sink.Settings{
+			to := openSink(t, sink.Settings{
 				Brokers: cluster.ListenAddrs(), SASL: tt.mechanism, User: "events", Password: tt.password,
 				Environment: "e", Retention: time.Hour,
-			}
-			if err := s.Validate(); err != nil {
-				t.Fatal(err)
-			}
-			to, closeSink, err := s.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer closeSink()
+			})
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			for i, err := range to.Send(ctx, []events.Message{

@@ -58,21 +58,13 @@ func TestKafka_TLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := sink.Settings{
+			to := openSink(t, sink.Settings{
 				Brokers: cluster.ListenAddrs(), TLS: true, CA: tt.ca, Certificate: tt.certificate, Key: tt.key,
 				Environment: "e", Retention: time.Hour,
-			}
-			if err := s.Validate(); err != nil {
-				t.Fatal(err)
-			}
-			to, closeSink, err := s.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer closeSink()
+			})
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			err = to.Send(ctx, []events.Message{{Topic: "t", Key: "k", Tenant: id, Value: []byte("1")}})[0]
+			err := to.Send(ctx, []events.Message{{Topic: "t", Key: "k", Tenant: id, Value: []byte("1")}})[0]
 			if (err == nil) != tt.received {
 				t.Errorf("got %v, want received %t", err, tt.received)
 			}
@@ -84,11 +76,7 @@ func TestKafka_TLS(t *testing.T) {
 func TestKafka_RefusesWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t, 0)
-	to, closeSink, err := sink.Settings{Brokers: []string{b.address()}}.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeSink()
+	to := openSink(t, sink.Settings{Brokers: []string{b.address()}, Environment: "e", Retention: time.Hour})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	id := pgtest.Tenant(t)

@@ -38,11 +38,7 @@ func TestPoster(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	to, closeSink, err := sink.Settings{URL: server.URL + "/events"}.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeSink()
+	to := openSink(t, sink.Settings{URL: server.URL + "/events", Environment: "e", Retention: time.Hour})
 	if err := to.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -60,10 +56,8 @@ func TestPoster(t *testing.T) {
 	if !slices.Equal(got, []string{want + "moved", want + "received", want + "refused"}) {
 		t.Errorf("got %q", got)
 	}
-	closed, _, err := sink.Settings{URL: "http://127.0.0.1:1/"}.Open() // a port that no test listens on
-	if err != nil {
-		t.Fatal(err)
-	}
+	const noListener = "http://127.0.0.1:1/"
+	closed := openSink(t, sink.Settings{URL: noListener, Environment: "e", Retention: time.Hour})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	if err := closed.Ping(ctx); err == nil {
