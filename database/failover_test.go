@@ -23,21 +23,6 @@ const (
 	cancelWaitsSQL = `SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`
 )
 
-// startServer runs a PostgreSQL of the test.
-func startServer(t *testing.T) *devpostgres.Server {
-	t.Helper()
-	server, err := devpostgres.Start(t.Context(), devpostgres.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return server
-}
-
 // hostOf returns the host and port of a URL.
 func hostOf(t *testing.T, address string) string {
 	t.Helper()
@@ -133,7 +118,7 @@ func askPort(t *testing.T, pool *pgxpool.Pool) (port string) {
 // The second server stands for the new primary, beside an old one whose standbys have left it.
 func TestDB_LeavesAServerThatDoesNotConfirmCommits(t *testing.T) {
 	t.Parallel()
-	old, fresh := startServer(t), startServer(t)
+	old, fresh := testserver.Start(t, nil), testserver.Start(t, nil)
 	account, err := url.Parse(old.URL())
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +157,7 @@ func TestDB_LeavesAServerThatDoesNotConfirmCommits(t *testing.T) {
 // Then the next commits do not wait for a standby that the server has lost.
 func TestDB_BeginsWithAnotherHostAfterAnUnconfirmedCommit(t *testing.T) {
 	t.Parallel()
-	old := startServer(t)
+	old := testserver.Start(t, nil)
 	other := newGate(t, hostOf(t, old.URL()))
 	db, _ := openLogged(t, replaceHost(t, old.URL(), hostOf(t, old.URL())+","+other.address))
 	if err := commit(t, db); err != nil {
@@ -198,7 +183,7 @@ func TestDB_BeginsWithAnotherHostAfterAnUnconfirmedCommit(t *testing.T) {
 
 func TestDB_IsNotReadyWhileCommitsWait(t *testing.T) {
 	t.Parallel()
-	server := startServer(t)
+	server := testserver.Start(t, nil)
 	db, log := openLogged(t, server.URL())
 	_ = untilReady(t, db, true)
 	setStandby(t, server, "gone")

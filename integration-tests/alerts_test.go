@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/stack"
 	"checkoutlock/schemas/fault"
 )
@@ -91,7 +92,7 @@ func (p *pair) readSeries(t *testing.T) map[string][]map[string]string {
 
 func TestAlerts(t *testing.T) {
 	t.Parallel()
-	pg := startPostgreSQL(t)
+	pg := testserver.Start(t, nil)
 	p := startPair(t, stack.Options{DatabaseURL: pg.URL(), CirculationEnv: shortWait}, 3)
 	_, patron := p.addPatron(t)
 	readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron), http.StatusCreated)

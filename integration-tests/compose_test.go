@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/stack"
 )
 
@@ -32,7 +33,7 @@ func startComposeDatabase(t *testing.T) map[string]*url.URL {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pg := startPostgreSQL(t)
+	pg := testserver.Start(t, nil)
 	init := exec.CommandContext(t.Context(), psql, "-X", "-v", "ON_ERROR_STOP=1", "--no-password", "-d", pg.URL(), "-f",
 		"../docker-compose.sql")
 	init.Env = os.Environ()

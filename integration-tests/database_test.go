@@ -3,30 +3,12 @@ package integration_test
 import (
 	"context"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-
-	"checkoutlock/devpostgres"
 )
-
-// startPostgreSQL starts a server for a test that stops it, cuts it off or changes its settings.
-func startPostgreSQL(t *testing.T) *devpostgres.Server {
-	t.Helper()
-	pg, err := devpostgres.Start(t.Context(), devpostgres.Options{BinDir: os.Getenv("PG_BIN")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := pg.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return pg
-}
 
 // execSQL runs statements in one session. Clean-ups call it too, when the test's context
 // has ended.

@@ -10,13 +10,14 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/devpostgres"
+	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/stack"
 	"checkoutlock/schemas/fault"
 )
 
 func TestOutage_EveryEndpoint(t *testing.T) {
 	t.Parallel()
-	pg := startPostgreSQL(t)
+	pg := testserver.Start(t, nil)
 	server, err := url.Parse(pg.URL())
 	if err != nil {
 		t.Fatal(err)

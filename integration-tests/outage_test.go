@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"checkoutlock/devpostgres"
+	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/stack"
 )
 
@@ -63,7 +64,7 @@ func TestOutage_Recovery(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			pg := startPostgreSQL(t)
+			pg := testserver.Start(t, nil)
 			p, before := startPairWithWire(t, stack.Options{
 				DatabaseURL: pg.URL(), CirculationEnv: enableLock("LOCK_TTL_MS=1000"),
 			}, 1000)
@@ -95,7 +96,7 @@ func TestOutage_Recovery(t *testing.T) {
 func TestOutage_KeepsAcknowledgedLoans(t *testing.T) {
 	t.Parallel()
 	const limit = 3
-	pg := startPostgreSQL(t)
+	pg := testserver.Start(t, nil)
 	p := startPair(t, stack.Options{
 		DatabaseURL: pg.URL(), Storages: 2, Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=500"),
 	}, limit)

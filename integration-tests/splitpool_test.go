@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/stack"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestSplitPool(t *testing.T) {
 	t.Parallel()
 	const limit, patrons, each, rounds = 2, 5, 6, 10
-	pg := startPostgreSQL(t)
+	pg := testserver.Start(t, nil)
 	old, fresh := "it_a_"+uuid.NewString()[:8], ""
 	fresh = "it_b_" + old[len("it_a_"):]
 	execSQL(t, pg.URL(), fmt.Sprintf(`CREATE DATABASE %q`, old))

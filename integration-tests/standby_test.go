@@ -4,12 +4,13 @@ import (
 	"net/http"
 	"testing"
 
+	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/stack"
 )
 
 func TestOutage_OfTheSynchronousStandby(t *testing.T) {
 	t.Parallel()
-	pg := startPostgreSQL(t)
+	pg := testserver.Start(t, nil)
 	p := startPair(t, stack.Options{DatabaseURL: pg.URL(), CirculationEnv: enableLock("LOCK_TTL_MS=1000")}, 3)
 	id, patron := p.addPatron(t)
 	books := p.addBooks(t, 2)

@@ -53,15 +53,7 @@ func NewSmallDisk(tb testing.TB) *SmallDisk {
 			tb.Errorf("unmounting the small disk: %v", err)
 		}
 	})
-	server, err := devpostgres.Start(tb.Context(), devpostgres.Options{BinDir: os.Getenv("PG_BIN")})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			tb.Error(err)
-		}
-	})
+	server := Start(tb, nil)
 	d := &SmallDisk{Server: server, ballast: filepath.Join(mounted, "ballast")}
 	if d.URL, err = createOn(tb.Context(), server.URL(), filepath.Join(mounted, "tables")); err != nil {
 		tb.Fatalf("making a database on the small disk: %v", err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"checkoutlock/devpostgres/testserver"
 )
 
 const (
@@ -41,7 +43,7 @@ func TestKill_OfTheService(t *testing.T) {
 
 func TestKill_OfPostgreSQL(t *testing.T) {
 	t.Parallel()
-	pg := startPostgreSQL(t)
+	pg := testserver.Start(t, nil)
 	instances := []addresses{startInstance(t, pg.URL()), startInstance(t, pg.URL())}
 	l := startLoad(t, pg.URL(), instances...)
 	for range 2 {

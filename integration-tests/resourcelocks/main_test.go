@@ -21,7 +21,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"checkoutlock/devpostgres"
 	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/stack"
 )
@@ -148,21 +147,6 @@ func startChild(t *testing.T, databaseURL string) *child {
 func (c *child) kill() {
 	_ = c.process.Kill()
 	<-c.exited
-}
-
-// startPostgreSQL starts a server of the test's own.
-func startPostgreSQL(t *testing.T) *devpostgres.Server {
-	t.Helper()
-	pg, err := devpostgres.Start(t.Context(), devpostgres.Options{BinDir: os.Getenv("PG_BIN")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := pg.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return pg
 }
 
 // execAll runs statements one after the other.

@@ -40,7 +40,7 @@ var outages = []outage{
 
 func prepareReadOnly(t *testing.T) (databaseURL string, begin, end func()) {
 	t.Helper()
-	url := startPostgreSQL(t).URL()
+	url := testserver.Start(t, nil).URL()
 	return url,
 		func() {
 			execAll(t, url, `ALTER SYSTEM SET default_transaction_read_only = on`, `SELECT pg_reload_conf()`)

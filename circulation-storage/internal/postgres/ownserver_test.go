@@ -9,21 +9,14 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/devpostgres"
+	"checkoutlock/devpostgres/testserver"
 )
 
 // newHarnessOnOwnServer is a desk on a PostgreSQL of its own, for tests that change or
 // crash the server. Both are gone when the test ends.
 func newHarnessOnOwnServer(t *testing.T, settings map[string]string) (harness, *devpostgres.Server) {
 	t.Helper()
-	server, err := devpostgres.Start(t.Context(), devpostgres.Options{Settings: settings})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := testserver.Start(t, settings)
 	l := harness{t: t, id: pgtest.Tenant(t)}
 	l = l.reach(server.URL())
 	if err := l.db.Install(t.Context(), l.id); err != nil {

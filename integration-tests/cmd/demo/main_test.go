@@ -1,26 +1,17 @@
 package main
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
-	"checkoutlock/devpostgres"
+	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/stack"
 )
 
 func TestRun_UsesRunningServices(t *testing.T) {
 	t.Parallel()
-	pg, err := devpostgres.Start(t.Context(), devpostgres.Options{BinDir: os.Getenv("PG_BIN")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := pg.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	pg := testserver.Start(t, nil)
 	services, err := stack.Start(t.Context(), stack.Options{
 		DatabaseURL: pg.URL(), Circulations: 2, CirculationEnv: []string{"STAFF_AUTH=basic", "STAFF_PASSWORD=correct horse"},
 	})

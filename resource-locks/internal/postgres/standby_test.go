@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/database"
-	"checkoutlock/devpostgres"
+	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/postgres"
 	"checkoutlock/schemas/fault"
@@ -32,15 +32,7 @@ func openServer(t *testing.T, url string) *postgres.DB {
 // does. It lags behind for ever.
 func TestLockStore_StandbyAnswersNothing(t *testing.T) {
 	t.Parallel()
-	server, err := devpostgres.Start(t.Context(), devpostgres.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := testserver.Start(t, nil)
 	db := openServer(t, server.URL())
 	if err := db.Migrations().Up(t.Context()); err != nil {
 		t.Fatal(err)
