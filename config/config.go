@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -97,28 +98,20 @@ type Log struct {
 
 // Validate checks the level.
 func (c Log) Validate() error {
-	if _, err := c.level(); err != nil {
-		return OutOfRange("LOG_LEVEL", strconv.Quote(c.Level), "debug, info, warn, error")
+	if err := new(slog.LevelVar).UnmarshalText([]byte(c.Level)); err != nil {
+		return OutOfRange("LOG_LEVEL", strconv.Quote(c.Level), strings.Join(Levels, ", "))
 	}
 	return nil
-}
-
-func (c Log) level() (slog.Level, error) {
-	var l slog.Level
-	err := l.UnmarshalText([]byte(c.Level))
-	return l, err
 }
 
 // New returns a JSON logger. It adds service, unless empty, to every line, and request id
 // and tenant to the lines of a call. It bounds values and masks UUIDs that may be a
 // patron's.
 func (c Log) New(w io.Writer, service string) *slog.Logger {
-	level, err := c.level()
-	if err != nil {
-		level = slog.LevelInfo
-	}
+	level := new(slog.LevelVar)
+	_ = level.UnmarshalText([]byte(c.Level)) // it stays info for no level
 	h := slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: guardAttr})
-	log := slog.New(callHandler{h})
+	log := slog.New(callHandler{h, level})
 	if service == "" {
 		return log
 	}

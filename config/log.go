@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"strings"
 
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/schemas/redact"
 )
 
 // callHandler adds the request id and the tenant of the context to each line.
-type callHandler struct{ slog.Handler }
+type callHandler struct {
+	slog.Handler
+	level *slog.LevelVar
+}
 
 func (h callHandler) Handle(ctx context.Context, r slog.Record) error {
 	if id := okapi.FromContext(ctx).RequestID; id != "" {
@@ -25,11 +29,35 @@ func (h callHandler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func (h callHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return callHandler{h.Handler.WithAttrs(attrs)}
+	return callHandler{h.Handler.WithAttrs(attrs), h.level}
 }
 
 func (h callHandler) WithGroup(name string) slog.Handler {
-	return callHandler{h.Handler.WithGroup(name)}
+	return callHandler{h.Handler.WithGroup(name), h.level}
+}
+
+// Levels are the levels of the log, by their names in settings and requests.
+var Levels = []string{"debug", "info", "warn", "error"}
+
+// LevelOf returns the name of the level of a logger that Log.New made.
+func LevelOf(log *slog.Logger) string { return strings.ToLower(levelOf(log).Level().String()) }
+
+// SetLevel changes the level of a logger that Log.New made, and of those derived from it. name is
+// one of Levels, or what LevelOf returned.
+func SetLevel(ctx context.Context, log *slog.Logger, name string) error {
+	if err := levelOf(log).UnmarshalText([]byte(name)); err != nil {
+		return err
+	}
+	log.WarnContext(ctx, "log level set", "to", name)
+	return nil
+}
+
+// levelOf returns a level without effect for a logger that Log.New did not make.
+func levelOf(log *slog.Logger) *slog.LevelVar {
+	if h, ok := log.Handler().(callHandler); ok {
+		return h.level
+	}
+	return new(slog.LevelVar)
 }
 
 // Bounds of one logged value, in characters. Clients choose the length of barcodes and of

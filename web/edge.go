@@ -42,7 +42,7 @@ type Options struct {
 }
 
 // New returns the service's handler: its routes, and beside them /admin/health
-// (alive), /admin/health/ready and /metrics.
+// (alive), /admin/health/ready, /admin/log-level and /metrics.
 func New(o Options, routes []Route) http.Handler {
 	e := echo.New()
 	e.IPExtractor = echo.ExtractIPDirect()
@@ -74,14 +74,14 @@ func New(o Options, routes []Route) http.Handler {
 func PlatformRoutes(o Options) []Route {
 	text := Media(echo.MIMETextPlain)
 	metrics := promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{}) // it compresses by itself
-	return []Route{
+	return append([]Route{
 		{Method: http.MethodGet, Path: "/admin/health", Endpoint: JSON(http.StatusOK, alive), NoTenant: true, Uncompressed: true},
 		{
 			Method: http.MethodGet, Path: "/admin/health/ready", NoTenant: true, Uncompressed: true,
 			Endpoint: Handle(newReadiness(o).answer, Answer{Status: http.StatusOK, Body: text}, Answer{Status: http.StatusServiceUnavailable, Body: text}),
 		},
 		{Method: http.MethodGet, Path: "/metrics", Endpoint: Handle(echo.WrapHandler(metrics), Answer{Status: http.StatusOK, Body: text}), NoTenant: true, Uncompressed: true},
-	}
+	}, logLevelRoutes(o)...)
 }
 
 // alive answers as FOLIO's RMB modules do: the JSON string "OK".

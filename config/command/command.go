@@ -15,6 +15,7 @@ import (
 	"os/user"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"checkoutlock/config"
@@ -40,13 +41,6 @@ func (e *StatusError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *StatusError) Unwrap() error { return e.Err }
 
-// LogStart logs which build starts.
-func LogStart(ctx context.Context, log *slog.Logger) {
-	b := config.ReadBuild()
-	log.InfoContext(ctx, "starting", "version", b.Version, "revision", b.Revision, "revision_time", b.Time,
-		"modified", b.Modified, "go", b.Go)
-}
-
 // PrintVersion prints which build a program is: name, version, revision and its time, Go.
 func PrintVersion(w io.Writer, name string) error {
 	b := config.ReadBuild()
@@ -55,14 +49,41 @@ func PrintVersion(w io.Writer, name string) error {
 	return err
 }
 
-// LogError logs the error that ends a service, so that a reader of the log finds it there,
-// as one more line of JSON. It returns nil for nil.
-func LogError(ctx context.Context, log *slog.Logger, err error) error {
+// Serve runs a service. It logs which build starts, and the error that ends it, so that a reader of
+// the log finds it there, as one more line of JSON. Meanwhile SIGUSR1 turns debug lines on and off.
+func Serve(ctx context.Context, log *slog.Logger, run func(context.Context) error) error {
+	b := config.ReadBuild()
+	log.InfoContext(ctx, "starting", "version", b.Version, "revision", b.Revision, "revision_time", b.Time,
+		"modified", b.Modified, "go", b.Go)
+	defer toggleDebug(ctx, log)()
+	err := run(ctx)
 	if err == nil {
 		return nil
 	}
 	log.ErrorContext(ctx, "the process ends", "err", err)
 	return &StatusError{Err: err, Status: 1, Logged: true}
+}
+
+// toggleDebug sets the log's level to debug at a SIGUSR1, and back at the next one, until it is stopped.
+func toggleDebug(ctx context.Context, log *slog.Logger) (stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGUSR1)
+	usual := config.LevelOf(log)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for range signals {
+			level := config.Levels[0]
+			if config.LevelOf(log) == level {
+				level = usual
+			}
+			_ = config.SetLevel(ctx, log, level) // both are levels
+		}
+	})
+	return func() {
+		signal.Stop(signals)
+		close(signals)
+		running.Wait()
+	}
 }
 
 // Main runs a program until SIGINT or SIGTERM and ends the process with status 1 after an

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -21,6 +22,9 @@ import (
 // stopping makes the test binary a program that never ends its stop.
 const stopping = "TEST_STOPS_FOR_EVER"
 
+// talking makes it a service that logs.
+const talking = "TEST_TALKS"
+
 // failing makes it a program that fails; the value "logged" lets it log its error.
 const failing = "TEST_FAILS"
 
@@ -29,10 +33,15 @@ func TestMain(m *testing.M) {
 		command.Main("failing", "", func(ctx context.Context, p command.Process) error {
 			err := errors.New("no PostgreSQL")
 			if os.Getenv(failing) == "logged" {
-				return command.LogError(ctx, config.Log{}.New(p.Stderr, "failing"), err)
+				return command.Serve(ctx, config.Log{Level: "error"}.New(p.Stderr, "failing"),
+					func(context.Context) error { return err })
 			}
 			return err
 		})
+	}
+	if os.Getenv(talking) != "" {
+		command.Main("talking", "", talk)
+		os.Exit(0)
 	}
 	if os.Getenv(stopping) == "" {
 		os.Exit(m.Run())
@@ -43,6 +52,64 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(p.Stdout, "stopping")
 		select {}
 	})
+}
+
+// talk logs a debug line for each line that it reads.
+func talk(ctx context.Context, p command.Process) error {
+	log := config.Log{Level: "warn"}.New(p.Stdout, "")
+	return command.Serve(ctx, log, func(ctx context.Context) error {
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			log.DebugContext(ctx, lines.Text())
+			log.ErrorContext(ctx, "read")
+		}
+		return nil
+	})
+}
+
+func TestServe_SignalTurnsDebugLinesOnAndOff(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), talking+"=yes")
+	in, errIn := cmd.StdinPipe()
+	out, errOut := cmd.StdoutPipe()
+	if err := errors.Join(errIn, errOut, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	expect := func(want ...string) {
+		t.Helper()
+		for _, want := range want {
+			if !lines.Scan() || !strings.Contains(lines.Text(), want) {
+				t.Fatalf("got %s, want %s", lines.Text(), want)
+			}
+		}
+	}
+	say := func(word string) {
+		t.Helper()
+		if _, err := fmt.Fprintln(in, word); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal := func(level string) {
+		t.Helper()
+		if err := cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+			t.Fatal(err)
+		}
+		expect(`"msg":"log level set","to":"` + level + `"`)
+	}
+	say("before")
+	expect(`"read"`)
+	signal("debug")
+	say("meanwhile")
+	expect(`"meanwhile"`, `"read"`)
+	signal("warn")
+	say("after")
+	expect(`"read"`)
+	if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestMain_ReportsAnErrorOnce(t *testing.T) {

@@ -74,12 +74,13 @@ func serve(ctx context.Context, cfg app.Config, args []string, log *slog.Logger)
 	if len(args) > 0 {
 		return fmt.Errorf("serve takes no arguments, but got %q", args)
 	}
-	command.LogStart(ctx, log)
-	a, err := app.New(ctx, cfg, log)
-	if err == nil {
-		err = a.Run(ctx)
-	}
-	return command.LogError(ctx, log, err)
+	return command.Serve(ctx, log, func(ctx context.Context) error {
+		a, err := app.New(ctx, cfg, log)
+		if err != nil {
+			return err
+		}
+		return a.Run(ctx)
+	})
 }
 
 func describe(args []string, stdout io.Writer) error {

@@ -54,10 +54,11 @@ func serve(ctx context.Context, p command.Process) error {
 	config.SetHeapLimit(p.Environ)
 	log := cfg.Log.New(p.Stderr, "circulation")
 	config.WarnOfMisspelt(ctx, log, &cfg, p.Environ)
-	command.LogStart(ctx, log)
-	a, err := app.New(ctx, cfg, log)
-	if err == nil {
-		err = a.Run(ctx)
-	}
-	return command.LogError(ctx, log, err)
+	return command.Serve(ctx, log, func(ctx context.Context) error {
+		a, err := app.New(ctx, cfg, log)
+		if err != nil {
+			return err
+		}
+		return a.Run(ctx)
+	})
 }

@@ -30,15 +30,16 @@ func serveLocket(ctx context.Context, p command.Process, args []string) error {
 	if err != nil {
 		return err
 	}
-	command.LogStart(ctx, log)
-	a, err := app.New(ctx, cfg, log)
-	if err != nil {
-		return command.LogError(ctx, log, err)
-	}
-	if _, err := fmt.Fprintln(p.Stdout, "locket.started"); err != nil {
-		return errors.Join(err, a.Close(ctx))
-	}
-	return command.LogError(ctx, log, a.Run(ctx))
+	return command.Serve(ctx, log, func(ctx context.Context) error {
+		a, err := app.New(ctx, cfg, log)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(p.Stdout, "locket.started"); err != nil {
+			return errors.Join(err, a.Close(ctx))
+		}
+		return a.Run(ctx)
+	})
 }
 
 func readOriginal(path string) (locket.OriginalConfig, error) {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"checkoutlock/config"
-	"checkoutlock/web/auth"
+	"checkoutlock/web"
 )
 
 // Settings configure the front.
@@ -46,7 +46,7 @@ func (s Settings) validateAddr() error {
 	if err != nil {
 		return err
 	}
-	if s.Plaintext && !auth.IsLoopback(host) {
+	if s.Plaintext && !web.IsLoopback(host) {
 		return config.OutOfRange("LOCKET_ADDR", strconv.Quote(s.Addr), "a loopback address such as 127.0.0.1:8891, because LOCKET_PLAINTEXT is true")
 	}
 	return nil

@@ -1,0 +1,66 @@
+package web
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/config"
+	"checkoutlock/schemas/fault"
+)
+
+// logLevel is the answer of /admin/log-level.
+type logLevel struct {
+	Level string `json:"level"`
+}
+
+// logLevelRoutes read and set the level of the log, for callers on this machine.
+func logLevelRoutes(o Options) []Route {
+	read := func(echo.Context) (logLevel, error) { return logLevel{config.LevelOf(o.Log)}, nil }
+	set := func(c echo.Context) (logLevel, error) {
+		level := QueryOf(c).Text("level")
+		return logLevel{level}, config.SetLevel(c.Request().Context(), o.Log, level)
+	}
+	routes := []Route{
+		{Method: http.MethodGet, Endpoint: JSON(http.StatusOK, read)},
+		{
+			Method: http.MethodPut, Endpoint: JSON(http.StatusOK, set),
+			Query: Strict(Parameter{Name: "level", Meaning: "the least level of lines", Required: true, Allowed: config.Levels}),
+		},
+	}
+	for i := range routes {
+		routes[i].Path, routes[i].NoTenant, routes[i].Uncompressed = "/admin/log-level", true, true
+		routes[i].Guards, routes[i].Refusals = []echo.MiddlewareFunc{requireThisMachine}, []fault.Code{fault.Forbidden}
+	}
+	return routes
+}
+
+// requireThisMachine refuses calls of other machines. The Host shows those that came through a proxy
+// on this one, and those of a page whose own name leads to 127.0.0.1 (DNS rebinding).
+func requireThisMachine(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if !IsLoopback(c.RealIP()) || !IsLoopback(c.Request().Host) {
+			return fault.New(fault.Forbidden, "This endpoint is for callers on this machine, by an address such as http://localhost")
+		}
+		return next(c)
+	}
+}
+
+// IsLoopback reports whether a host, a name or an address with or without port, always means
+// the machine itself: localhost and what ends in .localhost (RFC 6761), 127.0.0.0/8
+// and ::1.
+func IsLoopback(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
