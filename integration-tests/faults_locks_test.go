@@ -163,8 +163,7 @@ func TestLock_FencesADelayedCommitBeforeARefusal(t *testing.T) {
 				start, step = startPairWithLinks, circulation.Validated
 			}
 			p, links := start(t, stack.Options{
-				CirculationEnv: shortWait,
-				Observe:        func(int) circulation.Observer { return stepHook{step: step, do: lendOther} },
+				CirculationEnv: shortWait, OnStep: atStep(0, step, lendOther),
 			}, 1)
 			id, patron = p.addPatron(t)
 			book = p.addBooks(t, 1)[0]
@@ -253,8 +252,7 @@ func TestLock_TakenOverHolderAcquiresAgain(t *testing.T) {
 	var once sync.Once
 	takeOver := func() { once.Do(func() { p.acquireLock(t, id, 0) }) }
 	p, _ = startPairThatAcquires(t, stack.Options{
-		CirculationEnv: enableLock("LOCK_TTL_MS=60000"),
-		Observe:        func(int) circulation.Observer { return stepHook{step: circulation.Locked, do: takeOver} },
+		CirculationEnv: enableLock("LOCK_TTL_MS=60000"), OnStep: atStep(0, circulation.Locked, takeOver),
 	}, 1)
 	id, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]
@@ -283,12 +281,7 @@ func TestLock_RefusesAHolderThatSlept(t *testing.T) {
 	}
 	p, _ = startPairThatAcquires(t, stack.Options{
 		Circulations: 2, CirculationEnv: enableLock(),
-		Observe: func(i int) circulation.Observer {
-			if i == 1 {
-				return circulation.NoObserver{}
-			}
-			return stepHook{step: circulation.Locked, do: sleep}
-		},
+		OnStep: atStep(0, circulation.Locked, sleep),
 	}, 1)
 	id, patron := p.addPatron(t)
 	books := p.addBooks(t, 2)

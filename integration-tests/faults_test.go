@@ -220,11 +220,9 @@ func checkStorageGone(t *testing.T, start func(*testing.T, stack.Options, int) (
 	var links []*link
 	p, links := start(t, stack.Options{
 		CirculationEnv: enableLock(), // waits of 25 s in all
-		Observe: func(int) circulation.Observer {
-			return stepHook{
-				step: circulation.Validated, do: func() { links[0].addFault(linkFault{times: always, handle: loseRequest}) },
-			}
-		},
+		OnStep: atStep(0, circulation.Validated, func() {
+			links[0].addFault(linkFault{times: always, handle: loseRequest})
+		}),
 	}, 1)
 	id, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,13 +14,13 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// crashAt simulates a crash: at the step it cuts the instance off from storage and ends
+// crashAt simulates a crash of instance 0: at the step it cuts the instance off from storage and ends
 // the check-out, so that no lock is released.
-func crashAt(at circulation.Step, link **link) circulation.Observer {
-	return stepHook{step: at, do: func() {
+func crashAt(at circulation.Step, link **link) func(context.Context, int, circulation.Step) {
+	return atStep(0, at, func() {
 		(*link).addFault(linkFault{times: always, handle: loseRequest})
 		panic("the instance crashes")
-	}}
+	})
 }
 
 func TestIdempotencyKey_FinishesACrashedCheckOut(t *testing.T) {
@@ -39,12 +40,7 @@ func TestIdempotencyKey_FinishesACrashedCheckOut(t *testing.T) {
 				p, links := start(t, stack.Options{
 					Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=1000",
 						fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled)),
-					Observe: func(i int) circulation.Observer {
-						if i == 1 {
-							return circulation.NoObserver{}
-						}
-						return crashAt(step, &dead)
-					},
+					OnStep: crashAt(step, &dead),
 				}, 1)
 				dead = links[0]
 				id, patron := p.addPatron(t)
@@ -87,12 +83,7 @@ func startPairThatSleeps(t *testing.T, at circulation.Step) (p *pair, links []*l
 	})
 	p, links = startPairThatAcquires(t, stack.Options{
 		Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=1000"),
-		Observe: func(i int) circulation.Observer {
-			if i == 1 {
-				return circulation.NoObserver{}
-			}
-			return stepHook{step: at, do: sleep}
-		},
+		OnStep: atStep(0, at, sleep),
 	}, 1)
 	t.Cleanup(wake)
 	return p, links, sleeping, wake

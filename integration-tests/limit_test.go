@@ -24,17 +24,11 @@ const (
 	raceTTL       = 300 * time.Millisecond
 )
 
-// pausingObserver pauses a share of all check-outs between grant and commit.
-type pausingObserver struct {
-	circulation.NoObserver
-	percent int
-	pause   time.Duration
-}
-
-func (p pausingObserver) Reached(ctx context.Context, step circulation.Step, _ time.Duration) {
-	if step == circulation.Locked && rand.N(100) < p.percent {
+// pauseHolders pauses a share of all check-outs between grant and commit.
+func pauseHolders(ctx context.Context, _ int, step circulation.Step) {
+	if step == circulation.Locked && rand.N(100) < 15 {
 		select {
-		case <-time.After(p.pause):
+		case <-time.After(2 * raceTTL):
 		case <-ctx.Done():
 		}
 	}
@@ -46,9 +40,9 @@ func (p pausingObserver) Reached(ctx context.Context, step circulation.Step, _ t
 //
 // The races are not parallel: on a machine busy with other tests, most holders outlive a
 // TTL this short.
-func runRace(t *testing.T, enabled bool, acquiring int, observe func(int) circulation.Observer) (p *pair, loans []int,
-	sum stack.Summary,
-) {
+func runRace(
+	t *testing.T, enabled bool, acquiring int, onStep func(context.Context, int, circulation.Step),
+) (p *pair, loans []int, sum stack.Summary) {
 	t.Helper()
 	atOnce := 8 // as on a slow machine, so that commits keep their time-out
 	if !enabled {
@@ -58,7 +52,7 @@ func runRace(t *testing.T, enabled bool, acquiring int, observe func(int) circul
 		fmt.Sprintf("LOCK_TTL_MS=%d", raceTTL.Milliseconds()), fmt.Sprintf("CHECKOUT_CONCURRENCY=%d", atOnce),
 		"CHECKOUT_QUEUE_WAIT=10s", "REQUEST_TIMEOUT=40s", "SHUTDOWN_TIMEOUT=60s")
 	p, links := startPairWithLinks(t, stack.Options{
-		Storages: 2, Circulations: 4, Observe: observe, CirculationEnv: environ,
+		Storages: 2, Circulations: 4, OnStep: onStep, CirculationEnv: environ,
 	}, raceLimit)
 	for _, l := range links[:acquiring] {
 		l.acquires = true
@@ -105,9 +99,7 @@ func TestLimit_HoldsForManyMachines(t *testing.T) {
 }
 
 func TestLimit_HoldsForPausedHolders(t *testing.T) {
-	p, loans, sum := runRace(t, true, 4, func(int) circulation.Observer {
-		return pausingObserver{percent: 15, pause: 2 * raceTTL}
-	})
+	p, loans, sum := runRace(t, true, 4, pauseHolders)
 	checkRaceLimit(t, loans)
 	p.checkNoLocks(t)
 	fenced := sumMetric(t, p, `checkout_commits_total{kind="check-out",outcome="lock_lost"}`)

@@ -100,12 +100,10 @@ func TestShutdown_CirculationFinishesItsCheckOuts(t *testing.T) {
 	t.Cleanup(proceed)
 	p, _ := startPairThatAcquires(t, stack.Options{
 		CirculationEnv: enableLock("LOCK_TTL_MS=60000"),
-		Observe: func(int) circulation.Observer {
-			return stepHook{step: circulation.Locked, do: func() {
-				close(granted)
-				<-goOn
-			}}
-		},
+		OnStep: atStep(0, circulation.Locked, func() {
+			close(granted)
+			<-goOn
+		}),
 	}, 1)
 	id, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]

@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,51 +12,25 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// stoppingObserver stops the first check-out before its commit, as on a machine that hangs.
-type stoppingObserver struct {
-	circulation.NoObserver
-	granted, goOn chan struct{}
-	once          *sync.Once
-	repeats       chan string // the reasons of repeated commits
-}
-
-func newStoppingObserver() stoppingObserver {
-	return stoppingObserver{
-		granted: make(chan struct{}), goOn: make(chan struct{}), once: new(sync.Once), repeats: make(chan string, 10),
-	}
-}
-
-func (s stoppingObserver) Reached(_ context.Context, step circulation.Step, _ time.Duration) {
-	if step == circulation.Locked {
-		s.once.Do(func() {
-			close(s.granted)
-			<-s.goOn
-		})
-	}
-}
-
-func (s stoppingObserver) Repeated(reason string) { s.repeats <- reason }
-
 func TestStaffRelease_RefusesTheHolder(t *testing.T) {
 	t.Parallel()
-	holder := newStoppingObserver()
+	granted, open := make(chan struct{}), make(chan struct{})
+	goOn := sync.OnceFunc(func() { close(open) })
+	t.Cleanup(goOn)
+	hang := sync.OnceFunc(func() { // the first check-out, before its commit
+		close(granted)
+		<-open
+	})
 	p, _ := startPairThatAcquires(t, stack.Options{
 		Storages: 2, Circulations: 2, CirculationEnv: append(enableLock("LOCK_TTL_MS=600000"), requirePassword()...),
-		Observe: func(i int) circulation.Observer {
-			if i == 0 {
-				return holder
-			}
-			return circulation.NoObserver{}
-		},
+		OnStep: atStep(0, circulation.Locked, hang),
 	}, 1)
 	userID, patron := p.addPatron(t)
 	books := p.addBooks(t, 2)
-	goOn := sync.OnceFunc(func() { close(holder.goOn) })
-	t.Cleanup(goOn)
 	const requestID = "gate-1/check-out-17"
 	p.machines[0].Header = http.Header{"X-Okapi-Request-Id": {requestID}}
 	hangs := p.startLending(t.Context(), t, 0, books[0], patron)
-	<-holder.granted
+	<-granted
 	waits := p.startLending(t.Context(), t, 1, books[1], patron)
 	p.waitForWaiters(t, 1)
 
@@ -87,14 +60,10 @@ func TestStaffRelease_RefusesTheHolder(t *testing.T) {
 		"maximum limit of 1 items") {
 		t.Errorf("the holder was refused with %q, want the limit", got)
 	}
-	select {
-	case why := <-holder.repeats:
-		if why != "LOCK_LOST" || len(holder.repeats) > 0 {
-			t.Errorf("the holder's commit was repeated for %s, and %d times more; want once for LOCK_LOST", why,
-				len(holder.repeats))
-		}
-	default:
-		t.Error("the holder's commit was not refused for the lost lock")
+	const repeats = "circulation_commit_repeats_total{"
+	metrics := p.readMetrics(t, p.Circulations[0])
+	if strings.Count(metrics, "\n"+repeats) != 1 || readSample(metrics, repeats+`reason="LOCK_LOST"}`) != 1 {
+		t.Errorf("the holder's commit was not repeated once for the lost lock: %s", metrics)
 	}
 	if n := p.countOpenLoans(t, userID); n != 1 {
 		t.Errorf("the patron has %d loans, want the limit of 1", n)

@@ -116,17 +116,13 @@ func (p *pair) waitForWaiters(t testing.TB, n float64) {
 		func() bool { return sumMetric(t, p, "checkout_lock_waiting") == n })
 }
 
-// stepHook calls do each time a check-out reaches the step. The check-out continues after
-// the return.
-type stepHook struct {
-	circulation.NoObserver
-	step circulation.Step
-	do   func()
-}
-
-func (h stepHook) Reached(_ context.Context, step circulation.Step, _ time.Duration) {
-	if step == h.step {
-		h.do()
+// atStep returns a hook that calls do each time a check-out of an instance reaches the step. The
+// check-out continues after the return.
+func atStep(instance int, at circulation.Step, do func()) func(context.Context, int, circulation.Step) {
+	return func(_ context.Context, i int, step circulation.Step) {
+		if i == instance && step == at {
+			do()
+		}
 	}
 }
 

@@ -36,12 +36,6 @@ type App struct {
 	service *web.Service
 }
 
-// Observer watches check-outs; see WithObserver.
-type Observer = checkout.Observer
-
-// NoObserver does nothing. An observer of some events embeds it.
-type NoObserver = checkout.NoObserver
-
 // Step is a point between two parts of a check-out.
 type Step = checkout.Step
 
@@ -53,19 +47,13 @@ const (
 	Released  = checkout.Released
 )
 
-// Ending is how a check-out ended.
-type Ending = checkout.Ending
-
 // Option changes New.
-type Option func(*options)
+type Option func(*checkOuts)
 
-type options struct{ observers observers }
-
-// WithObserver adds an observer of check-outs, after the metrics and the history. A
-// check-out continues after its observers have returned, so a test can pause it between
-// two steps.
-func WithObserver(o Observer) Option {
-	return func(opts *options) { opts.observers = append(opts.observers, o) }
+// WithStep calls f at each step of each check-out, which continues when f returns. So a test can pause
+// it between two steps.
+func WithStep(f func(context.Context, Step)) Option {
+	return func(o *checkOuts) { o.onStep = f }
 }
 
 // New connects the parts of the service and opens its addresses. So it returns every
@@ -101,19 +89,19 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 		CheckOuts: cfg.CheckOutConcurrency, Observe: m.observeCall,
 	})
 	recorder := reporter.NewRecorder(storage, m.countDropped, log)
-	o := options{observers: observers{m, recorder}}
+	observer := checkOuts{metrics: m, history: recorder, onStep: func(context.Context, Step) {}}
 	for _, opt := range opts {
-		opt(&o)
+		opt(&observer)
 	}
 	env := cfg.environment()
 	store := settings.NewStore(storage, env, log, m.countFallback)
 	registry.MustRegister(newFeatureGauge(store, log))
-	checkOuts := &checkout.Service{
+	lending := &checkout.Service{
 		Admission: line, Library: storage, Locker: storage, Committer: storage,
-		Settings: store, Observer: o.observers, Log: log, Now: time.Now,
+		Settings: store, Observer: observer, Log: log, Now: time.Now,
 	}
 	placing := &requests.Service{Library: storage, Placer: storage, Keeper: storage, Log: log, Now: time.Now}
-	locks := admin.NewService(storage, store, env, checkOuts, log)
+	locks := admin.NewService(storage, store, env, lending, log)
 	guard := auth.NewGuard(cfg.Staff, append(checkout.OverridePermissions(), renewal.OverridePermissions()...), log)
 	checkIns := &checkin.Service{Library: storage, Returner: storage, Log: log}
 	sessions := checkin.Sessions{Store: storage, Now: time.Now}
@@ -126,10 +114,10 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 		Workers: []web.Worker{{Name: "reporter", Run: recorder.Run}},
 	}
 	service.Add(httpapi.New(httpapi.Options{
-		CheckOut: checkOuts.CheckOut,
-		Keyed:    &keyed.Requests{Storage: storage, CheckOuts: checkOuts, Ended: m.countKeyed, Log: log},
+		CheckOut: lending.CheckOut,
+		Keyed:    &keyed.Requests{Storage: storage, CheckOuts: lending, Ended: m.countKeyed, Log: log},
 		CheckIn:  checkIns.CheckIn,
-		Loans:    storage, Rules: storage, RulesFor: library.Matching{Records: storage}.RulesFor, DryRun: checkOuts.DryRun,
+		Loans:    storage, Rules: storage, RulesFor: library.Matching{Records: storage}.RulesFor, DryRun: lending.DryRun,
 		EndSessions: sessions.End, EndExpiredSessions: sessions.EndExpired,
 		Renewals: &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now},
 		Placing:  placing, Changes: placing, Queues: storage, Settings: storage, Worklists: &worklist.Service{Library: storage},

@@ -13,6 +13,7 @@ import (
 	"checkoutlock/circulation/internal/admission"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
+	"checkoutlock/circulation/internal/reporter"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/web"
 )
@@ -138,31 +139,24 @@ func (m *metrics) observeCall(method, route string, status int, took time.Durati
 // countDropped is for reporter.NewRecorder.
 func (m *metrics) countDropped(n int) { m.dropped.Add(float64(n)) }
 
-// observers is an Observer that calls several, in order.
-type observers []checkout.Observer
-
-func (o observers) callEach(call func(checkout.Observer)) {
-	for _, each := range o {
-		call(each)
-	}
+// checkOuts observes check-outs for the metrics, then for the history, and then for onStep.
+type checkOuts struct {
+	*metrics
+	history *reporter.Recorder
+	onStep  func(context.Context, checkout.Step)
 }
 
-func (o observers) Reached(ctx context.Context, step checkout.Step, took time.Duration) {
-	o.callEach(func(each checkout.Observer) { each.Reached(ctx, step, took) })
+func (o checkOuts) Reached(ctx context.Context, step checkout.Step, took time.Duration) {
+	o.metrics.Reached(ctx, step, took)
+	o.onStep(ctx, step)
 }
 
-func (o observers) Waiting(ctx context.Context, delta int) {
-	o.callEach(func(each checkout.Observer) { each.Waiting(ctx, delta) })
+func (o checkOuts) Waiting(ctx context.Context, delta int) {
+	o.metrics.Waiting(ctx, delta)
+	o.history.Waiting(ctx, delta)
 }
 
-func (o observers) Waited(wait time.Duration, got bool) {
-	o.callEach(func(each checkout.Observer) { each.Waited(wait, got) })
-}
-
-func (o observers) Ended(ctx context.Context, e checkout.Ending) {
-	o.callEach(func(each checkout.Observer) { each.Ended(ctx, e) })
-}
-
-func (o observers) Repeated(reason string) {
-	o.callEach(func(each checkout.Observer) { each.Repeated(reason) })
+func (o checkOuts) Ended(ctx context.Context, e checkout.Ending) {
+	o.metrics.Ended(ctx, e)
+	o.history.Ended(ctx, e)
 }

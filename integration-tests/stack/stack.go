@@ -33,8 +33,8 @@ type Options struct {
 	// CirculationEnvOf, if set, returns settings of circulation instance i, which win over
 	// CirculationEnv.
 	CirculationEnvOf func(i int) []string
-	// Observe, if set, gives circulation instance i an observer.
-	Observe func(i int) circulation.Observer
+	// OnStep, if set, is called at each step of each check-out of circulation instance i.
+	OnStep func(ctx context.Context, i int, step circulation.Step)
 	// Log gets the logs of both services; nil discards them.
 	Log *slog.Logger
 }
@@ -106,8 +106,8 @@ func (s *Stack) startCirculation(ctx context.Context, o Options, i int) error {
 		return err
 	}
 	var opts []circulation.Option
-	if o.Observe != nil {
-		opts = append(opts, circulation.WithObserver(o.Observe(i)))
+	if o.OnStep != nil {
+		opts = append(opts, circulation.WithStep(func(ctx context.Context, step circulation.Step) { o.OnStep(ctx, i, step) }))
 	}
 	a, err := circulation.New(ctx, cfg, o.Log.With("service", "circulation", "instance", i), opts...)
 	if err != nil {

@@ -42,24 +42,6 @@ type Observer interface {
 	Repeated(reason string)
 }
 
-// NoObserver does nothing. An observer of some events embeds it to implement Observer.
-type NoObserver struct{}
-
-// Reached implements Observer.
-func (NoObserver) Reached(context.Context, Step, time.Duration) {}
-
-// Waiting implements Observer.
-func (NoObserver) Waiting(context.Context, int) {}
-
-// Waited implements Observer.
-func (NoObserver) Waited(time.Duration, bool) {}
-
-// Ended implements Observer.
-func (NoObserver) Ended(context.Context, Ending) {}
-
-// Repeated implements Observer.
-func (NoObserver) Repeated(string) {}
-
 // The outcomes of check-outs, as metrics and history name them.
 const (
 	OutcomeLent            = schemas.OutcomeLent

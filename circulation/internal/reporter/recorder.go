@@ -49,10 +49,9 @@ type Storage interface {
 
 // Recorder reports to storage what it observes. It is safe for concurrent use.
 type Recorder struct {
-	checkout.NoObserver // for the events that the history does not keep
-	storage             Storage
-	dropped             func(n int)
-	log                 *slog.Logger
+	storage Storage
+	dropped func(n int)
+	log     *slog.Logger
 
 	mu      sync.Mutex
 	tenants map[okapi.Tenant]*backlog
@@ -65,7 +64,7 @@ func NewRecorder(storage Storage, dropped func(n int), log *slog.Logger) *Record
 	return &Recorder{storage: storage, dropped: dropped, log: log, tenants: map[okapi.Tenant]*backlog{}}
 }
 
-// Ended implements checkout.Observer.
+// Ended notes the end of a check-out.
 func (r *Recorder) Ended(ctx context.Context, e checkout.Ending) {
 	info, now := okapi.FromContext(ctx), time.Now()
 	past := describeEnding(e)
@@ -90,7 +89,7 @@ func (r *Recorder) addEnding(ctx context.Context, info okapi.Call, e ending) (dr
 	return dropped
 }
 
-// Waiting implements checkout.Observer.
+// Waiting adds to the number of check-outs that try for a lock.
 func (r *Recorder) Waiting(ctx context.Context, delta int) {
 	info := okapi.FromContext(ctx)
 	r.mu.Lock()
