@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -93,7 +94,9 @@ func (p *pair) readSeries(t *testing.T) map[string][]map[string]string {
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	pg := testserver.Start(t, nil)
-	p := startPair(t, stack.Options{DatabaseURL: pg.URL(), CirculationEnv: shortWait}, 3)
+	p := startPair(t, stack.Options{
+		DatabaseURL: pg.URL(), CirculationEnv: shortWait, StorageEnv: []string{"LOCK_SWEEP_INTERVAL=1s"},
+	}, 3)
 	_, patron := p.addPatron(t)
 	readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron), http.StatusCreated)
 	lock := record{"userId": uuid.NewString(), "ttlMs": 60_000}
@@ -103,6 +106,10 @@ func TestAlerts(t *testing.T) {
 		t.Fatalf("a held lock is %d %s", a.Status, a.Body)
 	}
 
+	none := `checkout_patrons_over_limit{tenant="` + p.Storage.Tenant + `"} 0`
+	waitUntil(t, 10*time.Second, "the patrons over their limit", func() bool {
+		return strings.Contains(p.readMetrics(t, p.Storages[0]), none)
+	})
 	t.Run("the state of the service has metrics", func(t *testing.T) {
 		for metric, holds := range map[string]string{
 			"circulation_checkout_lock_enabled": `tenant="` + p.Storage.Tenant + `"} 1`, "checkout_lock_held": " 1",

@@ -84,7 +84,10 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 		},
 		Workers: []web.Worker{{Name: "readiness", Run: watch.Run}, {Name: "tenant jobs", Run: s.tenantJobs.Run}},
 	}
-	for _, rows := range sweptRows(cfg, s, m) {
+	overLimit := sweep.Rows{Name: "patrons over their limit", Sweep: func(ctx context.Context, _ int) (int, error) {
+		return 0, m.countOverLimit(ctx, db) // it leaves all rows
+	}}
+	for _, rows := range append(sweptRows(cfg, s, m), overLimit) {
 		service.Workers = append(service.Workers,
 			web.Worker{Name: "sweep of " + rows.Name, Run: sweep.New(rows, db.Tenants, cfg.LockSweepInterval, log).Run})
 	}

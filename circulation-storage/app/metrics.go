@@ -20,8 +20,8 @@ import (
 	"checkoutlock/web"
 )
 
-// metrics counts what the domain packages report. Labels are bounded: they are outcomes,
-// never tenants or patrons.
+// metrics counts what the domain packages report. Labels are bounded: they are outcomes or tenants,
+// never patrons.
 type metrics struct {
 	acquires   *prometheus.CounterVec
 	wait       *prometheus.HistogramVec
@@ -35,6 +35,7 @@ type metrics struct {
 	aged       prometheus.Counter
 	expired    prometheus.Counter
 	tenants    *prometheus.GaugeVec
+	overLimit  *prometheus.GaugeVec
 
 	delivered   *prometheus.CounterVec
 	notSent     *prometheus.CounterVec
@@ -72,6 +73,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		tenants: register.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "storage_tenants", Help: "Installed tenants by the state of their schema; only current ones are served.",
 		}, []string{"state"}),
+		overLimit: register.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "checkout_patrons_over_limit", Help: "Patrons with a loan of the last hour beyond a limit that its check-out counted, by tenant; it must be 0.",
+		}, []string{"tenant"}),
 
 		delivered: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "events_delivered_total", Help: "Events that were received, by topic; event is one without a record.",
@@ -128,6 +132,19 @@ func newGauges(db *postgres.DB, log *slog.Logger) web.Gauges {
 		set(waiting, float64(all.Events))
 		return nil
 	}}
+}
+
+// countOverLimit sets the gauge of the tenant in ctx.
+func (m *metrics) countOverLimit(ctx context.Context, db *postgres.DB) error {
+	id, err := okapi.TenantFrom(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := db.CountOverLimit(ctx)
+	if err == nil {
+		m.overLimit.WithLabelValues(id.String()).Set(float64(n))
+	}
+	return err
 }
 
 // Acquired implements lock.Observer.

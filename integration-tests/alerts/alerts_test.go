@@ -28,6 +28,9 @@ var made = map[string]struct{ fires, quiet string }{
 		quiet: "circulation_checkouts_total{outcome=\"lent\"} 0+999x60\n" +
 			"circulation_checkouts_total{outcome=\"lock_not_acquired\"} 0+1x60",
 	},
+	"PatronsOverLimit": {
+		fires: `checkout_patrons_over_limit{tenant="a"} 0x30 1 0x29`, quiet: `checkout_patrons_over_limit{tenant="a"} 0x60`,
+	},
 	"LockHeldTooLong": {fires: `checkout_lock_oldest_seconds 0+60x60`, quiet: `checkout_lock_oldest_seconds 3x60`},
 	"LocksLost": {
 		fires: `checkout_commits_total{outcome="lock_lost"} 0+1x60`,

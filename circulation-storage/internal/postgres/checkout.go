@@ -20,9 +20,9 @@ const checkOutLoanSQL = `SELECT clock_timestamp(), (` + shareLoanSQL + `), (` + 
        EXISTS (SELECT FROM {schema}.loan WHERE item_id = $2::uuid AND is_open), ` + countOpenLoansSQL
 
 // lendSQL writes a check-out: loan, item, record of the session, event, and the release of the lock in
-// $8. It returns whether there was such a lock; NULL is no release.
+// $8. It returns whether there was such a lock; NULL is no release. The limits in $9 are for countOverLimitSQL.
 const lendSQL = `
-WITH lent AS (INSERT INTO {schema}.loan (id, jsonb) VALUES ($1::uuid, $2::jsonb)),
+WITH lent AS (INSERT INTO {schema}.loan (id, jsonb, limits) VALUES ($1::uuid, $2::jsonb, nullif($9::jsonb, '[]'))),
 item AS (UPDATE {schema}.item SET jsonb = $4::jsonb WHERE id = $3::uuid),
 session AS (INSERT INTO {schema}.patron_action_session (id, jsonb) VALUES ($5::uuid, $6::jsonb)),
 event AS (INSERT INTO {schema}.outbox (event_type, payload) SELECT '` + commit.ItemCheckedOut + `', $7::jsonb` + toReader + `),
@@ -72,7 +72,7 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 			}
 			b.query(lendSQL, []any{
 				change.Loan.ID(), loan, change.Item.ID(), item, change.Session.ID(), b.encode(change.Session), b.encode(change.Events[0].Payload),
-				nullable(release),
+				nullable(release), b.encode(c.Limits),
 			}, &answer.LockReleased)
 		},
 		ended: func(change commit.Change, answer schemas.CheckOutResult) {
