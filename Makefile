@@ -26,7 +26,7 @@ PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 PROTOC_GEN_GO_GRPC := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test screenshots bench lint fmt build release release-check vulnerabilities licences proto tools rename \
+.PHONY: help run demo test fuzz screenshots bench lint fmt build release release-check vulnerabilities licences proto tools rename \
 	compiler go-lines row-locks words
 
 help: ## list the targets
@@ -47,6 +47,14 @@ test: compiler ## run all tests with the race detector on a real PostgreSQL
 	CGO_ENABLED=1 $(WITH_DB) -isolation serializable -- $(GO_TEST) $$(go list work | grep -v '/integration-tests')
 	CGO_ENABLED=1 $(WITH_DB) -- $(GO_TEST) -p 1 -parallel 4 ./integration-tests/...
 	$(WITH_DB) -- go test -count=1 -run '^TestOverload' ./integration-tests
+
+# Each target runs alone, because go test fuzzes one at a time. What finds something is kept in
+# testdata/fuzz of its package, where it is a case of the ordinary tests.
+FUZZTIME := 30s
+fuzz: ## run each fuzz target for FUZZTIME
+	@$(WITH_DB) -- sh -ec 'git grep --untracked -oE "^func Fuzz\w+" -- "*_test.go" | sed "s,/[^/]*:func , ," | \
+		while read -r package target; do echo "$$package $$target"; \
+			go test -run "^$$" -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$package" </dev/null || exit 1; done'
 
 screenshots: ## picture the staff pages in docs/screenshots
 	TZ=UTC SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -run TestStaffScreenshots ./integration-tests

@@ -2,6 +2,7 @@ package schemas_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -113,4 +114,35 @@ func TestParseLockSettings_AcceptsNumbersInRange(t *testing.T) {
 		!strings.Contains(err.Error(), "25.001s together, allowed are 25s") {
 		t.Errorf("waits that are too long together: got %v", err)
 	}
+}
+
+// A value is refused, or the settings are within their ranges and survive being written.
+func FuzzParseLockSettings(f *testing.F) {
+	for _, value := range []string{
+		`{}`, `"{}"`, `{"checkOutLockFeatureEnabled":true,"lockTtl":3000,"noOfRetryAttempts":30,"retryInterval":250}`,
+		`{"retryIntervals":[10000,0,1]}`, `"{\"lockTtl\":600000,\"retryIntervals\":[]}"`, `{"lockTtl":null}`,
+		`{"lockTtl":3e3}`,
+		`{"noOfRetryAttempts":100,"retryInterval":10000}`, `{"checkOutLockFeatureEnabled":false} {}`, `"\ud800"`,
+	} {
+		f.Add([]byte(value))
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		s, err := schemas.ParseLockSettings(value)
+		if err != nil {
+			return
+		}
+		if s.TTL != nil && (s.TTL.Milliseconds() < schemas.MinLockTTLMs || s.TTL.Milliseconds() > schemas.MaxLockTTLMs) {
+			t.Errorf("%q sets the TTL %s", value, *s.TTL)
+		}
+		if err := schemas.ValidateLockWaits(s.Waits); err != nil {
+			t.Errorf("%q: %v", value, err)
+		}
+		written, err := s.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := schemas.ParseLockSettings(written); err != nil || !reflect.DeepEqual(again, s) {
+			t.Errorf("%q is written as %s, which is read as %+v, %v, want %+v", value, written, again, err, s)
+		}
+	})
 }

@@ -119,3 +119,42 @@ func TestDecodeExact(t *testing.T) {
 		})
 	}
 }
+
+// A body is refused as the caller's mistake, or each value is that of its one property.
+func FuzzDecodeExact(f *testing.F) {
+	for _, body := range []string{
+		`{"itemBarcode":"i","overrideBlocks":{"comment":"c","itemLimitBlock":{}},"list":[{}],"raw":[1],"large":1}`,
+		`{"itemBarcode":"i","itemBarcode":"j"}`, `{"ITEMBARCODE":"i"}`, `{"item\u0042arcode":"i"}`, `{"large":1e3}`,
+		`null`, ` `,
+		`{"list":[{"comment":"a","Comment":"b"}]}`, `[]`, `{} {}`,
+	} {
+		f.Add([]byte(body))
+	}
+	var read *exactBody
+	h := service(func(c echo.Context) error {
+		var v exactBody
+		if err := web.DecodeExact(c, &v); err != nil {
+			return err
+		}
+		read = &v
+		return c.NoContent(http.StatusNoContent)
+	}, func(o *web.Options) { o.BodyLimit = 1 << 20 })
+	f.Fuzz(func(t *testing.T, body []byte) {
+		read = nil
+		w := post(t, h, string(body))
+		if read == nil {
+			if w.Code != http.StatusBadRequest && w.Code != http.StatusRequestEntityTooLarge {
+				t.Errorf("got %d %s for %q, want a 4xx", w.Code, w.Body, body)
+			}
+			return
+		}
+		var properties map[string]json.RawMessage
+		if err := json.Unmarshal(body, &properties); err != nil {
+			t.Fatalf("%q was read: %v", body, err)
+		}
+		var item string
+		if sent := properties["itemBarcode"]; sent != nil && json.Unmarshal(sent, &item) != nil || item != read.Item {
+			t.Errorf("the item of %q is %q", body, read.Item)
+		}
+	})
+}

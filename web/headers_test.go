@@ -1,12 +1,14 @@
 package web_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/schemas/okapi"
@@ -101,4 +103,36 @@ func TestNew_AcceptsPermissionsAsAListOfStrings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Headers are refused as the caller's mistake, or the handler sees checked values.
+func FuzzNew_ReadsHeaders(f *testing.F) {
+	f.Add("diku", "9ad09b01-7429-455f-9f64-e3897027db61", "1/circulation;2/loans", `["x.y"]`)
+	f.Add("DIKU", "9AD09B01-7429-455F-9F64-E3897027DB61", "a\nb", `["x",null]`)
+	f.Add("a'b", "{9ad09b01-7429-455f-9f64-e3897027db61}", "\x00", `[`)
+	f.Add("", "urn:uuid:9ad09b01-7429-455f-9f64-e3897027db61", "", `["\ud800"]`)
+	f.Fuzz(func(t *testing.T, tenant, user, request, permissions string) {
+		w, seen := sendHeaders(t, http.Header{
+			okapi.TenantHeader: {tenant}, okapi.UserIDHeader: {user}, okapi.RequestIDHeader: {request},
+			okapi.PermissionsHeader: {permissions},
+		})
+		if seen == nil {
+			if w.Code != http.StatusBadRequest || w.Body.Len() == 0 {
+				t.Fatalf("got %d %s, want 400 that says why", w.Code, w.Body)
+			}
+			return
+		}
+		if _, err := okapi.ParseTenant(tenant); err != nil || seen.Tenant.String() != tenant {
+			t.Errorf("the tenant %q became %q", tenant, seen.Tenant)
+		}
+		if id, err := uuid.Parse(seen.UserID); seen.UserID != "" && (err != nil || seen.UserID != id.String()) {
+			t.Errorf("the user %q became %q", user, seen.UserID)
+		}
+		if seen.RequestID == "" || len(seen.RequestID) > 200 || strings.ContainsAny(seen.RequestID, "\r\n\t \"") {
+			t.Errorf("the request id %q became %q", request, seen.RequestID)
+		}
+		if len(seen.Permissions) > 0 && !json.Valid([]byte(permissions)) {
+			t.Errorf("%q grants %q", permissions, seen.Permissions)
+		}
+	})
 }

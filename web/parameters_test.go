@@ -181,3 +181,30 @@ func TestFolioPage(t *testing.T) {
 		}
 	}
 }
+
+// A query string is refused, or its values keep the rules of their parameters.
+func FuzzQuery(f *testing.F) {
+	for _, text := range []string{
+		"name=a&minutes=60&on=true&from=2026-08-22T10:11:12Z&id=9ad09b01-7429-455f-9f64-e3897027db61",
+		"minutes=061", "name=%00",
+		"minutes=+5", "from=2026-08-22", "name=%zz", "a=1;b=2", "on=TRUE", "name=a&name=b", "%F0%9F%98%80",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+			t.Skip("net/http refuses it")
+		}
+		messages := askQuery(t, web.Strict(all...), text, func(v *web.Values) {
+			if n := v.Integer("minutes"); n < 1 || n > 60 {
+				t.Errorf("%q: minutes is %d", text, n)
+			}
+			if name := v.Text("name"); len([]rune(name)) > 10 || strings.ContainsRune(name, 0) {
+				t.Errorf("%q: name is %q", text, name)
+			}
+		})
+		if len(messages) > 0 && messages[0] >= "500" && len(messages[0]) == len("500") {
+			t.Errorf("%q: %q", text, messages)
+		}
+	})
+}

@@ -46,14 +46,14 @@ var ErrNoTime = errors.New("must be a date and time as in RFC 3339, such as 2026
 // ParseTime reads a date as FOLIO's records hold it: RFC 3339, the same with an
 // offset without colon or with none, or a bare date; what lacks an offset is UTC.
 // Those are the forms that FOLIO's services (Jackson, Joda) read and write. PostgreSQL
-// accepts them as timestamptz too: years 0001 to 9999, offsets below 16 hours, at most
+// accepts them as timestamptz too: years 0001 to 9999 in UTC, offsets below 16 hours, at most
 // 9 digits of a second.
 func ParseTime(s string) (time.Time, error) {
 	if !timePattern.MatchString(s) {
 		return time.Time{}, ErrNoTime
 	}
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", time.DateOnly} {
-		if t, err := time.Parse(layout, s); err == nil && t.UTC().Year() >= 1 {
+		if t, err := time.Parse(layout, s); err == nil && t.UTC().Year() >= 1 && t.UTC().Year() <= 9999 {
 			return t, nil
 		}
 	}

@@ -87,3 +87,19 @@ func TestMaskIn(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// A barcode that a text names is hidden wholly, and nothing else changes.
+func FuzzHide(f *testing.F) {
+	f.Add("No item with barcode 21234567 could be found", "21234567")
+	f.Add("barcode: \"15\" 15", "15")
+	f.Add("\xff 212345 \xff", "212345")
+	f.Fuzz(func(t *testing.T, text, id string) {
+		hidden := redact.Hide(text, id, "")
+		if len(hidden) > len(text) || len(id) > 0 && (len(text)-len(hidden))%len(id) != 0 {
+			t.Errorf("%q without %q is %q", text, id, hidden)
+		}
+		if sentence := "No item with barcode " + id + " exists"; id != "" && redact.Hide(sentence, id, "") == sentence {
+			t.Errorf("%q is not hidden in %q", id, sentence)
+		}
+	})
+}

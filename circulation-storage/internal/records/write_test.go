@@ -1,6 +1,7 @@
 package records_test
 
 import (
+	"encoding/json"
 	"errors"
 	"reflect"
 	"strconv"
@@ -211,4 +212,35 @@ func TestReference_NamesBothRecords(t *testing.T) {
 	if _, _, ok := records.FindReference("nonsense"); ok {
 		t.Error("found an unknown constraint")
 	}
+}
+
+// A record is refused as the caller's mistake, or it is read again as it is stored.
+func FuzzType_Parse(f *testing.F) {
+	types := records.Types()
+	for i := range types {
+		for _, body := range []string{
+			`{}`,
+			`{"id":"0BAB56E5-1AB6-4ac2-afdf-8b2df0434378","name":"a","_version":1,"status":{"name":"Open"},"code":null}`, `[]`,
+			`{"barcode":"\u0000","personal":{"lastName":"b"},"patronGroup":"0bab56e5-1ab6-4ac2-afdf-8b2df0434378"}`,
+		} {
+			f.Add(i, []byte(body))
+		}
+	}
+	f.Fuzz(func(t *testing.T, at int, body []byte) {
+		typ := types[uint(at)%uint(len(types))]
+		r, err := typ.Parse(body, "")
+		if code := fault.CodeOf(err); err != nil {
+			if code != fault.Malformed && code != fault.Invalid {
+				t.Errorf("%s %q: %v", typ.Name, body, err)
+			}
+			return
+		}
+		stored, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := typ.Parse(stored, r.ID()); err != nil || !reflect.DeepEqual(again, r) {
+			t.Errorf("%s %q is stored as %s, which is read as %v, %v", typ.Name, body, stored, again, err)
+		}
+	})
 }

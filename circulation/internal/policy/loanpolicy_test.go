@@ -1,8 +1,10 @@
 package policy_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"checkoutlock/circulation/internal/policy"
 )
@@ -154,4 +156,38 @@ func TestItemLimit_IsReached(t *testing.T) {
 			t.Errorf("%d loans of 1: got reached %t, want %t", loans, got, want)
 		}
 	}
+}
+
+// A policy is refused, or it has dates that FOLIO's records can hold.
+func FuzzParseLoanPolicy(f *testing.F) {
+	for _, raw := range []string{
+		`{"loanable":true,"loansPolicy":{"profileId":"Rolling","period":{"duration":1,"intervalId":"Months"},"itemLimit":5}}`,
+		`{"loansPolicy":{"profileId":"rolling","period":{"duration":2147483647,"intervalId":"Weeks"}}}`,
+		`{"loansPolicy":{"profileId":"Fixed"},"renewable":true,"renewalsPolicy":{"unlimited":true,"differentPeriod":true}}`,
+		`{"renewable":true,"loanable":true,"renewalsPolicy":{"numberAllowed":3.0,"renewFromId":"SYSTEM_DATE",` +
+			`"differentPeriod":true,"period":{"duration":95917000,"intervalId":"Months"}}}`,
+		`{"requestManagement":{"recalls":{"recallReturnInterval":{"duration":1,"intervalId":"Minutes"}}}}`,
+	} {
+		f.Add([]byte(raw))
+	}
+	now := time.Date(2026, 1, 31, 10, 11, 12, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		p, err := policy.ParseLoanPolicy(raw)
+		if err != nil {
+			return
+		}
+		if p.ItemLimit < 0 || p.ItemLimit > 9999 {
+			t.Errorf("%s has the limit %d", raw, p.ItemLimit)
+		}
+		due, err := p.DueDate(policy.Terms{LoanDate: now, HoldWaits: len(raw)%2 == 0})
+		recalled, recallErr := p.Recall(policy.RecallTerms{Now: now, LoanDate: now, DueDate: now.AddDate(0, 0, 9)})
+		for date, err := range map[time.Time]error{due: err, recalled: recallErr} {
+			if err == nil && (date.Before(now) || date.Year() > 9999) {
+				t.Errorf("%s: a loan of %s is due on %s", raw, now, date)
+			}
+			if refusal, ok := errors.AsType[*policy.DueDateError](err); err != nil && (!ok || refusal.Message == "") {
+				t.Errorf("%s: got %#v, want a DueDateError", raw, err)
+			}
+		}
+	})
 }

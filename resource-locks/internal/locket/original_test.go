@@ -87,3 +87,36 @@ func TestParseOriginalConfig_Refuses(t *testing.T) {
 		})
 	}
 }
+
+// A file is refused, or each setting has one value that a variable can hold.
+func FuzzParseOriginalConfig(f *testing.F) {
+	const needed = `"listen_address": ":1", "database_driver": "postgres", `
+	for _, fields := range []string{
+		`"database_connection_string": "host=db user=locket"`,
+		`"database_connection_string": "postgres://u:p@db/locket?sslmode=disable&sslmode=x", "sql_ca_cert_file": "/ca"`,
+		`"database_connection_string": "x", "db_operation_timeout": "-1h", "max_open_database_connections": -5`,
+		`"database_connection_string": "host=db", "sql_ca_cert_file": "/ca", "log_level": "debug"`,
+	} {
+		f.Add(`{` + needed + fields + `}`)
+	}
+	f.Fuzz(func(t *testing.T, file string) {
+		c, err := locket.ParseOriginalConfig(strings.NewReader(file))
+		if err != nil {
+			return
+		}
+		values := map[string]string{}
+		for _, variable := range c.Environ() {
+			name, value, _ := strings.Cut(variable, "=")
+			if _, again := values[name]; again || strings.ContainsRune(variable, 0) {
+				t.Errorf("%s: %q is set twice or has a NUL", file, variable)
+			}
+			values[name] = value
+		}
+		if values["LOCKET_ADDR"] == "" || values["DATABASE_URL"] == "" || values["LOG_LEVEL"] == "" {
+			t.Errorf("%s: got %q", file, values)
+		}
+		if c.DatabaseCAFile != "" && !strings.Contains(values["DATABASE_URL"], "sslmode=verify-") {
+			t.Errorf("%s: the database's certificate is not checked: %q", file, values["DATABASE_URL"])
+		}
+	})
+}

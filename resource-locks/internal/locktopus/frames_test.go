@@ -73,3 +73,30 @@ func TestCountedConn_FailsOnce(t *testing.T) {
 		t.Errorf("got %v after the flood, want the rest", err)
 	}
 }
+
+// However a client's bytes arrive, its frames are counted alike.
+func FuzzCountedConn(f *testing.F) {
+	for _, n := range []int{0, 1, 125, 126, 65535, 65536} {
+		f.Add(appendFrame(appendFrame(nil, n), 3), 1)
+	}
+	f.Add([]byte{final, 127, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3}, 2)
+	f.Fuzz(func(t *testing.T, sent []byte, part int) {
+		count := func(r io.Reader) float64 {
+			c := newCountedConn(readerConn{Reader: r})
+			c.allowed.SetLimit(0)
+			c.allowed.SetBurst(len(sent) + 1)
+			if got, err := io.ReadAll(c); err != nil || !bytes.Equal(got, sent) {
+				t.Fatalf("read %d of %d bytes: %v", len(got), len(sent), err)
+			}
+			return float64(len(sent)+1) - c.allowed.Tokens()
+		}
+		first := int(uint(part) % uint(len(sent)+1))
+		whole := count(bytes.NewReader(sent))
+		if parts := count(io.MultiReader(bytes.NewReader(sent[:first]), bytes.NewReader(sent[first:]))); parts != whole {
+			t.Errorf("%d bytes have %v frames in one piece, and %v in two from %d on", len(sent), whole, parts, first)
+		}
+		if single := count(iotest.OneByteReader(bytes.NewReader(sent))); single != whole {
+			t.Errorf("%d bytes have %v frames in one piece, and %v one by one", len(sent), whole, single)
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"checkoutlock/resource-locks/internal/engine"
 )
@@ -134,4 +135,40 @@ func checkProblem(t *testing.T, err error, problem string) {
 	if !errors.As(err, &mistake) || !strings.Contains(mistake.Error(), problem) || len(mistake) > 500 {
 		t.Errorf("got the error %v, want a short one with %q", err, problem)
 	}
+}
+
+// A message is refused with a short text, or it asks for what it says.
+func FuzzParseRequest(f *testing.F) {
+	for _, frame := range []string{
+		`{"action":"lock","resources":[{"type":"write","path":["a","b"]},{"type":"R","path":[]}]}`,
+		`{"action":"release"}`, `null`,
+		`{"action":"lock","resources":[{"type":"w","path":[null]}]}`, `{"ACTION":"lock","resources":null}`, `[]`,
+		`"\ud800"`, ``,
+		`{"action":7}`, `{"action":"lock","resources":[{"type":"w","path":["\u0000"]}]}`, "\xff",
+	} {
+		f.Add([]byte(frame))
+	}
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		r, err := parseRequest(frame)
+		var resources []engine.Resource
+		if err == nil {
+			resources, err = parseResources(r.Resources)
+		}
+		if err != nil {
+			if mistake, ok := errors.AsType[protocolError](err); !ok || mistake == "" || len(mistake) > 1000 {
+				t.Errorf("%q: got %v, want a short protocolError", frame, err)
+			}
+			return
+		}
+		if len(resources) == 0 || len(resources) > engine.MaxResources {
+			t.Errorf("%q has %d resources", frame, len(resources))
+		}
+		for _, resource := range resources {
+			for _, segment := range resource.Path {
+				if !utf8.ValidString(segment) || strings.ContainsRune(segment, 0) {
+					t.Errorf("%q has the segment %q, which PostgreSQL cannot hold", frame, segment)
+				}
+			}
+		}
+	})
 }

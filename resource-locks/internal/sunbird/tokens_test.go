@@ -1,6 +1,10 @@
 package sunbird
 
 import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -108,4 +112,40 @@ func TestServer_AcceptsTokensOfASunbird(t *testing.T) {
 			}
 		})
 	}
+}
+
+// No text is a token without the key's signature, and of a signed one only checked claims count.
+func FuzzIdentifyByToken(f *testing.F) {
+	later := time.Now().Add(24 * time.Hour).Unix()
+	for _, claims := range []string{
+		fmt.Sprintf(`{"sub":"f:x:u1","iss":%q,"exp":%d,"name":"Ann","roles":["a",{"role":"b"},7]}`, issuer, later),
+		fmt.Sprintf(`{"sub":"u\u00001","iss":%q,"exp":%d.5,"name":["a"],"realm_access":{"roles":[null]}}`, issuer, later),
+		fmt.Sprintf(`{"sub":"","iss":%q,"exp":"%d"}`, issuer, later), `{"exp":1e400}`, `[]`,
+		`{"sub":"u1","exp":-1,"nbf":null}`,
+	} {
+		f.Add([]byte(`{"alg":"RS256","kid":"key-1","typ":"JWT"}`), []byte(claims), []byte("AAAA"))
+		f.Add([]byte(`{"alg":"none","kid":"key-1"}`), []byte(claims), []byte{})
+	}
+	check := identifyByToken(keys{keyID: &signingKey().PublicKey}, issuer)
+	encode := base64.RawURLEncoding.EncodeToString
+	f.Fuzz(func(t *testing.T, header, claims, signature []byte) {
+		text := encode(header) + "." + encode(claims)
+		if found, err := check(http.Header{tokenHeader: {text + "." + encode(signature)}}); err == nil {
+			t.Fatalf("%s is the token of %+v without a signature", text, found)
+		}
+		signed, err := jwt.SigningMethodRS256.Sign(text, signingKey())
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := check(http.Header{tokenHeader: {text + "." + encode(signed)}})
+		if err != nil {
+			if _, ok := errors.AsType[failure](err); !ok {
+				t.Errorf("%s: got %#v, want a failure", claims, err)
+			}
+			return
+		}
+		if found.id == "" || strings.ContainsRune(found.name, 0) { // the engine refuses a NUL in an id
+			t.Errorf("%s: the caller is %+v", claims, found)
+		}
+	})
 }
