@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"checkoutlock/circulation-storage/internal/httpapi"
+	"checkoutlock/circulation-storage/internal/sample"
 	"checkoutlock/web"
 	"checkoutlock/web/describe"
 )
@@ -12,6 +13,7 @@ func module() describe.Module {
 	return describe.Module{
 		Name: "mod-circulation-storage-checkoutlock", Title: "Circulation storage with the check-out lock", Folio: "circulation-storage",
 		Own: "circulation-storage-checkoutlock 1.0", Port: DefaultConfig().HTTP.Port, Settings: &Config{},
+		Records: sample.Examples(),
 	}
 }
 

@@ -4,32 +4,41 @@ import (
 	_ "embed" // of the examples
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"time"
 
 	infer "github.com/google/jsonschema-go/jsonschema"
 
+	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
 )
 
 // components are the schemas that operations refer to, by name, and the examples.
 type components struct {
-	schemas object
-	// examples are those of bodies and of answers by status, for each method and path.
-	examples map[string]map[string]json.RawMessage
+	schemas  object
+	examples struct {
+		// Operations has those of bodies and of answers by status, for each method and path.
+		Operations map[string]map[string]json.RawMessage
+		// Records has one for each schema of records; an operation without one of its own shows it.
+		Records map[string]json.RawMessage
+		// Refusals has a text for each code.
+		Refusals map[fault.Code]string
+	}
 }
 
 //go:embed examples.json
 var examples []byte
 
 // newComponents returns all JSON Schemas, and that of errors.
-func newComponents() (*components, error) {
+func newComponents(records map[string]json.RawMessage) (*components, error) {
 	c := &components{schemas: object{}}
 	if err := json.Unmarshal(examples, &c.examples); err != nil {
 		return nil, fmt.Errorf("reading the examples: %w", err)
 	}
+	maps.Copy(c.examples.Records, records)
 	for _, name := range append(jsonschema.Names(), "definitions") {
 		source, err := jsonschema.Source(name)
 		if err != nil {
@@ -56,12 +65,43 @@ func newComponents() (*components, error) {
 
 func (c *components) ref(name string) object { return object{"$ref": "#/components/schemas/" + name} }
 
-// withExample adds the example of a route's body, or of its answer with a status, if there is one.
-func (c *components) withExample(r web.Route, of string, media object) object {
-	if example, ok := c.examples[r.Method+" "+Path(r.Path)][of]; ok {
-		media["example"] = example
+// example returns that of a route's body, or of its answer with a status; nil for none.
+func (c *components) example(r web.Route, of string, body any) any {
+	if own, ok := c.examples.Operations[r.Method+" "+Path(r.Path)][of]; ok {
+		return own
 	}
-	return media
+	switch body := body.(type) {
+	case web.Schema:
+		if record, ok := c.examples.Records[string(body)]; ok {
+			return record
+		}
+	case web.Collection:
+		if record, ok := c.examples.Records[string(body.Of)]; ok {
+			return object{body.Key: []any{record}, "totalRecords": 1}
+		}
+	}
+	return nil
+}
+
+// refusalExamples returns those that all routes share: a text and FOLIO's errors JSON for each code.
+func (c *components) refusalExamples() object {
+	all := object{}
+	for code, text := range c.examples.Refusals {
+		all[string(code)] = object{"value": web.Errors{Errors: fault.List{fault.Refusal(string(code), text)}}}
+		all[string(code)+textSuffix] = object{"value": text}
+	}
+	return all
+}
+
+// textSuffix ends the names of examples that are texts.
+const textSuffix = ".text"
+
+func exampleRefs(codes []string, suffix string) object {
+	all := object{}
+	for _, code := range codes {
+		all[code] = object{"$ref": "#/components/examples/" + code + suffix}
+	}
+	return all
 }
 
 // moveRefs makes the references of a schema in the file name those of the document.

@@ -3,6 +3,7 @@ package describe
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -32,6 +33,8 @@ type Module struct {
 	Port int
 	// Settings is a pointer to the struct of the settings.
 	Settings any
+	// Records are examples of records by the names of their JSON Schemas.
+	Records map[string]json.RawMessage
 }
 
 // Version is that of all services, which are released together: the newest one of CHANGELOG.md.

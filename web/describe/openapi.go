@@ -17,7 +17,7 @@ type object = map[string]any
 
 // OpenAPI returns the description of the routes and of those that all services have, in OpenAPI 3.1.
 func (m Module) OpenAPI(routes []web.Route) (map[string]any, error) {
-	c, err := newComponents()
+	c, err := newComponents(m.Records)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +42,10 @@ func (m Module) OpenAPI(routes []web.Route) (map[string]any, error) {
 			"title": m.Title, "version": Version,
 			"description": "Each GET has HEAD too. A path that is not here is 404, a method that is not here 405.",
 		},
-		"paths":      paths,
-		"components": object{"schemas": c.schemas, "headers": commonHeaders, "parameters": parameters},
+		"paths": paths,
+		"components": object{
+			"schemas": c.schemas, "examples": c.refusalExamples(), "headers": commonHeaders, "parameters": parameters,
+		},
 	}, nil
 }
 
@@ -64,7 +66,9 @@ func (m Module) operation(c *components, r web.Route) (object, error) {
 		if err != nil {
 			return nil, err
 		}
-		o["requestBody"] = object{"required": true, "content": object{"application/json": c.withExample(r, "body", object{"schema": schema})}}
+		o["requestBody"] = object{"required": true, "content": object{
+			"application/json": object{"schema": schema, "example": c.example(r, "body", r.Body)},
+		}}
 	}
 	responses, err := c.responses(r)
 	o["responses"] = responses
@@ -179,11 +183,13 @@ func (c *components) responses(r web.Route) (object, error) {
 			return nil, err
 		}
 		if media != "" {
-			described["content"] = object{media: c.withExample(r, strconv.Itoa(a.Status), object{"schema": schema})}
+			described["content"] = object{media: object{"schema": schema, "example": c.example(r, strconv.Itoa(a.Status), a.Body)}}
 		}
 		all[strconv.Itoa(a.Status)] = described
 	}
-	all["431"] = object{"description": "The address or the headers are too long.", "content": object{"text/plain": object{"schema": object{"type": "string"}}}}
+	all["431"] = object{"description": "The address or the headers are too long.", "content": object{
+		"text/plain": object{"schema": object{"type": "string"}, "example": "431 Request Header Fields Too Large"},
+	}}
 	codes := map[int][]string{}
 	for _, code := range r.Codes() {
 		codes[fault.Status(code)] = append(codes[fault.Status(code)], string(code))
@@ -197,7 +203,7 @@ func (c *components) responses(r web.Route) (object, error) {
 
 // refusal describes the answers with one of the codes. answered is another answer with the status, or nil.
 func (c *components) refusal(r web.Route, status int, codes []string, answered any) object {
-	schemas := []any{c.ref("errors")}
+	schemas, inJSON := []any{c.ref("errors")}, exampleRefs(codes, "")
 	if other, ok := answered.(object); ok {
 		if content, ok := other["content"].(object); ok {
 			if media, ok := content["application/json"].(object); ok {
@@ -205,14 +211,17 @@ func (c *components) refusal(r web.Route, status int, codes []string, answered a
 			}
 		}
 	}
+	if own := c.example(r, strconv.Itoa(status), nil); own != nil {
+		inJSON["own"] = object{"value": own}
+	}
 	all := headers(status)
 	all[fault.Header] = object{"description": "the code", "required": answered == nil, "schema": object{"type": "string", "enum": codes}}
 	return object{
 		"description": http.StatusText(status) + ": " + strings.Join(codes, ", "),
 		"headers":     all,
 		"content": object{
-			"application/json": c.withExample(r, strconv.Itoa(status), object{"schema": object{"anyOf": schemas}}),
-			"text/plain":       object{"schema": object{"type": "string"}},
+			"application/json": object{"schema": object{"anyOf": schemas}, "examples": inJSON},
+			"text/plain":       object{"schema": object{"type": "string"}, "examples": exampleRefs(codes, textSuffix)},
 		},
 	}
 }

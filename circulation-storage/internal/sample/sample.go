@@ -8,6 +8,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"checkoutlock/circulation-storage/internal/records"
@@ -103,6 +104,17 @@ func (f file) readRecords() ([]json.RawMessage, error) {
 		return nil, fmt.Errorf("reading %s: %w", f.name, err)
 	}
 	return docs, nil
+}
+
+// Examples returns the first record of each type by the name of its JSON Schema.
+func Examples() map[string]json.RawMessage {
+	examples := map[string]json.RawMessage{}
+	for _, f := range slices.Concat(referenceFiles(), sampleFiles()) {
+		if docs, err := f.readRecords(); err == nil {
+			examples[f.recordType.Schema] = docs[0]
+		}
+	}
+	return examples
 }
 
 func (l *Loader) loadFiles(ctx context.Context, files []file) error {
