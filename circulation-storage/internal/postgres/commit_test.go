@@ -98,6 +98,20 @@ func (l harness) waitUntilBlocked(n int) {
 	}
 }
 
+// waitUntilBlockedBy returns when n sessions wait for a transaction, or for others that wait for it.
+func (l harness) waitUntilBlockedBy(tx pgx.Tx, n int) {
+	l.t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for blocked := 0; blocked < n; <-tick.C {
+		blocked = l.count(`
+WITH RECURSIVE waiting AS (
+    SELECT $1::int AS pid
+    UNION SELECT a.pid FROM waiting w JOIN pg_stat_activity a ON w.pid = ANY (pg_blocking_pids(a.pid))
+) SELECT count(*) - 1 FROM waiting`, tx.Conn().PgConn().PID())
+	}
+}
+
 // addItem stores an item with version 1; more are its other properties.
 func (l harness) addItem(status, more string) uuid.UUID {
 	l.t.Helper()

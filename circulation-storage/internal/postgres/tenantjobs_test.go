@@ -13,7 +13,9 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/tenantjob"
+	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
@@ -63,6 +65,8 @@ func wantEnded(t *testing.T, s *tenantjob.Service, ctx context.Context, id uuid.
 	return job
 }
 
+// All callers have looked for a running job before one is added, except those that wait for their turn:
+// a row that is not committed holds the others up.
 func TestTenantJobs_TwoAtOnceAreOne(t *testing.T) {
 	t.Parallel()
 	db, id := newTenant(t)
@@ -74,20 +78,35 @@ func TestTenantJobs_TwoAtOnceAreOne(t *testing.T) {
 	if err := store.End(ctx, past, "", ""); err != nil {
 		t.Fatal(err)
 	}
+	l := harness{t: t, id: id, db: db} //nolint:exhaustruct // the table alone
+	l.exec(`CREATE UNIQUE INDEX ON {schema}.tenant_job ((0)) WHERE ended_date IS NULL`)
+	foreign := l.begin(`INSERT INTO {schema}.tenant_job (id, attributes, worker, lease_until)
+		VALUES (gen_random_uuid(), '{}', gen_random_uuid(), now())`)
 	var works atomic.Int32
 	begun := make(chan struct{})
-	work := func(context.Context, tenantjob.Attributes) error {
-		works.Add(1)
-		<-begun
-		return nil
+	processes := make([]*tenantjob.Service, 2)
+	for i := range processes {
+		pooled, err := testserver.WithPool(pgtest.URL(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := openAt(t, pooled, slog.New(slog.DiscardHandler))
+		processes[i], _ = startJobs(t, own, func(context.Context, tenantjob.Attributes) error {
+			works.Add(1)
+			<-begun
+			return nil
+		})
 	}
-	one, _ := startJobs(t, db, work)
-	other, _ := startJobs(t, db, work)
+	one, other := processes[0], processes[1]
 	const callers = 6
 	jobs, errs := make([]tenantjob.Job, callers), make([]error, callers)
 	var calling sync.WaitGroup
 	for i := range callers {
-		calling.Go(func() { jobs[i], errs[i] = []*tenantjob.Service{one, other}[i%2].Begin(ctx, sampled) })
+		calling.Go(func() { jobs[i], errs[i] = processes[i%2].Begin(ctx, sampled) })
+	}
+	l.waitUntilBlockedBy(foreign, callers)
+	if err := foreign.Rollback(ctx); err != nil {
+		t.Fatal(err)
 	}
 	calling.Wait()
 	close(begun)
