@@ -136,7 +136,7 @@ func TestSettings_FOLIOScenario(t *testing.T) {
 
 	held := p.acquireLock(t, userID, outlastsTests)
 	list := readRefusals(t, p.lendBook(t, 0, books[2], patron), http.StatusUnprocessableEntity)
-	if list[0].Message != "unable to acquire lock" || len(list) != 1 || len(list[0].Parameters) != 0 {
+	if list[0].Message != "unable to acquire lock" || len(list) != 1 || *list[0].Parameters[0].Value != patron {
 		t.Errorf("got %+v", list)
 	}
 	if got := p.readState(t, userID, books[2]); got.Status != "Available" || got.Version != 1 || got.Loans != 2 {

@@ -142,7 +142,7 @@ func (c *Config) environment() settings.Environment {
 		TTL:     time.Duration(c.LockTTLMs) * time.Millisecond,
 		Waits:   make([]time.Duration, len(c.RetryIntervalsMs)),
 
-		MachinePatience: c.MachinePatience,
+		MachinePatience: c.MachinePatience, LongestAnswer: c.HTTP.RequestTimeout + config.FinishMargin,
 	}
 	for i, ms := range c.RetryIntervalsMs {
 		e.Waits[i] = time.Duration(ms) * time.Millisecond

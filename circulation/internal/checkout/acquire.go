@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -118,7 +119,7 @@ func (a *attempt) acquireLock(ctx context.Context, q *acquisition, w *waits) (st
 		a.releaseAcquisition(ctx, q.req)
 	}
 	if err != nil && isHeldByAnother(err) && ctx.Err() == nil {
-		return "", newLockNotAcquired(err)
+		return "", a.newLockNotAcquired(err)
 	}
 	return id, unwrapPermanent(err)
 }
@@ -171,15 +172,18 @@ func unwrapPermanent(err error) error {
 	return err
 }
 
-// newLockNotAcquired returns FOLIO's answer for a lock that was not acquired, with our code and the
-// cause for the log.
-func newLockNotAcquired(cause error) error {
+// newLockNotAcquired returns FOLIO's answer for a lock that was not acquired, with our code, whose lock
+// it was, how long the check-out waited, and the cause for the log.
+func (a *attempt) newLockNotAcquired(cause error) error {
+	var waited time.Duration
+	if a.waited != nil {
+		waited = *a.waited
+	}
 	return &fault.Error{
 		Code: fault.LockNotAcquired,
 		Msg:  "unable to acquire lock",
-		Details: fault.List{
-			fault.Refusal(string(fault.LockNotAcquired), "unable to acquire lock"),
-		},
+		Details: fault.List{fault.Refusal(string(fault.LockNotAcquired), "unable to acquire lock",
+			fault.Param("userBarcode", a.plan.req.UserBarcode), fault.Param("waitedMs", strconv.FormatInt(waited.Milliseconds(), 10)))},
 		RetryAfter: time.Second,
 		Err:        cause,
 	}

@@ -3,6 +3,7 @@ package checkout_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -141,6 +142,14 @@ func TestEnding_ExplainsALockThatWasLost(t *testing.T) {
 				}
 				checkDetails(t, err)
 				e := w.endings[0]
+				f, _ := errors.AsType[*fault.Error](err)
+				waited := "0"
+				if e.Wait != nil {
+					waited = strconv.FormatInt(e.Wait.Milliseconds(), 10)
+				}
+				if got := f.Details[0].Parameters; *got[0].Value != "ann" || *got[1].Value != waited {
+					t.Errorf("got the parameters %q and %q, want the patron and %s ms", *got[0].Value, *got[1].Value, waited)
+				}
 				if e.Outcome != checkout.OutcomeLockNotAcquired || e.Code != "LOCK_NOT_ACQUIRED" || e.Reason != tt.want {
 					t.Errorf("the history has %s %s %q, want %q", e.Outcome, e.Code, e.Reason, tt.want)
 				}

@@ -173,7 +173,7 @@ func (a *attempt) lendInTime(ctx context.Context) (Lent, error) {
 		case errors.Is(ctx.Err(), context.Canceled): // the machine left
 			return Lent{}, ctx.Err()
 		case !allowed || ctx.Err() != nil:
-			return Lent{}, newLockNotAcquired(err)
+			return Lent{}, a.newLockNotAcquired(err)
 		}
 		a.countRepeat(err)
 	}

@@ -79,6 +79,12 @@ func adminRoutes(o admin.Desk, g *auth.Guard) []web.Route {
 	})
 }
 
+// readTiming answers how long a machine has to wait for an answer.
+func (h adminHandlers) readTiming(ctx context.Context) (settings.Timing, error) {
+	v, err := h.admin.Settings(ctx)
+	return v.Timing, err
+}
+
 // changeSettings sets what the body leaves out back to the environment's. The answer of the GET is
 // such a body too.
 func (h adminHandlers) changeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {

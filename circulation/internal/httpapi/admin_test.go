@@ -45,12 +45,14 @@ var shownSettings = settings.View{
 	Enabled:          settings.Field[bool]{Value: true, Source: settings.FromTenant},
 	LockTTLMs:        settings.Field[int]{Value: 3000, Source: settings.FromEnvironment},
 	RetryIntervalsMs: settings.Field[[]int]{Value: []int{500}, Source: settings.FromEnvironment},
-	Version:          "7", LongestWaitMs: 500, MachinePatienceMs: 5000,
+	Version:          "7", Timing: settings.Timing{LongestWaitMs: 500, MachinePatienceMs: 5000, LongestAnswerMs: 42000},
 }
 
 const shownSettingsJSON = `{"enabled":{"value":true,"source":"tenant"},"lockTtlMs":{"value":3000,` +
 	`"source":"environment"},` +
-	`"retryIntervalsMs":{"value":[500],"source":"environment"},"version":"7","longestWaitMs":500,"machinePatienceMs":5000}`
+	`"retryIntervalsMs":{"value":[500],"source":"environment"},"version":"7","longestWaitMs":500,` + shownTiming + `}`
+
+const shownTiming = `"machinePatienceMs":5000,"longestAnswerMs":42000`
 
 func (o *adminFake) Settings(ctx context.Context) (settings.View, error) {
 	return shownSettings, o.note(ctx, "settings")
@@ -119,6 +121,9 @@ func TestAdminRoutes(t *testing.T) {
 	}{
 		"settings": {
 			method: "GET", path: base + "lock-settings", body: ``, asked: `settings`, want: shownSettingsJSON,
+		},
+		"timing": {
+			method: "GET", path: base + "timing", body: ``, asked: `settings`, want: `{"longestWaitMs":500,` + shownTiming + `}`,
 		},
 		"change of settings": {
 			method: "PUT", path: base + "lock-settings", body: shownSettingsJSON, asked: `change true <nil> [] of 7`,

@@ -133,7 +133,11 @@ func routes(o Options) []web.Route {
 			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(rules.put, web.Answer{Status: http.StatusNoContent, Headers: warnings}, web.Answer{Status: http.StatusUnprocessableEntity, Body: refusedRules{}}),
 		},
 	}))
-	all := append(o.Guard.Grant(folio), adminRoutes(o.Admin, o.Guard)...)
+	timing := web.Route{ // ours: a machine may read it that may lend
+		Method: http.MethodGet, Path: "/circulation/check-out-timing", Permission: "circulation.check-out-by-barcode.post",
+		Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, web.FromContext(adminHandlers{o.Admin}.readTiming)),
+	}
+	all := slices.Concat(o.Guard.Grant(folio), []web.Route{timing}, adminRoutes(o.Admin, o.Guard))
 	return web.WithGuard(web.WithRefusals(all, fault.Overloaded), func(web.Route) echo.MiddlewareFunc { return ignoreContentType })
 }
 

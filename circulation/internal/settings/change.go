@@ -21,13 +21,20 @@ type View struct {
 	// Version is that of the tenant's entry; a change may name the version that it is
 	// based on.
 	Version string `json:"version"`
+	Timing
+	// Problem is why the tenant's stored entry is not in force; empty if it is.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Timing is how long check-outs take at most.
+type Timing struct {
 	// LongestWaitMs is the longest time that a check-out waits for the lock.
 	LongestWaitMs int `json:"longestWaitMs"`
 	// MachinePatienceMs is how long the library's machines wait for an answer. If the
 	// lock takes longer, the machine shows an error while its check-out goes on.
 	MachinePatienceMs int `json:"machinePatienceMs"`
-	// Problem is why the tenant's stored entry is not in force; empty if it is.
-	Problem string `json:"problem,omitempty"`
+	// LongestAnswerMs is the time after which no check-out is answered any more.
+	LongestAnswerMs int `json:"longestAnswerMs"`
 }
 
 // Field is one setting's value and its source.
@@ -47,9 +54,11 @@ func (s Settings) View(problem error) View {
 		LockTTLMs:        Field[int]{int(s.TTL.Milliseconds()), s.TTLSource},
 		RetryIntervalsMs: Field[[]int]{waits, s.WaitsSource},
 		Version:          s.Version,
-		LongestWaitMs:    int(s.WaitBudget().Milliseconds()),
-
-		MachinePatienceMs: int(s.MachinePatience.Milliseconds()),
+		Timing: Timing{
+			LongestWaitMs:     int(s.WaitBudget().Milliseconds()),
+			MachinePatienceMs: int(s.MachinePatience.Milliseconds()),
+			LongestAnswerMs:   int(s.LongestAnswer.Milliseconds()),
+		},
 	}
 	if problem != nil {
 		v.Problem = problem.Error()
@@ -124,7 +133,7 @@ func ParseWaits(list []int) ([]time.Duration, bool) {
 // ignored.
 var (
 	fieldNames  = []string{"enabled", "lockTtlMs", "retryIntervalsMs", "version", "reason"}
-	shownFields = []string{"longestWaitMs", "machinePatienceMs", "problem"}
+	shownFields = []string{"longestWaitMs", "machinePatienceMs", "longestAnswerMs", "problem"}
 )
 
 // ParseChange reads a change of the tenant's settings: a JSON object with

@@ -36,8 +36,8 @@ type Settings struct {
 	// The sources of the three values above.
 	EnabledSource, TTLSource, WaitsSource Source
 
-	// MachinePatience is the environment's.
-	MachinePatience time.Duration
+	// These are the environment's.
+	MachinePatience, LongestAnswer time.Duration
 
 	// Version is storage's version of the settings; a commit without a lock shows it.
 	// It is empty until storage was read.
@@ -64,6 +64,8 @@ type Environment struct {
 	// MachinePatience is how long self-check machines wait for an answer. It changes no
 	// behaviour: it helps staff to choose the other settings.
 	MachinePatience time.Duration
+	// LongestAnswer is the time after which no check-out is answered any more.
+	LongestAnswer time.Duration
 }
 
 // Settings returns the environment's settings as those in force.
@@ -75,7 +77,7 @@ func (e Environment) Merge(own schemas.LockSettings) Settings {
 		Enabled: e.Enabled, EnabledSource: FromEnvironment,
 		TTL: e.TTL, TTLSource: FromEnvironment,
 		Waits: slices.Clone(e.Waits), WaitsSource: FromEnvironment,
-		MachinePatience: e.MachinePatience,
+		MachinePatience: e.MachinePatience, LongestAnswer: e.LongestAnswer,
 	}
 	if own.Enabled != nil {
 		s.Enabled, s.EnabledSource = *own.Enabled, FromTenant

@@ -116,7 +116,7 @@ func own(enabled bool, ttl int, waits ...int) settings.View {
 		Enabled:          settings.Field[bool]{Value: enabled, Source: settings.FromTenant},
 		LockTTLMs:        settings.Field[int]{Value: ttl, Source: settings.FromTenant},
 		RetryIntervalsMs: settings.Field[[]int]{Value: append([]int{}, waits...), Source: settings.FromTenant},
-		Version:          "7", LongestWaitMs: 1500,
+		Version:          "7", Timing: settings.Timing{LongestWaitMs: 1500},
 	}
 }
 
