@@ -168,6 +168,46 @@ func acquireAndLeave(ctx context.Context, t *testing.T, store *postgres.LockStor
 	return <-got
 }
 
+// All that find a lock outdated try to take it over, and one of them gets it.
+func TestAcquire_OneOfManyTakesAnOutdatedLockOver(t *testing.T) {
+	t.Parallel()
+	l := newHarness(t)
+	user := uuid.New()
+	l.lock(user)
+	granted := 0
+	for granted == 0 { // all may give up before the row is free
+		l.exec(`UPDATE {schema}.check_out_lock SET creation_date = creation_date - interval '2 hours'`)
+		row := l.begin(`SELECT FROM {schema}.check_out_lock FOR UPDATE`)
+		const callers = 3
+		ended := make(chan error, callers)
+		for range callers {
+			store := postgres.NewLockStore(l.db)
+			go func() {
+				_, _, err := store.Acquire(l.ctx(), lock.Request{UserID: user, TTL: time.Hour})
+				ended <- err
+			}()
+		}
+		for blocked := 0; blocked < callers && len(ended) == 0; {
+			blocked = l.count(`SELECT count(*) FROM pg_stat_activity
+				WHERE wait_event_type = 'Lock' AND query LIKE '%{schema}%' AND pid <> pg_backend_pid()`)
+		}
+		if err := row.Rollback(l.ctx()); err != nil {
+			t.Fatal(err)
+		}
+		for range callers {
+			switch err := <-ended; {
+			case err == nil:
+				granted++
+			case !fault.Is(err, fault.LockHeld):
+				t.Fatal(err)
+			}
+		}
+	}
+	if granted != 1 {
+		t.Errorf("the lock was granted to %d callers, want one", granted)
+	}
+}
+
 func TestSweep_LeavesALockThatIsTakenOverMeanwhile(t *testing.T) {
 	t.Parallel()
 	ctx, store, table := newLockStore(t)
