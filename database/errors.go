@@ -98,6 +98,12 @@ func isReadOnly(err error) bool {
 // lackRetryAfter is the Retry-After of a refusal by a database without space: it takes a person.
 const lackRetryAfter = 5 * time.Second
 
+// IsUnreachable reports whether err means that the database did not answer, or takes no writes.
+func IsUnreachable(err error) bool {
+	_, ok := errors.AsType[*unreachableError](err)
+	return ok || fault.Is(err, fault.Unavailable) || errors.Is(err, ErrReadOnly)
+}
+
 // ToFault turns PostgreSQL's errors into faults; op says what was being done. Faults
 // pass unchanged, nil stays nil, and a cancelled context stays recognisable. Callers
 // explain the constraints and codes that they know before this; any other one is

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +15,8 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/sample"
+	"checkoutlock/config/command"
+	"checkoutlock/database"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -66,45 +67,6 @@ func MigrateDown(ctx context.Context, cfg Config, names []string, log *slog.Logg
 	})
 }
 
-// maxListed is how many locks ListLocks prints at most.
-const maxListed = 1000
-
-// ListLocks prints the tenant's locks, oldest first, with the time that is left of the lock's
-// time to live, or of the tenant's if that is shorter. user selects the locks of one patron;
-// "" selects all.
-func ListLocks(ctx context.Context, cfg Config, tenantName, user string, out io.Writer) error {
-	filter := lock.Filter{Limit: maxListed}
-	if user != "" {
-		id, err := uuid.Parse(user)
-		if err != nil {
-			return fmt.Errorf("-user must be a UUID: %w", err)
-		}
-		filter.UserID = id
-	}
-	return withOneTenant(ctx, cfg, tenantName, func(ctx context.Context, db *postgres.DB) error {
-		locks, total, err := postgres.NewLockStore(db).List(ctx, filter)
-		if err != nil {
-			return err
-		}
-		inForce, err := readTTL(ctx, db)
-		if err != nil {
-			return err
-		}
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		_, _ = fmt.Fprintln(w, "LOCK\tPATRON\tSINCE\tTTL\tLEFT\tSTATE\tHOLDER\tREQUEST")
-		for _, l := range locks {
-			state, left := "held", max(0, min(l.TTL, inForce)-l.Age).Round(time.Millisecond)
-			if l.Outdated {
-				state, left = "outdated", 0
-			}
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, l.UserID, l.CreatedAt.Format(time.RFC3339), l.TTL, left, state,
-				cmp.Or(l.Holder, "-"), cmp.Or(l.OkapiRequestID, "-"))
-		}
-		_, _ = fmt.Fprintf(w, "%d of %d\n", len(locks), total)
-		return w.Flush()
-	})
-}
-
 // readTTL returns the time to live that the tenant has set for its locks. It is the longest
 // one if the tenant has set none that can be used.
 func readTTL(ctx context.Context, db *postgres.DB) (time.Duration, error) {
@@ -129,11 +91,11 @@ func readTTL(ctx context.Context, db *postgres.DB) (time.Duration, error) {
 func ReleaseLock(ctx context.Context, cfg Config, tenantName, id, reason, by string, out io.Writer) error {
 	lockID, err := uuid.Parse(id)
 	if err != nil {
-		return fmt.Errorf("-release must be a lock's UUID: %w", err)
+		return command.NewUsage("-release must be a lock's UUID: %w", err)
 	}
 	note := lock.NewNote(reason, by)
 	if note.Reason == "" {
-		return errors.New("say why with -reason TEXT: it is kept with who releases the lock")
+		return command.NewUsage("say why with -reason TEXT: it is kept with who releases the lock")
 	}
 	if err := note.Check(); err != nil {
 		return err
@@ -150,11 +112,11 @@ func ReleaseLock(ctx context.Context, cfg Config, tenantName, id, reason, by str
 
 func withOneTenant(ctx context.Context, cfg Config, tenantName string, f func(context.Context, *postgres.DB) error) error {
 	if tenantName == "" {
-		return errors.New("name a tenant with -tenant")
+		return command.NewUsage("name a tenant with -tenant")
 	}
 	ids, err := parseTenants(tenantName)
 	if err != nil {
-		return err
+		return &command.StatusError{Err: err, Status: command.BadUsage}
 	}
 	return withDatabase(ctx, cfg, slog.New(slog.DiscardHandler), func(db *postgres.DB) error {
 		return f(okapi.WithTenant(ctx, ids[0]), db)
@@ -190,13 +152,18 @@ func forEach(ids []okapi.Tenant, f func(okapi.Tenant) error) error {
 	return errors.Join(errs...)
 }
 
+// withDatabase calls f for a command. Its error has the process's status.
 func withDatabase(ctx context.Context, cfg Config, log *slog.Logger, f func(*postgres.DB) error) error {
 	db, err := openDatabase(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	return f(db)
+	err = f(db)
+	if database.IsUnreachable(err) {
+		return &command.StatusError{Err: err, Status: command.Unreachable}
+	}
+	return err
 }
 
 func openDatabase(ctx context.Context, cfg Config, log *slog.Logger) (*postgres.DB, error) {

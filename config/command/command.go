@@ -41,8 +41,8 @@ func (e *StatusError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *StatusError) Unwrap() error { return e.Err }
 
-// PrintVersion prints which build a program is: name, version, revision and its time, Go.
-func PrintVersion(w io.Writer, name string) error {
+// printVersion prints which build a program is: name, version, revision and its time, Go.
+func printVersion(w io.Writer, name string) error {
 	b := config.ReadBuild()
 	parts := slices.DeleteFunc([]string{name, b.String(), b.Time, b.Go}, func(part string) bool { return part == "" })
 	_, err := fmt.Fprintln(w, strings.Join(parts, " "))
@@ -109,33 +109,6 @@ func Main(name, usage string, run func(context.Context, Process) error) {
 		os.Exit(other.Status)
 	}
 	os.Exit(1)
-}
-
-// Split returns the command and its arguments. It is serve without arguments.
-func (p Process) Split() (name string, args []string) {
-	if len(p.Args) == 0 {
-		return "serve", nil
-	}
-	return p.Args[0], p.Args[1:]
-}
-
-// NewFlags returns a flag set that prints nothing.
-func NewFlags(name string) *flag.FlagSet {
-	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	return fs
-}
-
-// ParseFlags parses arguments that are flags alone. It refuses others, because without
-// quotes only the first word of a reason would be stored.
-func ParseFlags(fs *flag.FlagSet, args []string) error {
-	if err := fs.Parse(args); err != nil {
-		return err
-	}
-	if fs.NArg() > 0 {
-		return fmt.Errorf("%s takes flags alone, but got %q as well; quote a value of several words", fs.Name(), fs.Args())
-	}
-	return nil
 }
 
 // PrintJSON writes what read returns as a JSON document with indents.

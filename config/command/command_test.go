@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -126,15 +125,6 @@ func TestMain_ReportsAnErrorOnce(t *testing.T) {
 		if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !regexp.MustCompile(want).Match(out.Bytes()) {
 			t.Errorf("%s: %v, wrote %q, want status 1 and %s", how, err, &out, want)
 		}
-	}
-}
-
-func TestPrintVersion(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	want := regexp.MustCompile(`^circulation devel( \([^)]*\) \S+)? ` + regexp.QuoteMeta(runtime.Version()) + `\n$`)
-	if err := command.PrintVersion(&out, "circulation"); err != nil || !want.Match(out.Bytes()) {
-		t.Errorf("got %q, %v, want %s", &out, err, want)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"checkoutlock/config/command"
+	"checkoutlock/database"
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/postgres"
 	"checkoutlock/schemas/fault"
@@ -75,10 +77,10 @@ type Release struct {
 func ForceRelease(ctx context.Context, cfg Config, r Release, out io.Writer) error {
 	note := engine.Note{By: r.By, Reason: r.Reason}
 	if err := note.Check(); err != nil {
-		return errors.New("say why with -reason TEXT, of at most 500 characters: it is kept with who releases the lock")
+		return command.NewUsage("say why with -reason TEXT, of at most 500 characters: it is kept with who releases the lock")
 	}
 	if r.Namespace == "" || (r.ID == "") == (r.Claim == "") {
-		return errors.New("name the lock with -namespace, -name and -id, or the claim with -namespace and -claim")
+		return command.NewUsage("name the lock with -namespace, -name and -id, or the claim with -namespace and -claim")
 	}
 	return withEngine(ctx, cfg, func(e engines) error {
 		if r.Claim != "" {
@@ -86,7 +88,7 @@ func ForceRelease(ctx context.Context, cfg Config, r Release, out io.Writer) err
 		}
 		id, err := uuid.Parse(r.ID)
 		if err != nil {
-			return fmt.Errorf("-id must be a UUID, as list prints it: %w", err)
+			return command.NewUsage("-id must be a UUID, as list prints it: %w", err)
 		}
 		l, err := e.locks.ForceRelease(ctx, engine.Key{Namespace: r.Namespace, Name: r.Name}, id, note)
 		if fault.Is(err, fault.NotFound) {
@@ -103,7 +105,7 @@ func ForceRelease(ctx context.Context, cfg Config, r Release, out io.Writer) err
 func releaseClaim(ctx context.Context, claims *engine.Claims, r Release, note engine.Note, out io.Writer) error {
 	id, err := uuid.Parse(r.Claim)
 	if err != nil {
-		return fmt.Errorf("-claim must be a UUID, as list prints it: %w", err)
+		return command.NewUsage("-claim must be a UUID, as list prints it: %w", err)
 	}
 	err = claims.ForceWithdraw(ctx, r.Namespace, id, note)
 	if fault.Is(err, fault.NotFound) {
@@ -130,10 +132,14 @@ func withDatabase(ctx context.Context, cfg Config, log *slog.Logger, f func(*pos
 		return err
 	}
 	defer db.Close()
-	if err := db.Await(ctx, cfg.Database.Wait); err != nil {
-		return err
+	err = db.Await(ctx, cfg.Database.Wait)
+	if err == nil {
+		err = f(db)
 	}
-	return f(db)
+	if database.IsUnreachable(err) {
+		return &command.StatusError{Err: err, Status: command.Unreachable}
+	}
+	return err
 }
 
 func openDatabase(ctx context.Context, cfg Config, log *slog.Logger) (*postgres.DB, error) {

@@ -4,10 +4,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 
@@ -26,54 +23,58 @@ const usage = `circulation-storage keeps a library's records and the patrons' ch
                                                 complete a migration that left the schema dirty, then upgrade
   circulation-storage migrate -down -tenant NAME
                                                 undo all migrations of a tenant; its records are lost
-  circulation-storage locks -tenant NAME [-user ID]
+  circulation-storage locks -tenant NAME [-user ID|BARCODE] [-json]
                                                 list the locks, oldest first
   circulation-storage locks -tenant NAME -release ID -reason TEXT
                                                 release a lock; the check-out that held it will be refused
+  circulation-storage history -tenant NAME [-user BARCODE] [-item BARCODE] [-outcome OUTCOME] [-since 1h] [-json]
+                                                list ended check-outs, newest first
+  circulation-storage settings -tenant NAME     print the tenant's own settings of the lock, as JSON
+  circulation-storage changes -tenant NAME [-json]
+                                                list who changed those or released a lock, newest first
+  circulation-storage tenants [-json]           list the tenants, and what is wrong with their schemas
+  circulation-storage doctor [-tenant NAME] [-patience 5s] [-json]
+                                                look for what is wrong, and say what to do; -patience is how
+                                                long machines wait for an answer
   circulation-storage descriptor [-without INTERFACE,...]
                                                 print the module descriptor, without what other modules provide
   circulation-storage version                   print the version
+  circulation-storage completion                print the script that completes commands in bash
   circulation-storage -healthcheck              exit with 0 if the service on this machine is ready
 
-DATABASE_URL is required.
+The status is 2 for a wrong command line, 3 if the database cannot be reached, else 1 for a failure.
+That of doctor is 1 after warnings, 2 if something is broken. DATABASE_URL is required.
 `
 
-func main() { command.Main("circulation-storage", usage+config.ListSettings(&app.Config{}), run) }
+const name = "circulation-storage"
 
-func run(ctx context.Context, p command.Process) error {
-	name, args := p.Split()
-	switch name {
-	case "-h", "-help", "--help", "help":
-		return flag.ErrHelp
-	case "-healthcheck", "--healthcheck":
+func main() { command.Main(name, usage+config.ListSettings(&app.Config{}), program.Run) }
+
+var program = command.Program{Name: name, Commands: map[string]command.Command{
+	"serve": command.Plain(serve), "migrate": migrate, "descriptor": describe,
+	"locks": locks, "tenants": tenants, "history": pastCheckOuts, "settings": settings, "changes": changes, "doctor": diagnose,
+	"healthcheck": command.Plain(func(ctx context.Context, p command.Process) error {
 		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
-	case "version", "-version", "--version":
-		return command.PrintVersion(p.Stdout, "circulation-storage")
-	case "descriptor":
-		return describe(args, p.Stdout)
-	}
+	}),
+}}
+
+// load reads the settings, and makes the log.
+func load(ctx context.Context, p command.Process) (app.Config, *slog.Logger, error) {
 	cfg := app.DefaultConfig()
 	if err := config.Load(&cfg, p.Environ); err != nil {
+		return cfg, nil, err
+	}
+	log := cfg.Log.New(p.Stderr, name)
+	config.WarnOfMisspelt(ctx, log, &cfg, p.Environ)
+	return cfg, log, nil
+}
+
+func serve(ctx context.Context, p command.Process) error {
+	cfg, log, err := load(ctx, p)
+	if err != nil {
 		return err
 	}
 	config.SetHeapGrowth(p.Environ)
-	log := cfg.Log.New(p.Stderr, "circulation-storage")
-	config.WarnOfMisspelt(ctx, log, &cfg, p.Environ)
-	switch name {
-	case "serve":
-		return serve(ctx, cfg, args, log)
-	case "migrate":
-		return migrate(ctx, cfg, args, log)
-	case "locks":
-		return manageLocks(ctx, cfg, args, p.Stdout)
-	}
-	return fmt.Errorf("there is no command %q; circulation-storage help lists them", name)
-}
-
-func serve(ctx context.Context, cfg app.Config, args []string, log *slog.Logger) error {
-	if len(args) > 0 {
-		return fmt.Errorf("serve takes no arguments, but got %q", args)
-	}
 	return command.Serve(ctx, log, func(ctx context.Context) error {
 		a, err := app.New(ctx, cfg, log)
 		if err != nil {
@@ -83,63 +84,44 @@ func serve(ctx context.Context, cfg app.Config, args []string, log *slog.Logger)
 	})
 }
 
-func describe(args []string, stdout io.Writer) error {
-	fs := command.NewFlags("descriptor")
+func describe(fs *flag.FlagSet) func(context.Context, command.Process) error {
 	var without []string
 	fs.Func("without", "", func(list string) error {
 		without = append(without, strings.Split(list, ",")...)
 		return nil
 	})
-	if err := command.ParseFlags(fs, args); err != nil {
-		return err
+	return func(_ context.Context, p command.Process) error {
+		return command.PrintJSON(p.Stdout, func() (any, error) { return app.Descriptor(without...) })
 	}
-	return command.PrintJSON(stdout, func() (any, error) { return app.Descriptor(without...) })
 }
 
-func migrate(ctx context.Context, cfg app.Config, args []string, log *slog.Logger) error {
-	fs := command.NewFlags("migrate")
+func migrate(fs *flag.FlagSet) func(context.Context, command.Process) error {
 	var named []string
 	fs.Func("tenant", "", func(name string) error {
 		named = append(named, name)
 		return nil
 	})
 	sample, down, repair := fs.Bool("sample", false, ""), fs.Bool("down", false, ""), fs.Bool("repair", false, "")
-	if err := command.ParseFlags(fs, args); err != nil {
-		return err
-	}
-	if *repair && (*down || *sample) {
-		return errors.New("-repair goes with neither -down nor -sample")
-	}
-	if *down {
-		if len(named) == 0 {
-			return errors.New("migrate -down loses all records, so it needs -tenant NAME")
+	return func(ctx context.Context, p command.Process) error {
+		cfg, log, err := load(ctx, p)
+		if err != nil {
+			return err
 		}
-		return app.MigrateDown(ctx, cfg, named, log)
+		if len(named) > 0 {
+			cfg.Tenants = named
+		}
+		switch {
+		case *repair && (*down || *sample):
+			return command.NewUsage("-repair goes with neither -down nor -sample")
+		case *down && len(named) == 0:
+			return command.NewUsage("migrate -down loses all records, so it needs -tenant NAME")
+		case len(cfg.Tenants) == 0:
+			return command.NewUsage("no tenant: name some with -tenant or TENANTS")
+		case *down:
+			return app.MigrateDown(ctx, cfg, named, log)
+		case *repair:
+			return app.Repair(ctx, cfg, log)
+		}
+		return app.Migrate(ctx, cfg, *sample, log)
 	}
-	if len(named) > 0 {
-		cfg.Tenants = named
-	}
-	if len(cfg.Tenants) == 0 {
-		return errors.New("no tenant: name some with -tenant or TENANTS")
-	}
-	if *repair {
-		return app.Repair(ctx, cfg, log)
-	}
-	return app.Migrate(ctx, cfg, *sample, log)
-}
-
-func manageLocks(ctx context.Context, cfg app.Config, args []string, stdout io.Writer) error {
-	fs := command.NewFlags("locks")
-	tenant, patron := fs.String("tenant", "", ""), fs.String("user", "", "")
-	release, reason := fs.String("release", "", ""), fs.String("reason", "", "")
-	if err := command.ParseFlags(fs, args); err != nil {
-		return err
-	}
-	if *release != "" {
-		return app.ReleaseLock(ctx, cfg, *tenant, *release, *reason, command.UserName(), stdout)
-	}
-	if *reason != "" {
-		return errors.New("-reason goes with -release ID")
-	}
-	return app.ListLocks(ctx, cfg, *tenant, *patron, stdout)
 }

@@ -23,6 +23,8 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
+var run = program.Run
+
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 // runLocks runs the command for a tenant and returns its output.

@@ -4,8 +4,6 @@ package main
 
 import (
 	"context"
-	"flag"
-	"fmt"
 	_ "time/tzdata" // the staff pages show times by TZ, also in an image without zone files
 
 	"checkoutlock/circulation/app"
@@ -19,31 +17,22 @@ const usage = `circulation lends a library's items and takes them back.
   circulation [serve]        run the service
   circulation descriptor     print the module descriptor
   circulation version        print the version
+  circulation completion     print the script that completes commands in bash
   circulation -healthcheck   exit with 0 if the service on this machine is ready
 
 `
 
-func main() { command.Main("circulation", usage+config.ListSettings(&app.Config{}), run) }
+func main() { command.Main(program.Name, usage+config.ListSettings(&app.Config{}), program.Run) }
 
-func run(ctx context.Context, p command.Process) error {
-	name, args := p.Split()
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes no arguments, but got %q", name, args)
-	}
-	switch name {
-	case "-h", "-help", "--help", "help":
-		return flag.ErrHelp
-	case "-healthcheck", "--healthcheck":
-		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
-	case "version", "-version", "--version":
-		return command.PrintVersion(p.Stdout, "circulation")
-	case "descriptor":
+var program = command.Program{Name: "circulation", Commands: map[string]command.Command{
+	"serve": command.Plain(serve),
+	"descriptor": command.Plain(func(_ context.Context, p command.Process) error {
 		return command.PrintJSON(p.Stdout, app.Descriptor)
-	case "serve":
-		return serve(ctx, p)
-	}
-	return fmt.Errorf("there is no command %q; circulation help lists them", name)
-}
+	}),
+	"healthcheck": command.Plain(func(ctx context.Context, p command.Process) error {
+		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
+	}),
+}}
 
 func serve(ctx context.Context, p command.Process) error {
 	cfg := app.DefaultConfig()

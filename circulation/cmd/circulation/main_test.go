@@ -14,6 +14,8 @@ import (
 	"checkoutlock/config/command"
 )
 
+var run = program.Run
+
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -22,7 +24,7 @@ func TestCommands(t *testing.T) {
 	}{
 		"a typo": {args: []string{"serv"}, environ: nil, want: `there is no command "serv"`},
 		"too much": {
-			args: []string{"serve", "now"}, environ: nil, want: `serve takes no arguments, but got ["now"]`,
+			args: []string{"serve", "now"}, environ: nil, want: `serve takes flags alone, but got ["now"]`,
 		},
 		"settings that are no": {args: nil, environ: []string{"STORAGE_URL=x", "LOCK_TTL_MS=0"}, want: "LOCK_TTL_MS is 0"},
 		"no healthy service":   {args: []string{"--healthcheck"}, environ: []string{"PORT=1"}, want: "refused"},

@@ -4,8 +4,6 @@ package main
 
 import (
 	"context"
-	"flag"
-	"fmt"
 	"log/slog"
 
 	"checkoutlock/config"
@@ -26,58 +24,41 @@ const usage = `resource-locks serves four lock protocols on one PostgreSQL.
                                              release a claim
   resource-locks locket -config FILE         serve Locket with a file of the published server
   resource-locks version                     print the version
+  resource-locks completion                  print the script that completes commands in bash
   resource-locks descriptor                  print FOLIO's module descriptor
   resource-locks -healthcheck                exit with 0 if the service on this machine is ready
 
 DATABASE_URL is required. A front is off until its address is set.
 `
 
-func main() { command.Main("resource-locks", usage+config.ListSettings(&app.Config{}), run) }
+const name = "resource-locks"
 
-func run(ctx context.Context, p command.Process) error {
-	name, args := p.Split()
-	switch name {
-	case "-h", "-help", "--help", "help":
-		return flag.ErrHelp
-	case "-healthcheck", "--healthcheck":
-		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
-	case "version", "-version", "--version":
-		return command.PrintVersion(p.Stdout, "resource-locks")
-	case "descriptor":
+func main() { command.Main(name, usage+config.ListSettings(&app.Config{}), program.Run) }
+
+var program = command.Program{Name: name, Commands: map[string]command.Command{
+	"serve": command.Plain(serve), "migrate": migrate, "list": list, "release": release, "locket": locketCommand,
+	"descriptor": command.Plain(func(_ context.Context, p command.Process) error {
 		return command.PrintJSON(p.Stdout, app.Descriptor)
-	case "locket":
-		return serveLocket(ctx, p, args)
-	}
-	cfg, log, err := loadConfig(ctx, p)
-	if err != nil {
-		return err
-	}
-	switch name {
-	case "serve":
-		return serve(ctx, cfg, args, log)
-	case "migrate":
-		return migrate(ctx, cfg, args, log)
-	case "list":
-		return list(ctx, cfg, args, p.Stdout)
-	case "release":
-		return release(ctx, cfg, args, p.Stdout)
-	}
-	return fmt.Errorf("there is no command %q; resource-locks help lists them", name)
-}
+	}),
+	"healthcheck": command.Plain(func(ctx context.Context, p command.Process) error {
+		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
+	}),
+}}
 
 func loadConfig(ctx context.Context, p command.Process) (app.Config, *slog.Logger, error) {
 	cfg := app.DefaultConfig()
 	if err := config.Load(&cfg, p.Environ); err != nil {
 		return cfg, nil, err
 	}
-	log := cfg.Log.New(p.Stderr, "resource-locks")
+	log := cfg.Log.New(p.Stderr, name)
 	config.WarnOfMisspelt(ctx, log, &cfg, p.Environ)
 	return cfg, log, nil
 }
 
-func serve(ctx context.Context, cfg app.Config, args []string, log *slog.Logger) error {
-	if len(args) > 0 {
-		return fmt.Errorf("serve takes no arguments, but got %q", args)
+func serve(ctx context.Context, p command.Process) error {
+	cfg, log, err := loadConfig(ctx, p)
+	if err != nil {
+		return err
 	}
 	return command.Serve(ctx, log, func(ctx context.Context) error {
 		a, err := app.New(ctx, cfg, log)

@@ -17,6 +17,8 @@ import (
 	"checkoutlock/devpostgres/testserver"
 )
 
+var run = program.Run
+
 func TestMain(m *testing.M) { os.Exit(testserver.Main(m)) }
 
 func TestRun_RefusesWhatItCannotDo(t *testing.T) {
@@ -30,7 +32,7 @@ func TestRun_RefusesWhatItCannotDo(t *testing.T) {
 	}{
 		{name: "an unknown command", args: []string{"lock"}, environ: []string{url}, says: `there is no command "lock"`},
 		{name: "settings that cannot be used", args: nil, environ: []string{"PORT=x"}, says: "DATABASE_URL is empty"},
-		{name: "arguments of serve", args: []string{"serve", "x"}, environ: []string{url}, says: "serve takes no arguments"},
+		{name: "arguments of serve", args: []string{"serve", "x"}, environ: []string{url}, says: "serve takes flags alone"},
 		{
 			name: "an unquoted reason", args: []string{"release", "-reason", "on", "leave"}, environ: []string{url},
 			says: "quote a value of several words",

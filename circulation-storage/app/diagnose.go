@@ -1,0 +1,81 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"checkoutlock/circulation-storage/internal/doctor"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/config/command"
+	"checkoutlock/schemas/okapi"
+)
+
+// Diagnose prints what is right and what is not: of the database, and of the named tenant or of all.
+// patience is how long machines wait for an answer. Its error has the status of the process: 1 after
+// warnings, 2 if something is broken.
+func (l Listing) Diagnose(ctx context.Context, cfg Config, patience time.Duration) error {
+	if _, err := parseTenants(l.Tenant); l.Tenant != "" && err != nil {
+		return &command.StatusError{Err: err, Status: command.BadUsage}
+	}
+	db, err := openDatabase(ctx, cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	findings, err := l.examine(ctx, db, doctor.Settings{
+		Connections: int(cfg.Database.MaxConns), ExecMode: !db.PreparesStatements(), MigrateDirect: cfg.Database.MigrateURL != "", Patience: patience,
+	})
+	if err != nil {
+		findings = append(findings, doctor.Finding{
+			Check: "database", Level: doctor.Broken, Text: err.Error(), Advice: "look at DATABASE_URL, PostgreSQL, and the network between",
+		})
+	}
+	t := table{columns: []string{"CHECK", "LEVEL", "TEXT", "ADVICE"}}
+	worst := doctor.OK
+	for _, f := range findings {
+		t.add(f.Check, string(f.Level), f.Text, f.Advice)
+		if f.Level == doctor.Broken || worst == doctor.OK {
+			worst = f.Level
+		}
+	}
+	err = l.print(t)
+	switch {
+	case err != nil || worst == doctor.OK:
+		return err
+	case worst == doctor.Warning:
+		return &command.StatusError{Err: errors.New("there are warnings"), Status: 1}
+	}
+	return &command.StatusError{Err: errors.New("something is broken"), Status: 2}
+}
+
+func (l Listing) examine(ctx context.Context, db *postgres.DB, own doctor.Settings) ([]doctor.Finding, error) {
+	server, err := db.InspectServer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	findings := append([]doctor.Finding{{Check: "database", Level: doctor.OK, Text: "it answers and takes writes"}}, server.Examine(own)...)
+	schemas, err := db.Schemas(ctx)
+	if err != nil {
+		return findings, err
+	}
+	found := false
+	for _, s := range schemas {
+		if l.Tenant != "" && l.Tenant != s.Tenant.String() {
+			continue
+		}
+		found = true
+		tenant, err := db.InspectTenant(okapi.WithTenant(ctx, s.Tenant), s)
+		if err != nil {
+			return findings, err
+		}
+		findings = append(findings, tenant.Examine(own)...)
+	}
+	if !found {
+		findings = append(findings, doctor.Finding{
+			Check: "tenants", Level: doctor.Warning, Text: "there is no such tenant", Advice: "install one: circulation-storage migrate -tenant NAME",
+		})
+	}
+	return findings, nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"time"
+
+	"checkoutlock/circulation-storage/app"
+	"checkoutlock/config/command"
+)
+
+// listing returns the command that prints what list reads.
+func listing(fs *flag.FlagSet, list func(context.Context, app.Listing, app.Config) error) func(context.Context, command.Process) error {
+	tenant, asJSON := fs.String("tenant", "", ""), fs.Bool("json", false, "")
+	return func(ctx context.Context, p command.Process) error {
+		cfg, _, err := load(ctx, p)
+		if err != nil {
+			return err
+		}
+		return list(ctx, app.Listing{Tenant: *tenant, JSON: *asJSON, Out: p.Stdout}, cfg)
+	}
+}
+
+func locks(fs *flag.FlagSet) func(context.Context, command.Process) error {
+	patron, release, reason := fs.String("user", "", ""), fs.String("release", "", ""), fs.String("reason", "", "")
+	return listing(fs, func(ctx context.Context, l app.Listing, cfg app.Config) error {
+		switch {
+		case *release != "":
+			return app.ReleaseLock(ctx, cfg, l.Tenant, *release, *reason, command.UserName(), l.Out)
+		case *reason != "":
+			return command.NewUsage("-reason goes with -release ID")
+		}
+		return l.ListLocks(ctx, cfg, *patron)
+	})
+}
+
+func tenants(fs *flag.FlagSet) func(context.Context, command.Process) error {
+	return listing(fs, func(ctx context.Context, l app.Listing, cfg app.Config) error { return l.ListTenants(ctx, cfg) })
+}
+
+func pastCheckOuts(fs *flag.FlagSet) func(context.Context, command.Process) error {
+	patron, item := fs.String("user", "", ""), fs.String("item", "", "")
+	outcome, since := fs.String("outcome", "", ""), fs.Duration("since", 0, "")
+	return listing(fs, func(ctx context.Context, l app.Listing, cfg app.Config) error {
+		return l.ListHistory(ctx, cfg, *patron, *item, *outcome, *since)
+	})
+}
+
+func settings(fs *flag.FlagSet) func(context.Context, command.Process) error {
+	return listing(fs, func(ctx context.Context, l app.Listing, cfg app.Config) error { return l.PrintSettings(ctx, cfg) })
+}
+
+func changes(fs *flag.FlagSet) func(context.Context, command.Process) error {
+	return listing(fs, func(ctx context.Context, l app.Listing, cfg app.Config) error { return l.ListChanges(ctx, cfg) })
+}
+
+// machinePatience is circulation's default of MACHINE_PATIENCE.
+const machinePatience = 5 * time.Second
+
+func diagnose(fs *flag.FlagSet) func(context.Context, command.Process) error {
+	patience := fs.Duration("patience", machinePatience, "")
+	return listing(fs, func(ctx context.Context, l app.Listing, cfg app.Config) error { return l.Diagnose(ctx, cfg, *patience) })
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/config/command"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
+)
+
+// runCommand returns the output and the status of a command at the server of the tests.
+func runCommand(t *testing.T, database string, args ...string) (out string, status int) {
+	t.Helper()
+	var stdout strings.Builder
+	err := program.Run(t.Context(), command.Process{
+		Args: args, Environ: []string{"DATABASE_URL=" + database, "DATABASE_WAIT=0"}, Stdout: &stdout, Stderr: io.Discard,
+	})
+	if other, ok := errors.AsType[*command.StatusError](err); ok {
+		return stdout.String(), other.Status
+	}
+	if err != nil {
+		t.Logf("%v: %v", args, err)
+		return stdout.String(), 1
+	}
+	return stdout.String(), 0
+}
+
+// readRows runs a listing as JSON.
+func readRows(t *testing.T, args ...string) []map[string]string {
+	t.Helper()
+	out, status := runCommand(t, pgtest.URL(t), append(args, "-json")...)
+	var rows []map[string]string
+	if err := json.Unmarshal([]byte(out), &rows); err != nil || status != 0 {
+		t.Fatalf("%v: status %d, %q, %v", args, status, out, err)
+	}
+	return rows
+}
+
+func TestListings_ShowWhatIsStored(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	ctx := okapi.WithTenant(t.Context(), id)
+	patron, other := uuid.New(), uuid.New()
+	if _, err := db.Pool().Exec(ctx, "INSERT INTO "+postgres.SchemaName(id)+`.users (id, jsonb)
+		VALUES ($1, jsonb_build_object('id', $1::uuid, 'barcode', 'P-17'))`, patron); err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range []uuid.UUID{patron, other} {
+		if _, _, err := postgres.NewLockStore(db).Acquire(ctx, lock.Request{UserID: user, TTL: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := postgres.NewLockSettingsStore(db).Change(ctx, schemas.LockSettingsChange{
+		Value: []byte(`{"checkOutLockFeatureEnabled":true}`), Reason: "two\nlines", ByName: "Ada",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ended := []schemas.PastCheckOut{
+		{ID: uuid.NewString(), Outcome: "lent", UserBarcode: "P-17", ItemBarcode: "I-1"},
+		{
+			ID: uuid.NewString(), Outcome: "limit_reached", UserBarcode: "P-17", ItemBarcode: "I-2",
+			Reason: "too many", AgoMs: 7_200_000,
+		},
+		{ID: uuid.NewString(), Outcome: "lent", UserBarcode: "P-18", ItemBarcode: "I-3"},
+	}
+	if err := postgres.NewHistoryStore(db, false).Add(ctx, "desk", schemas.CheckOutReport{CheckOuts: ended}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args string
+		want int // rows
+		has  string
+	}{
+		{args: "locks", want: 2, has: patron.String()},
+		{args: "locks -user p-17", want: 1, has: patron.String()},
+		{args: "locks -user " + other.String(), want: 1, has: other.String()},
+		{args: "tenants", want: 1, has: `"state":"current"`},
+		{args: "history", want: 3, has: "too many"},
+		{args: "history -user p-17", want: 2, has: "I-1"},
+		{args: "history -user p-17 -since 1h", want: 1, has: "I-1"},
+		{args: "history -item i-3", want: 1, has: "P-18"},
+		{args: "history -outcome limit_reached", want: 1, has: "I-2"},
+		{args: "changes", want: 1, has: `"by":"Ada"`},
+	} {
+		rows := readRows(t, append(strings.Fields(tt.args), "-tenant", id.String())...)
+		text, _ := json.Marshal(rows)
+		if len(rows) != tt.want || !strings.Contains(string(text), tt.has) {
+			t.Errorf("%s: got %s, want %d rows with %s", tt.args, text, tt.want, tt.has)
+		}
+	}
+	out, _ := runCommand(t, pgtest.URL(t), "changes", "-tenant", id.String())
+	if !strings.Contains(out, "two lines") || !strings.HasPrefix(out, "DATE") {
+		t.Errorf("changes as text: %q, want one line for one change", out)
+	}
+	out, _ = runCommand(t, pgtest.URL(t), "settings", "-tenant", id.String())
+	if !strings.Contains(out, `"checkOutLockFeatureEnabled": true`) {
+		t.Errorf("settings: %s", out)
+	}
+}
+
+func TestCommands_EndWithTheStatusOfTheirFault(t *testing.T) {
+	t.Parallel()
+	const nowhere = "postgres://u@127.0.0.1:1/x"
+	_, id := pgtest.New(t)
+	for _, tt := range []struct {
+		args, database string
+		want           int
+	}{
+		{args: "tenants", database: pgtest.URL(t), want: 0},
+		{args: "locks", database: pgtest.URL(t), want: 2},
+		{args: "locks -tenant A!", database: pgtest.URL(t), want: 2},
+		{args: "locks -tenant " + id.String() + " -reason x", database: pgtest.URL(t), want: 2},
+		{args: "locks -tenant " + id.String() + " -release 7", database: pgtest.URL(t), want: 2},
+		{args: "locks -tenant " + id.String() + " -user nope", database: pgtest.URL(t), want: 1},
+		{args: "history -tenant " + id.String() + " -outcome Lent", database: pgtest.URL(t), want: 2},
+		{args: "changes -tenant " + id.String() + " now", database: pgtest.URL(t), want: 2},
+		{args: "version now", want: 2},
+		{args: "migrate -down", database: pgtest.URL(t), want: 2},
+		{args: "tenants", database: nowhere, want: 3},
+		{args: "settings -tenant diku", database: nowhere, want: 3},
+		{args: "migrate -tenant diku", database: nowhere, want: 3},
+		{args: "doctor", database: nowhere, want: 2}, // it is broken
+	} {
+		if _, got := runCommand(t, tt.database, strings.Fields(tt.args)...); got != tt.want {
+			t.Errorf("%s: got status %d, want %d", tt.args, got, tt.want)
+		}
+	}
+}
+
+func TestDoctor_FindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	table := postgres.SchemaName(id) + "."
+	exec := func(statement string, args ...any) {
+		t.Helper()
+		if _, err := db.Pool().Exec(t.Context(), statement, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	levels := func(args ...string) (map[string]string, int) {
+		t.Helper()
+		out, status := runCommand(t, pgtest.URL(t), append([]string{"doctor", "-json", "-tenant", id.String()}, args...)...)
+		var rows []map[string]string
+		if err := json.Unmarshal([]byte(out), &rows); err != nil {
+			t.Fatalf("%q: %v", out, err)
+		}
+		found := map[string]string{}
+		for _, r := range rows {
+			check := strings.TrimPrefix(r["check"], id.String()+": ")
+			found[check] = r["level"]
+			if (r["advice"] == "") != (r["level"] == "ok") {
+				t.Errorf("%v: advice is for what is wrong", r)
+			}
+		}
+		return found, status
+	}
+	found, status := levels()
+	for _, check := range []string{
+		"database", "PostgreSQL", "clock", "connections", "PgBouncer", "migrations", "feature", "patience", "limits", "fence",
+		"sweep", "outbox",
+	} {
+		if found[check] != "ok" {
+			t.Errorf("%s is %q, want ok", check, found[check])
+		}
+	}
+	if found["standby"] != "warning" {
+		t.Errorf("without a standby: %v", found)
+	}
+	if found["settings"] == "ok" && status != 1 { // the server of the tests may be one that a crash may empty
+		t.Errorf("got status %d, want 1 after warnings", status)
+	}
+
+	exec(`INSERT INTO ` + table + `check_out_lock (user_id, creation_date, ttl_ms)
+		VALUES (gen_random_uuid(), now() - interval '2 hours', 1)`)
+	exec(`INSERT INTO ` + table + `outbox (creation_date, event_type, payload)
+		VALUES (now() - interval '1 hour', 'LOG_RECORD', '{}')`)
+	exec(`INSERT INTO ` + table + `loan (id, jsonb) VALUES (gen_random_uuid(), '{"status":{"name":"Open"}}')`)
+	exec(`UPDATE ` + table + `loan_history SET jsonb = jsonb_set(jsonb, '{createdDate}',
+		to_jsonb(to_char((now() - interval '1 hour') AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')))`)
+	ctx := okapi.WithTenant(t.Context(), id)
+	if _, err := postgres.NewLockSettingsStore(db).Change(ctx, schemas.LockSettingsChange{
+		Value: []byte(`{"retryIntervals":[1500]}`),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	found, _ = levels("-patience", "1s")
+	for _, check := range []string{"sweep", "outbox", "fence", "patience"} {
+		if found[check] != "warning" {
+			t.Errorf("%s is %q, want a warning", check, found[check])
+		}
+	}
+	exec(`UPDATE ` + table + `schema_migrations SET dirty = true`)
+	found, status = levels()
+	if found["migrations"] != "broken" || status != 2 {
+		t.Errorf("a dirty schema: %v with status %d", found, status)
+	}
+}

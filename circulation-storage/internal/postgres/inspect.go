@@ -1,0 +1,90 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/doctor"
+	"checkoutlock/circulation-storage/internal/readiness"
+)
+
+const inspectServerSQL = `
+SELECT current_setting('server_version'), current_setting('server_version_num')::integer,
+       (SELECT coalesce(string_agg(name, ', ' ORDER BY name), '') FROM pg_settings
+         WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off'),
+       current_setting('synchronous_standby_names'), current_setting('synchronous_commit'),
+       (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')),
+       (SELECT count(*) FROM pg_stat_replication WHERE sync_state IS NULL),
+       current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer,
+       (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+       pg_backend_pid(), clock_timestamp()`
+
+// InspectServer reads the state of the server. It fails if the server is read-only, too. The text of
+// that error is safe to show.
+func (db *DB) InspectServer(ctx context.Context) (doctor.Server, error) {
+	var s doctor.Server
+	if _, err := db.conns.CheckServer(ctx); err != nil {
+		return s, err
+	}
+	conn, err := db.conns.Ordinary.Acquire(ctx)
+	if err != nil {
+		return s, toFault("reading the state of the server", err)
+	}
+	defer conn.Release()
+	var backend uint32
+	var now time.Time
+	begin := time.Now()
+	err = conn.QueryRow(ctx, inspectServerSQL).Scan(&s.Version, &s.VersionNumber, &s.Unsafe, &s.Standbys, &s.Commits,
+		&s.Confirming, &s.Hidden, &s.Connections, &s.OpenConnections, &backend, &now)
+	s.Uncertain = time.Since(begin) / 2
+	s.Ahead = now.Sub(begin.Add(s.Uncertain))
+	s.Pooled = backend != conn.Conn().PgConn().PID() // a pooler makes up the one that it sends
+	return s, toFault("reading the state of the server", err)
+}
+
+// PreparesStatements reports whether statements are prepared, which the transaction mode of PgBouncer does not allow.
+func (db *DB) PreparesStatements() bool {
+	mode := db.conns.Ordinary.Config().ConnConfig.DefaultQueryExecMode
+	return mode != pgx.QueryExecModeExec && mode != pgx.QueryExecModeSimpleProtocol
+}
+
+// The loans of the last seconds may not be in the history yet.
+const inspectTenantSQL = `
+SELECT (SELECT count(*) FROM {schema}.loan_history h
+         WHERE {schema}.record_time(h.jsonb->>'createdDate') BETWEEN statement_timestamp() - interval '1 day' AND statement_timestamp() - interval '10 s'
+           AND h.jsonb->>'operation' = 'I'
+           AND NOT EXISTS (SELECT FROM {schema}.check_out_history c
+                            WHERE c.loan_id = h.loan_id AND c.ended_date > statement_timestamp() - interval '25 hours')),
+       (SELECT count(*) FROM {schema}.check_out_lock WHERE creation_date + ttl_ms * interval '1 ms' < clock_timestamp() - interval '1 hour'),
+       (SELECT count(*) FROM (SELECT FROM {schema}.outbox WHERE refused IS NULL LIMIT $1::bigint) waiting),
+       coalesce((SELECT clock_timestamp() - creation_date FROM {schema}.outbox WHERE refused IS NULL ORDER BY id LIMIT 1), interval '0'),
+       (SELECT count(*) FROM (SELECT FROM {schema}.outbox WHERE refused IS NOT NULL LIMIT $1::bigint) refused)`
+
+// InspectTenant reads the state of the tenant in ctx, whose schema is s. It reads no more of one that is not
+// served.
+func (db *DB) InspectTenant(ctx context.Context, s readiness.Schema) (doctor.Tenant, error) {
+	t := doctor.Tenant{Schema: s}
+	if s.Problem() != "" {
+		return t, nil
+	}
+	state, err := NewLockSettingsStore(db).State(ctx)
+	if err != nil {
+		return t, err
+	}
+	t.Entry, t.Announced = state.Entry, state.EnvironmentOnMs != nil
+	if t.OverLimit, err = db.CountOverLimit(ctx); err != nil {
+		return t, err
+	}
+	err = db.readRow(ctx, db.conns.Ordinary, "reading the state of a tenant", inspectTenantSQL, []any{maxCountedEvents},
+		&t.Unfenced, &t.Unswept, &t.Events, &t.OldestEvent, &t.Refused)
+	return t, err
+}
+
+// FindPatron returns the id of the patron with a barcode, without regard to case. Fault: NotFound.
+func (db *DB) FindPatron(ctx context.Context, barcode string) (id uuid.UUID, err error) {
+	err = db.readRow(ctx, db.conns.Ordinary, "looking for a patron", `SELECT id FROM (`+patronByBarcode+`) AS patron LIMIT 1`, []any{barcode}, &id)
+	return id, err
+}
