@@ -121,6 +121,7 @@ func TestCirculationLog_OfALoan(t *testing.T) {
 	}
 	checkParts(t, "refusal", log.awaitLoan(t, "Check out"), record{
 		"userBarcode": patron, "itemBarcode": other, "servicePointId": p.ServicePointID,
+		"updatedByUserId": staffID, "source": "Desk, Dora",
 		"description": "Not checked out: Patron has reached maximum limit of 1 items for material type.",
 	})
 
@@ -144,8 +145,8 @@ func TestCirculationLog_OfALoan(t *testing.T) {
 	in := log.awaitEvent(t, "CHECK_IN_EVENT")
 	checkParts(t, "check-in", in, setFields(record{
 		"loanId": loan["id"], "isLoanClosed": true, "itemStatusName": "Awaiting pickup",
-		"returnDate": "2026-10-01T09:30:00.000+00:00",
-		"dueDate":    "2030-01-01T10:00:00.000+00:00",
+		"returnDate": "2026-10-01T09:30:00.000+00:00", "claimedReturnedResolution": "Returned by patron",
+		"dueDate": "2030-01-01T10:00:00.000+00:00",
 	}, names))
 	requests, _ := in["requests"].([]any)
 	if len(requests) != 1 {

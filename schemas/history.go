@@ -46,6 +46,8 @@ type PastCheckOut struct {
 	UserID         string `json:"userId,omitempty"` // absent when no such patron was found
 	LoanID         string `json:"loanId,omitempty"` // of a loan that was made
 	ServicePointID string `json:"servicePointId,omitempty"`
+	// StaffID is the user who called. FOLIO's circulation log names it; the history does not keep it.
+	StaffID string `json:"staffId,omitempty"`
 
 	// WaitMs is how long it waited for the patron's lock in all; absent when it asked
 	// for none.

@@ -146,8 +146,14 @@ func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Change, error) {
 		"loanId": seen.Loan.ID(), "userId": seen.Loan.Text("userId"), "proxyUserId": seen.Loan.Text("proxyUserId"),
 		"dueDate": seen.Loan.Text("dueDate"), "systemReturnDate": change.Loan.Text("systemReturnDate"), "destinationId": c.destinationID,
 		"servedRequestId": served.ID(), "requests": seen.Queue.listStatuses(change.Requests),
+		"claimedReturnedResolution": resolutions[change.Loan.Text("action")],
 	})}
 	return change.complete(ctx, seen.Now, seen.Loan, []records.Record{seen.Item}, seen.Queue)
+}
+
+// resolutions are FOLIO's texts for how a claimed return ended, by the action of the closed loan.
+var resolutions = map[string]string{
+	"checkedInFoundByLibrary": "Found by library", "checkedInReturnedByPatron": "Returned by patron",
 }
 
 func (c CheckIn) newIDTaken() error {

@@ -56,8 +56,10 @@ SELECT c.id, date_trunc('milliseconds', statement_timestamp()) - coalesce(c."ago
 RETURNING *)
 INSERT INTO {schema}.outbox (event_type, payload)
 SELECT '` + commit.LogRecord + `', jsonb_strip_nulls(jsonb_build_object('logEventType', 'LOAN', 'outcome', outcome, 'reason', reason,
-       'waitMs', wait_ms, 'userId', user_id, 'itemBarcode', item_barcode, 'servicePointId', service_point_id, 'requestId', request_id))
-  FROM added WHERE $4::boolean AND outcome IN ('` + schemas.OutcomeLimitReached + `', '` + schemas.OutcomeLockNotAcquired + `')`
+       'waitMs', wait_ms, 'userId', user_id, 'itemBarcode', item_barcode, 'servicePointId', service_point_id, 'requestId', request_id,
+       'updatedByUserId', r."staffId"))
+  FROM added JOIN json_to_recordset($1::json) AS r(id uuid, "staffId" uuid) USING (id)
+ WHERE $4::boolean AND outcome IN ('` + schemas.OutcomeLimitReached + `', '` + schemas.OutcomeLockNotAcquired + `')`
 
 // Add implements history.Store.
 func (s *HistoryStore) Add(ctx context.Context, instance string, r schemas.CheckOutReport) error {

@@ -13,18 +13,20 @@ import (
 func TestHistory_LogsWhatTheLockRefused(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
-	report := schemas.CheckOutReport{}
+	report, staff := schemas.CheckOutReport{}, uuid.NewString()
 	for _, outcome := range []string{"lent", "refused", "limit_reached", "lock_not_acquired", "failed"} {
 		report.CheckOuts = append(report.CheckOuts, schemas.PastCheckOut{
 			ID: uuid.NewString(), Outcome: outcome, UserID: uuid.NewString(), Reason: "why " + outcome, ItemBarcode: "i",
+			StaffID: staff,
 		})
 	}
 	count := func(what string, want int) {
 		t.Helper()
 		var n int
 		query := `SELECT count(*) FROM ` + postgres.SchemaName(p.id) + `.outbox WHERE event_type = 'LOG_RECORD'
-			AND payload->>'reason' IN ('why limit_reached', 'why lock_not_acquired') AND payload ? 'userId'`
-		if err := p.db.Pool().QueryRow(p.ctx(), query).Scan(&n); err != nil {
+			AND payload->>'reason' IN ('why limit_reached', 'why lock_not_acquired') AND payload ? 'userId'
+			AND payload->>'updatedByUserId' = $1`
+		if err := p.db.Pool().QueryRow(p.ctx(), query, staff).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		if n != want {

@@ -69,6 +69,7 @@ func (r *Recorder) Ended(ctx context.Context, e checkout.Ending) {
 	info, now := okapi.FromContext(ctx), time.Now()
 	past := describeEnding(e)
 	past.ID, past.RequestID = uuid.NewString(), cutText(info.RequestID, schemas.MaxHistoryText)
+	past.StaffID = library.KeepUUID(info.UserID)
 	if n := r.addEnding(ctx, info, ending{past: past, ended: now}); n > 0 {
 		r.dropped(n)
 	}
