@@ -21,11 +21,14 @@ import (
 // they are.
 func TestRecordRoutes_KeepFoliosSampleRecords(t *testing.T) {
 	t.Parallel()
-	dir := os.Getenv("FOLIO_SAMPLE_DIR")
-	if dir == "" {
+	dir, wanted := os.LookupEnv("FOLIO_SAMPLE_DIR")
+	if !wanted {
 		dir = "../../../../shared/folio-sample"
 	}
 	if _, err := os.Stat(dir); err != nil {
+		if wanted {
+			t.Fatal(err)
+		}
 		t.Skip("FOLIO's sample records are not here")
 	}
 	db, id := pgtest.New(t)

@@ -17,11 +17,14 @@ import (
 // endpoint. They may be missing.
 func sampleDir(t *testing.T) string {
 	t.Helper()
-	dir := os.Getenv("FOLIO_SAMPLE_DIR")
-	if dir == "" {
+	dir, wanted := os.LookupEnv("FOLIO_SAMPLE_DIR")
+	if !wanted {
 		dir = "../../../../shared/folio-sample"
 	}
 	if _, err := os.Stat(dir); err != nil {
+		if wanted {
+			t.Fatal(err)
+		}
 		t.Skip("FOLIO's sample records are not here; FOLIO_SAMPLE_DIR says where they are")
 	}
 	return dir
