@@ -100,7 +100,6 @@ func TestStaffWithoutScript_HistoryAndTry(t *testing.T) {
 
 	tab.Click("Contention")
 	tab.See("2 check-outs in the last hour, 1 lent and 1 not.", "Most often: Limit reached")
-	tab.Click("Causes as a table")
 	tab.In("ITEM_LIMIT_MATERIAL_TYPE").See("Limit reached")
 	tab.Click("Refresh")
 	tab.See("2 check-outs in the last hour")

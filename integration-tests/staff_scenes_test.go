@@ -144,7 +144,7 @@ func pastScenes() []scene {
 		pageScene("contention", "/contention", "Most in one minute"),
 		{"contention-tables", func(_ *testing.T, p *pair, tab *browser.Page) {
 			tab.Goto(p.staffURL(0, "/contention"))
-			for _, chart := range []string{"Check-outs a minute", "Waits for a lock", "Causes"} {
+			for _, chart := range []string{"Check-outs a minute", "Waits for a lock"} {
 				tab.Click(chart + " as a table")
 			}
 			tab.See("ITEM_LIMIT_MATERIAL_TYPE")

@@ -103,6 +103,20 @@ func (p *Page) Attribute(selector, name string) string {
 	return p.readElement(selector, "reading "+name+" of "+selector, `e.getAttribute(name) || ""`, name)
 }
 
+// CheckNear fails the test unless the first element that matches the CSS selector lies within the
+// width of the window and the first two screens, without scrolling aside.
+func (p *Page) CheckNear(selector string) {
+	p.t.Helper()
+	box := p.readElement(selector, "the place of "+selector, `(() => {
+		const r = e.getBoundingClientRect(), page = document.documentElement;
+		const near = r.width > 0 && r.left >= 0 && r.right <= page.clientWidth && r.top + scrollY >= 0 && r.bottom + scrollY <= 2 * innerHeight;
+		return near ? "" : JSON.stringify(r);
+	})()`)
+	if box != "" {
+		p.t.Errorf("%s on %s is not on the first two screens: %s", selector, p.URL(), box)
+	}
+}
+
 // readElement waits for an element that matches the CSS selector. It evaluates the
 // expression with e, the first element, and name.
 func (p *Page) readElement(selector, what, expression string, name ...any) string {

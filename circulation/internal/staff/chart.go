@@ -10,13 +10,11 @@ import (
 
 // The picture's sides in SVG units, and those of the plot in it.
 const (
-	chartWidth, chartHeight             = 640.0, 220.0
-	plotLeft, plotRight                 = 64.0, 628.0
-	plotTop, plotBottom                 = 14.0, 190.0
-	rowHeight, barHeight, barWidest     = 44.0, 16.0, 560.0
-	labelLongest                    int = 90 // characters of a label in a chart, in a wide font
-	wantedTicks                         = 4
-	minutesPerTick                      = 15
+	chartWidth, chartHeight = 640.0, 220.0
+	plotLeft, plotRight     = 64.0, 628.0
+	plotTop, plotBottom     = 14.0, 190.0
+	wantedTicks             = 4
+	minutesPerTick          = 15
 )
 
 // tick is a horizontal line, or a time on the axis, with its label. A line's label is a
@@ -118,39 +116,6 @@ func drawLine(values []*int, top float64) string {
 		drawn = true
 	}
 	return path.String()
-}
-
-// row is a horizontal bar with its label above it.
-type row struct {
-	LabelY, BarY, CountX, CountY float64
-	Width, Height                float64
-	Label                        string
-	Count                        int
-}
-
-// drawRows returns horizontal bars, as long as their counts, and the height of them all.
-func drawRows(labels []string, counts []int) (list []row, total float64) {
-	most := 1
-	for _, n := range counts {
-		most = max(most, n)
-	}
-	for i, n := range counts {
-		y := float64(i) * rowHeight
-		width := roundTenth(barWidest * float64(n) / float64(most))
-		list = append(list, row{
-			LabelY: y + 16, BarY: y + 22, CountX: width + 8, CountY: y + 35, Width: width, Height: barHeight,
-			Label: shortenLabel(labels[i]), Count: n,
-		})
-	}
-	return list, float64(len(counts))*rowHeight + 4
-}
-
-// shortenLabel cuts a label to the room in a chart; the table has all of it.
-func shortenLabel(label string) string {
-	if r := []rune(label); len(r) > labelLongest {
-		return strings.TrimSpace(string(r[:labelLongest-1])) + "…"
-	}
-	return label
 }
 
 // roundTenth rounds to a tenth of a unit; smaller differences cannot be seen.

@@ -3,7 +3,6 @@ package staff
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -90,27 +89,5 @@ func TestChart_LinesHaveGapsForMissingValues(t *testing.T) {
 		if got := drawLine(tt.values, 100); got != tt.want {
 			t.Errorf("got %s, want %s", got, tt.want)
 		}
-	}
-}
-
-func TestChart_HorizontalBarsAreAsLongAsTheirCounts(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("é", 100)
-	list, total := drawRows([]string{"a", long}, []int{10, 5})
-	if total != 92 || list[0].Width != 560 || list[1].Width != 280 || list[1].LabelY != 60 || list[1].Count != 5 {
-		t.Errorf("got %g: %+v", total, list)
-	}
-	if got := []rune(list[1].Label); len(got) != labelLongest || got[len(got)-1] != '…' {
-		t.Errorf("got a label of %d characters: %s", len(got), string(got))
-	}
-	const common = "Refused: Item is already checked out; Cannot check out item that already has an open loan"
-	if list, _ = drawRows([]string{common}, []int{1}); list[0].Label != common {
-		t.Errorf("got the label %s", list[0].Label)
-	}
-	if list, total = drawRows(nil, nil); list != nil || total != 4 {
-		t.Errorf("of nothing got %g: %v", total, list)
-	}
-	if list, _ = drawRows([]string{"a"}, []int{0}); list[0].Width != 0 {
-		t.Errorf("of none got %+v", list)
 	}
 }

@@ -45,9 +45,8 @@ type waitChart struct {
 }
 
 type causeChart struct {
-	Summary       string
-	Rows          []row
-	Width, Height float64
+	Summary string
+	Most    int // how often the most frequent cause came
 }
 
 func (p *pages) showContention(v *visit) error {
@@ -127,21 +126,20 @@ func drawWaits(f schemas.Figures, dates []string) waitChart {
 	return c
 }
 
+// drawCauses sums up the causes, the most frequent first.
 func drawCauses(causes []schemas.FigureCause) causeChart {
-	c := causeChart{Width: chartWidth}
 	if len(causes) == 0 {
-		return c
+		return causeChart{}
 	}
-	labels, counts := make([]string, len(causes)), make([]int, len(causes))
-	total := 0
-	for i, cause := range causes {
-		labels[i], counts[i] = nameCause(cause), cause.Count
+	total, most := 0, causes[0].Count
+	for _, cause := range causes {
 		total += cause.Count
 	}
-	c.Rows, c.Height = drawRows(labels, counts)
-	c.Summary = fmt.Sprintf("%s not lent in the last hour. Most often: %s, %s.",
-		plural(total, "check-out was", "check-outs were"), labels[0], plural(counts[0], "time", "times"))
-	return c
+	return causeChart{
+		Most: most,
+		Summary: fmt.Sprintf("%s not lent in the last hour. Most often: %s, %s.",
+			plural(total, "check-out was", "check-outs were"), nameCause(causes[0]), plural(most, "time", "times")),
+	}
 }
 
 // causeWords name causes whose reason is only an example: it names one title or barcode.

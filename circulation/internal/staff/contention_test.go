@@ -69,9 +69,9 @@ func TestContentionPage_HasChartsWordsAndTables(t *testing.T) {
 		"5 check-outs were not lent in the last hour. Most often: Limit reached: Patron has reached maximum limit of 3 "+
 			"items for <b>, 2 times.",
 		localClock(3)+" 12 9 3", localClock(3)+" 12 40 ms 1.5 s 2.1 s", localClock(40)+" 0 – – –",
-		"Refused: the item's status does not allow it ITEM_STATUS Lanterns (book) (Barcode: …) has the item status Aged "+
-			"to lost and cannot be checked out 1",
-		"Had to wait too long LOCK_NOT_ACQUIRED unable to acquire lock 1", "All other causes – – 1",
+		"1 Refused: the item's status does not allow it ITEM_STATUS Lanterns (book) (Barcode: …) has the item status Aged "+
+			"to lost and cannot be checked out",
+		"1 Had to wait too long LOCK_NOT_ACQUIRED unable to acquire lock", "1 All other causes – –",
 	)
 	p.has(t, `data-stream="/staff/diku/contention/live"`, `role="img" aria-labelledby="counts-title counts-text"`,
 		`<path class="line two" d="M`, `for &lt;b&gt;`)
@@ -123,7 +123,9 @@ func TestContentionPage_StreamsChangedFigures(t *testing.T) {
 			t.Errorf("got %q before figures can be newer", got)
 		}
 		got := f.after(200 * time.Millisecond)
-		for _, part := range []string{"tiles", "counts", "count-rows", "waits", "wait-rows", "causes", "cause-rows"} {
+		for _, part := range []string{
+			"tiles", "counts", "count-rows", "waits", "wait-rows", "causes", "cause-table", "cause-rows",
+		} {
 			if !strings.Contains(got, fmt.Sprintf(`data-live=%q`, part)) {
 				t.Errorf("the part %s is not sent", part)
 			}

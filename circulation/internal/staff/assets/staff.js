@@ -166,7 +166,17 @@ function ready(root) {
   root.querySelectorAll('[data-needs-script]').forEach(element => { element.hidden = false; });
 }
 
+// fold closes the search on a phone when there are results.
+const phone = matchMedia('(max-width: 43.75rem)');
+function fold() {
+  document.querySelectorAll('details[data-fold]').forEach(search => { search.open = !phone.matches; });
+}
+
 forgetDone();
 ready(document);
+fold();
+phone.addEventListener('change', fold);
+const current = document.querySelector('.nav a[aria-current]'), tabs = document.querySelector('.nav ul');
+if (current) tabs.scrollLeft = current.offsetLeft - (tabs.clientWidth - current.offsetWidth) / 2;
 document.querySelectorAll('[data-stream]').forEach(follow);
 document.querySelectorAll('form[data-sums]').forEach(sums);
