@@ -11,6 +11,7 @@ require (
 	checkoutlock/resource-locks/mutex v0.0.0
 	checkoutlock/schemas v0.0.0
 	checkoutlock/web v0.0.0
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/caarlos0/env/v10 v10.0.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0

@@ -35,10 +35,14 @@ const (
 	abandonTimeout = 500 * time.Millisecond
 )
 
+// administrator may release locks of Sunbird by force.
+const administrator = "administrator"
+
 var settings = []string{
 	"LOCKET_ADDR=127.0.0.1:0", "LOCKET_PLAINTEXT=true", "LOCKTOPUS_ADDR=127.0.0.1:0", "LOCKTOPUS_ABANDON_TIMEOUT=" +
 		abandonTimeout.String(),
 	"SUNBIRD_ADDR=127.0.0.1:0", "SUNBIRD_AUTH=header", "SUNBIRD_LOCK_TTL=" + lockTTL.String(),
+	"SUNBIRD_ADMINS=" + administrator, "SUNBIRD_RESUME_WITHIN=0s",
 	"MUTEX_ADDR=127.0.0.1:0", "MUTEX_TTL=" + lockTTL.String(),
 }
 
