@@ -13,27 +13,26 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// startHAProxy starts HAProxy with the configuration of docker-compose.yml, for the instances of
-// the pair and two ports of this machine. It skips the test if there is no HAProxy.
-func startHAProxy(t *testing.T, p *pair, circulation, storage string) {
+// hostOf returns host and port of an address.
+func hostOf(base string) string { return strings.TrimPrefix(base, "http://") }
+
+// runHAProxy runs HAProxy with a configuration of deploy/, in which it replaces texts. It skips the
+// test if there is no HAProxy.
+func runHAProxy(t *testing.T, file string, replace map[string]string) (ended <-chan struct{}) {
 	t.Helper()
 	program, err := findHAProxy()
 	if err != nil {
 		t.Skipf("there is no HAProxy to test with (on Debian, as root: apt-get install haproxy): %v", err)
 	}
-	text, err := os.ReadFile("../deploy/haproxy.cfg")
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for from, to := range map[string]string{
-		"bind :9801": "bind " + circulation, "bind :8081": "bind " + storage,
-		" circulation-1:9801": p.Circulations[0], " circulation-2:9801": p.Circulations[1],
-		" storage-1:8081": p.Storages[0], " storage-2:8081": p.Storages[1],
-	} {
+	for from, to := range replace {
 		if bytes.Count(text, []byte(from)) != 1 {
-			t.Fatalf("deploy/haproxy.cfg has not one %q", from)
+			t.Fatalf("%s has not one %q", file, from)
 		}
-		text = bytes.Replace(text, []byte(from), []byte(strings.Replace(to, "http://", " ", 1)), 1)
+		text = bytes.Replace(text, []byte(from), []byte(to), 1)
 	}
 	config := filepath.Join(t.TempDir(), "haproxy.cfg")
 	if err := os.WriteFile(config, text, 0o600); err != nil {
@@ -43,7 +42,18 @@ func startHAProxy(t *testing.T, p *pair, circulation, storage string) {
 		strings.Contains(string(out), "WARNING") {
 		t.Fatalf("the configuration: %v\n%s", err, out)
 	}
-	ended := runProgram(t, program, "-db", "-f", config)
+	return runProgram(t, program, "-db", "-f", config)
+}
+
+// startHAProxy starts HAProxy with the configuration of docker-compose.yml, for the instances of
+// the pair and two ports of this machine. It skips the test if there is no HAProxy.
+func startHAProxy(t *testing.T, p *pair, circulation, storage string) {
+	t.Helper()
+	ended := runHAProxy(t, "../deploy/haproxy.cfg", map[string]string{
+		"bind :9801": "bind " + circulation, "bind :8081": "bind " + storage,
+		" circulation-1:9801": " " + hostOf(p.Circulations[0]), " circulation-2:9801": " " + hostOf(p.Circulations[1]),
+		" storage-1:8081": " " + hostOf(p.Storages[0]), " storage-2:8081": " " + hostOf(p.Storages[1]),
+	})
 	client := stack.Client{Base: "http://" + circulation}
 	waitUntil(t, patience, "circulation is ready through HAProxy", func() bool {
 		select {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"checkoutlock/integration-tests/stack"
 )
@@ -17,12 +18,15 @@ type workload struct {
 	p    *pair
 	wg   sync.WaitGroup
 	stop chan struct{}
+	rest time.Duration // after a refusal
 
 	mu             sync.Mutex
 	patrons, books []string
 	lent           []string // the ids of acknowledged loans
-	failed         int      // answers other than 201 and 422
-	badAnswers     []string // failures other than 503 and 504 with a message
+	lastLent       time.Time
+	pause          time.Duration // the longest time between two loans
+	failed         int           // answers other than 201 and 422
+	badAnswers     []string      // failures other than 503 and 504 with a message
 }
 
 func (m *workload) runMachine(t *testing.T, i int) {
@@ -35,7 +39,16 @@ func (m *workload) runMachine(t *testing.T, i int) {
 		book, patron := m.pickCheckOut()
 		a, err := m.p.machines[i%len(m.p.machines)].Do(t.Context(), http.MethodPost, checkOutPath,
 			m.p.newCheckOut(book, patron))
-		m.recordAnswer(a, err)
+		if m.recordAnswer(a, err); a.Status != http.StatusCreated {
+			m.awaitRest()
+		}
+	}
+}
+
+func (m *workload) awaitRest() {
+	select {
+	case <-time.After(m.rest):
+	case <-m.stop:
 	}
 }
 
@@ -58,7 +71,7 @@ func (m *workload) recordAnswer(a stack.Answer, err error) {
 	var loan struct{ ID string }
 	switch {
 	case err == nil && a.Status == http.StatusCreated && a.JSON(&loan) == nil:
-		m.lent = append(m.lent, loan.ID)
+		m.noteLoan(loan.ID)
 		return
 	case err == nil && a.Status == http.StatusUnprocessableEntity:
 		return
@@ -68,6 +81,14 @@ func (m *workload) recordAnswer(a stack.Answer, err error) {
 	if err != nil || !clear || len(a.Body) == 0 || strings.Contains(string(a.Body), "SQLSTATE") {
 		m.badAnswers = append(m.badAnswers, fmt.Sprintf("%d %s %v", a.Status, a.Body, err))
 	}
+}
+
+func (m *workload) noteLoan(id string) {
+	m.lent = append(m.lent, id)
+	if !m.lastLent.IsZero() {
+		m.pause = max(m.pause, time.Since(m.lastLent))
+	}
+	m.lastLent = time.Now()
 }
 
 // waitForOutcomes waits until so many more check-outs were lent and have failed.
@@ -88,7 +109,15 @@ func (m *workload) waitForOutcomes(t *testing.T, lent, failed int) {
 // startWorkload runs n machines until the test ends or end is called.
 func startWorkload(t *testing.T, p *pair, n int, patrons, books []string) (m *workload, end func()) {
 	t.Helper()
-	m = &workload{p: p, stop: make(chan struct{}), patrons: patrons, books: books}
+	return startPatientWorkload(t, p, n, patrons, books, 0)
+}
+
+// startPatientWorkload is startWorkload with machines that rest after a refusal.
+func startPatientWorkload(t *testing.T, p *pair, n int, patrons, books []string, rest time.Duration) (
+	m *workload, end func(),
+) {
+	t.Helper()
+	m = &workload{p: p, stop: make(chan struct{}), rest: rest, patrons: patrons, books: books}
 	for i := range n {
 		m.wg.Go(func() { m.runMachine(t, i) })
 	}
