@@ -212,8 +212,9 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 		Keyed:    &keyed.Requests{Storage: b.keys, CheckOuts: b, Ended: func(keyed.Outcome) {}, Log: log},
 		CheckOut: b.CheckOut, CheckIn: b.CheckIn, Loans: b, Rules: b, RulesFor: b.RulesFor, DryRun: b.DryRun,
 		EndSessions: b.End, Renewals: b, Placing: b, Changes: b, LoanChanges: b, LoanRecords: b, Queues: b, Settings: b,
-		Log:   log,
-		Admin: cmp.Or[admin.Desk](b.real, &b.adminFake), Guard: auth.NewGuard(auth.Settings{
+		Worklists: struct{ httpapi.Worklists }{},
+		Log:       log,
+		Admin:     cmp.Or[admin.Desk](b.real, &b.adminFake), Guard: auth.NewGuard(auth.Settings{
 			Auth: mode, Password: staffPassword,
 		}, checkout.OverridePermissions(), log),
 	})

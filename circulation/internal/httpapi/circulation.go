@@ -14,7 +14,7 @@ import (
 	"checkoutlock/web"
 )
 
-// circulation has the handlers of check-outs, check-ins, loans and sessions.
+// circulation has the handlers of all endpoints that are FOLIO's.
 type circulation struct{ Options }
 
 // checkedIn is the answer to a check-in.
@@ -61,15 +61,10 @@ func (h circulation) listLoans(c echo.Context) (loanPage, error) {
 	return loanPage{Loans: views, TotalRecords: total}, err
 }
 
-func (h circulation) getLoan(c echo.Context) (json.RawMessage, error) {
-	id, err := readPathID(c, "loan")
-	if err != nil {
-		return nil, err
-	}
-	ctx := c.Request().Context()
+func (h circulation) getLoan(ctx context.Context, id string) (json.RawMessage, error) {
 	stored, err := h.Loans.Loan(ctx, id)
 	if err != nil {
-		return nil, explainMissing(err, "loan", id)
+		return nil, err
 	}
 	return loanview.RenderOne(ctx, h.Loans, stored)
 }

@@ -82,7 +82,7 @@ func loanRecordRoutes(o Options) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-anonymization/by-user/:id", Permission: "circulation.loans.collection.anonymize.user.post", Interface: "loan-anonymization 0.1",
-			Endpoint: web.JSON(http.StatusOK, circ.anonymizeLoans),
+			Endpoint: web.JSON(http.StatusOK, fromPathID("user", circ.anonymizeLoans)),
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/scheduled-anonymize-processing", Interface: "_timer 1.0", Every: time.Hour,
@@ -106,12 +106,8 @@ type anonymizedLoans struct {
 }
 
 // anonymizeLoans handles POST /loan-anonymization/by-user/{userId}: 200, also for an unknown user.
-func (h circulation) anonymizeLoans(c echo.Context) (anonymizedLoans, error) {
-	id, err := readPathID(c, "user")
-	if err != nil {
-		return anonymizedLoans{}, err
-	}
-	ids, err := h.LoanRecords.AnonymizeLoansOf(c.Request().Context(), id)
+func (h circulation) anonymizeLoans(ctx context.Context, userID string) (anonymizedLoans, error) {
+	ids, err := h.LoanRecords.AnonymizeLoansOf(ctx, userID)
 	return anonymizedLoans{Anonymized: ids, Errors: []fault.Detail{}}, err
 }
 

@@ -13,7 +13,20 @@ import (
 	"checkoutlock/web"
 )
 
-// What the endpoints share that write one record.
+// What the endpoints of one record share.
+
+// fromPathID returns the handler of a function that takes the id of a record of a kind, which the path
+// has.
+func fromPathID[T any](kind string, f func(ctx context.Context, id string) (T, error)) func(echo.Context) (T, error) {
+	return func(c echo.Context) (none T, err error) {
+		id, err := readPathID(c, kind)
+		if err != nil {
+			return none, err
+		}
+		answer, err := f(c.Request().Context(), id)
+		return answer, explainMissing(err, kind, id)
+	}
+}
 
 // storeBody stores the body as a record below path, and answers where it is.
 func storeBody[B ~[]byte](c echo.Context, path string, store func(context.Context, B) (json.RawMessage, error)) (json.RawMessage, error) {

@@ -31,7 +31,7 @@ type RequestChanges interface {
 // requestChangeRoutes are FOLIO's (mod-circulation, interface circulation).
 func requestChangeRoutes(o Options) []web.Route {
 	const path = "/circulation/requests"
-	h := requestHandlers{changes: o.Changes, records: o.Loans, log: o.Log}
+	h := circulation{o}
 	return []web.Route{
 		{
 			Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.requests.item.put", Desired: []string{library.PatronBlock.Permission},
@@ -48,20 +48,20 @@ func requestChangeRoutes(o Options) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: path + "/:id/move", Permission: "circulation.requests.item.move.post", Interface: "request-move 0.7",
-			Body: requests.MoveRequest{}, Endpoint: web.JSON(http.StatusOK, h.move).Of("request-view"),
+			Body: requests.MoveRequest{}, Endpoint: web.JSON(http.StatusOK, h.moveRequest).Of("request-view"),
 		},
 		{
 			Method: http.MethodPost, Path: path + "/queue/item/:id/reorder", Permission: "circulation.requests.queue.item-reorder.collection.post",
-			Body: web.Schema("reordered-queue"), Endpoint: web.JSON(http.StatusOK, h.reorder(false)),
+			Body: web.Schema("reordered-queue"), Endpoint: web.JSON(http.StatusOK, h.reorderQueue(false)),
 		},
 		{
 			Method: http.MethodPost, Path: path + "/queue/instance/:id/reorder", Permission: "circulation.requests.queue.instance-reorder.collection.post",
-			Body: web.Schema("reordered-queue"), Endpoint: web.JSON(http.StatusOK, h.reorder(true)),
+			Body: web.Schema("reordered-queue"), Endpoint: web.JSON(http.StatusOK, h.reorderQueue(true)),
 		},
 	}
 }
 
-func (h requestHandlers) move(c echo.Context) (json.RawMessage, error) {
+func (h circulation) moveRequest(c echo.Context) (json.RawMessage, error) {
 	id, err := readPathID(c, "request")
 	if err != nil {
 		return nil, err
@@ -70,17 +70,17 @@ func (h requestHandlers) move(c echo.Context) (json.RawMessage, error) {
 	if err := web.DecodeExact(c, &m); err != nil {
 		return nil, err
 	}
-	moved, err := h.changes.Move(c.Request().Context(), id, m)
+	moved, err := h.Changes.Move(c.Request().Context(), id, m)
 	if err != nil {
 		return nil, err
 	}
-	return h.describe(c.Request().Context(), moved), nil
+	return h.describeRequest(c.Request().Context(), moved), nil
 }
 
-// reorder answers the queue in its new order.
-func (h requestHandlers) reorder(ofTitle bool) func(echo.Context) (requestPage, error) {
+// reorderQueue answers the queue in its new order.
+func (h circulation) reorderQueue(ofTitle bool) func(echo.Context) (requestPage, error) {
 	return func(c echo.Context) (requestPage, error) {
-		id, err := readPathID(c, "item or instance")
+		id, err := readPathID(c, queueOwner)
 		if err != nil {
 			return requestPage{}, err
 		}
@@ -88,7 +88,7 @@ func (h requestHandlers) reorder(ofTitle bool) func(echo.Context) (requestPage, 
 		if err != nil {
 			return requestPage{}, err
 		}
-		queue, err := h.changes.Reorder(c.Request().Context(), id, ofTitle, body)
+		queue, err := h.Changes.Reorder(c.Request().Context(), id, ofTitle, body)
 		if err != nil {
 			return requestPage{}, err
 		}
@@ -97,10 +97,10 @@ func (h requestHandlers) reorder(ofTitle bool) func(echo.Context) (requestPage, 
 }
 
 // describeQueue is describe for a queue that was written.
-func (h requestHandlers) describeQueue(ctx context.Context, queue []json.RawMessage) requestPage {
-	views, err := requestview.RenderPage(ctx, h.records, queue)
+func (h circulation) describeQueue(ctx context.Context, queue []json.RawMessage) requestPage {
+	views, err := requestview.RenderPage(ctx, h.Loans, queue)
 	if err != nil {
-		h.log.WarnContext(ctx, "the queue was ordered, but cannot be described in full", "err", err)
+		h.Log.WarnContext(ctx, "the queue was ordered, but cannot be described in full", "err", err)
 		views = queue
 	}
 	return requestPage{Requests: views, TotalRecords: len(views)}

@@ -3,13 +3,11 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/library"
-	"checkoutlock/circulation/internal/related"
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/circulation/internal/requestview"
 	"checkoutlock/web"
@@ -36,61 +34,53 @@ type Queues interface {
 	TitleQueue(ctx context.Context, instanceID string) ([]json.RawMessage, error)
 }
 
-type requestHandlers struct {
-	placing Placing
-	queues  Queues
-	changes RequestChanges
-	records related.Records
-	log     *slog.Logger
-}
-
 // requestRoutes are FOLIO's (mod-circulation, interface circulation), as far as
 // check-outs and check-ins need them.
 func requestRoutes(o Options) []web.Route {
 	const path = "/circulation/requests"
-	h := requestHandlers{placing: o.Placing, queues: o.Queues, records: o.Loans, log: o.Log}
+	h := circulation{o}
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: path, Permission: "circulation.requests.item.post", Refusals: changed, Desired: []string{library.PatronBlock.Permission},
-			Body: web.Schema("new-request"), Endpoint: web.JSON(http.StatusCreated, h.create).Of("request-view").With(web.Location),
+			Body: web.Schema("new-request"), Endpoint: web.JSON(http.StatusCreated, h.createRequest).Of("request-view").With(web.Location),
 		},
 		{
 			Method: http.MethodGet, Path: path, Permission: "circulation.requests.collection.get", Refusals: tooLong,
-			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, h.list),
+			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, h.listRequests),
 		},
 		{
 			Method: http.MethodGet, Path: path + "/allowed-service-points", Permission: "circulation.requests.allowed-service-points.get", Interface: "allowed-service-points 1.2", Refusals: tooLong,
-			Query: web.Query{Parameters: allowedParameters, Refuse: web.RefuseAsFolio}, Endpoint: web.JSON(http.StatusOK, h.listAllowed),
+			Query: web.Query{Parameters: allowedParameters, Refuse: web.RefuseAsFolio}, Endpoint: web.JSON(http.StatusOK, h.listAllowedPoints),
 		},
 		{
 			Method: http.MethodGet, Path: path + "/:id", Permission: "circulation.requests.item.get",
-			Endpoint: web.JSON(http.StatusOK, h.get).Of("request-view"),
+			Endpoint: web.JSON(http.StatusOK, fromPathID("request", h.getRequest)).Of("request-view"),
 		},
 		{
 			Method: http.MethodGet, Path: path + "/queue/item/:id", Permission: "circulation.requests.queue-item.collection.get", Refusals: tooLong,
-			Endpoint: web.JSON(http.StatusOK, h.readQueue(h.queues.ItemQueue)),
+			Endpoint: web.JSON(http.StatusOK, h.readQueue(queueOwner, o.Queues.ItemQueue)),
 		},
 		{
 			Method: http.MethodGet, Path: path + "/queue/instance/:id", Permission: "circulation.requests.queue-instance.collection.get", Refusals: tooLong,
-			Endpoint: web.JSON(http.StatusOK, h.readQueue(h.queues.TitleQueue)),
+			Endpoint: web.JSON(http.StatusOK, h.readQueue(queueOwner, o.Queues.TitleQueue)),
 		},
 	}
 }
 
-func (h requestHandlers) create(c echo.Context) (json.RawMessage, error) {
-	request, err := storeBody(c, "/circulation/requests", h.placing.Create)
+func (h circulation) createRequest(c echo.Context) (json.RawMessage, error) {
+	request, err := storeBody(c, "/circulation/requests", h.Placing.Create)
 	if err != nil {
 		return nil, err
 	}
-	return h.describe(c.Request().Context(), request), nil
+	return h.describeRequest(c.Request().Context(), request), nil
 }
 
-// describe returns a request that was written as clients get it. If the records around it cannot be
+// describeRequest returns a request that was written as clients get it. If the records around it cannot be
 // read, they are left out.
-func (h requestHandlers) describe(ctx context.Context, request json.RawMessage) json.RawMessage {
-	view, err := requestview.RenderOne(ctx, h.records, request)
+func (h circulation) describeRequest(ctx context.Context, request json.RawMessage) json.RawMessage {
+	view, err := requestview.RenderOne(ctx, h.Loans, request)
 	if err != nil {
-		h.log.WarnContext(ctx, "the request was written, but cannot be described in full", "err", err)
+		h.Log.WarnContext(ctx, "the request was written, but cannot be described in full", "err", err)
 		return request
 	}
 	return view
@@ -101,16 +91,19 @@ type requestPage struct {
 	TotalRecords int               `json:"totalRecords"`
 }
 
-// list handles GET /circulation/requests. Query, offset and limit mean what they
+// listRequests handles GET /circulation/requests. Query, offset and limit mean what they
 // mean to storage.
-func (h requestHandlers) list(c echo.Context) (requestPage, error) {
-	found, total, err := listPage(c, h.queues.Requests)
+func (h circulation) listRequests(c echo.Context) (requestPage, error) {
+	found, total, err := listPage(c, h.Queues.Requests)
 	if err != nil {
 		return requestPage{}, err
 	}
-	views, err := requestview.RenderPage(c.Request().Context(), h.records, found)
+	views, err := requestview.RenderPage(c.Request().Context(), h.Loans, found)
 	return requestPage{Requests: views, TotalRecords: total}, err
 }
+
+// queueOwner is what has a queue, for refusals of ids.
+const queueOwner = "item or instance"
 
 var allowedParameters = []web.Parameter{
 	{Name: "operation", Meaning: "create, replace or move"},
@@ -121,41 +114,31 @@ var allowedParameters = []web.Parameter{
 	{Name: "requestId", Meaning: "the request that is edited or moved"},
 }
 
-// listAllowed handles GET /circulation/requests/allowed-service-points.
-func (h requestHandlers) listAllowed(c echo.Context) (map[string][]requests.AllowedPoint, error) {
-	return h.placing.AllowedPoints(c.Request().Context(), requests.AllowedQuestion{
+// listAllowedPoints handles GET /circulation/requests/allowed-service-points.
+func (h circulation) listAllowedPoints(c echo.Context) (map[string][]requests.AllowedPoint, error) {
+	return h.Placing.AllowedPoints(c.Request().Context(), requests.AllowedQuestion{
 		Operation: c.QueryParam("operation"), RequesterID: c.QueryParam("requesterId"), PatronGroupID: c.QueryParam("patronGroupId"),
 		InstanceID: c.QueryParam("instanceId"), ItemID: c.QueryParam("itemId"), RequestID: c.QueryParam("requestId"),
 	})
 }
 
-func (h requestHandlers) get(c echo.Context) (json.RawMessage, error) {
-	id, err := readPathID(c, "request")
+func (h circulation) getRequest(ctx context.Context, id string) (json.RawMessage, error) {
+	request, err := h.Queues.Request(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	ctx := c.Request().Context()
-	request, err := h.queues.Request(ctx, id)
-	if err != nil {
-		return nil, explainMissing(err, "request", id)
-	}
-	return requestview.RenderOne(ctx, h.records, request)
+	return requestview.RenderOne(ctx, h.Loans, request)
 }
 
-// readQueue handles GET /circulation/requests/queue/{item,instance}/{id}: all open
-// requests. What does not exist has none.
-func (h requestHandlers) readQueue(read func(context.Context, string) ([]json.RawMessage, error)) func(echo.Context) (requestPage, error) {
-	return func(c echo.Context) (requestPage, error) {
-		id, err := readPathID(c, "item or instance")
-		if err != nil {
-			return requestPage{}, err
-		}
-		ctx := c.Request().Context()
+// readQueue handles GET of the requests of a record of a kind, such as
+// /circulation/requests/queue/item/{id}: all of them. What does not exist has none.
+func (h circulation) readQueue(kind string, read func(context.Context, string) ([]json.RawMessage, error)) func(echo.Context) (requestPage, error) {
+	return fromPathID(kind, func(ctx context.Context, id string) (requestPage, error) {
 		queue, err := read(ctx, id)
 		if err != nil {
 			return requestPage{}, err
 		}
-		views, err := requestview.RenderPage(ctx, h.records, queue)
+		views, err := requestview.RenderPage(ctx, h.Loans, queue)
 		return requestPage{Requests: views, TotalRecords: len(views)}, err
-	}
+	})
 }

@@ -88,8 +88,8 @@ func New(o Options) (web.Front, error) {
 
 func routes(o Options) []web.Route {
 	const rulesPath = "/circulation/rules"
-	circ, rules := circulation{o}, rulesHandlers{o.Rules, o.Log}
-	folio := web.WithInterface("circulation 14.7", slices.Concat(rulePolicyRoutes(o), requestRoutes(o), web.WithRefusals(requestChangeRoutes(o), changed...), loanChangeRoutes(o.LoanChanges), web.WithRefusals(loanRecordRoutes(o), changed...), settingRoutes(o.Settings), printRoutes(o), worklistRoutes(o), tenantRoutes(), []web.Route{
+	circ := circulation{o}
+	folio := web.WithInterface("circulation 14.7", slices.Concat(rulePolicyRoutes(o), requestRoutes(o), web.WithRefusals(requestChangeRoutes(o), changed...), loanChangeRoutes(o.LoanChanges), web.WithRefusals(loanRecordRoutes(o), changed...), settingRoutes(o), printRoutes(o), worklistRoutes(o), tenantRoutes(), []web.Route{
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post", Desired: checkout.OverridePermissions(),
 			Refusals: slices.Concat(changed, []fault.Code{fault.LockNotAcquired, fault.KeyReused, fault.RequestRunning, fault.OutcomeUnknown}),
@@ -126,11 +126,11 @@ func routes(o Options) []web.Route {
 			Method: http.MethodGet, Path: loansPath, Permission: "circulation.loans.collection.get", Refusals: tooLong,
 			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, circ.listLoans),
 		},
-		{Method: http.MethodGet, Path: loansPath + "/:id", Permission: "circulation.loans.item.get", Endpoint: web.JSON(http.StatusOK, circ.getLoan).Of("loan")},
+		{Method: http.MethodGet, Path: loansPath + "/:id", Permission: "circulation.loans.item.get", Endpoint: web.JSON(http.StatusOK, fromPathID("loan", circ.getLoan)).Of("loan")},
 		{Method: http.MethodGet, Path: rulesPath, Permission: "circulation.rules.get", Interface: rulesInterface, Endpoint: web.JSON(http.StatusOK, web.FromContext(o.Rules.StoredRules))},
 		{
 			Method: http.MethodPut, Path: rulesPath, Permission: "circulation.rules.put", Interface: rulesInterface,
-			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(rules.put, web.Answer{Status: http.StatusNoContent, Headers: warnings}, web.Answer{Status: http.StatusUnprocessableEntity, Body: refusedRules{}}),
+			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(circ.putRules, web.Answer{Status: http.StatusNoContent, Headers: warnings}, web.Answer{Status: http.StatusUnprocessableEntity, Body: refusedRules{}}),
 		},
 	}))
 	timing := web.Route{ // ours: a machine may read it that may lend

@@ -18,6 +18,7 @@ func TestRoutes_DescribeThemselves(t *testing.T) {
 	guard := auth.NewGuard(auth.Settings{Auth: auth.None}, nil, slog.New(slog.DiscardHandler))
 	front, err := httpapi.New(httpapi.Options{
 		Queues: b, Changes: b, LoanChanges: b, LoanRecords: b, Settings: b, Rules: b, Admin: &b.adminFake, Guard: guard,
+		Worklists: struct{ httpapi.Worklists }{},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -14,11 +13,6 @@ import (
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
-
-type rulesHandlers struct {
-	rules Rules
-	log   *slog.Logger
-}
 
 // refusedRules is how FOLIO answers rules that cannot be used: 422 with no list
 // of errors. Line and column, both always counted from 1, are those of the fault;
@@ -30,9 +24,9 @@ type refusedRules struct {
 	Column  int    `json:"column,omitempty"`
 }
 
-// put handles PUT /circulation/rules: only rules that compile, and whose loan, request and
+// putRules handles PUT /circulation/rules: only rules that compile, and whose loan, request and
 // notice policies exist, are stored. Storage has no records of the other kinds.
-func (h rulesHandlers) put(c echo.Context) error {
+func (h circulation) putRules(c echo.Context) error {
 	body, err := web.ReadBody(c)
 	if fault.Is(err, fault.Malformed) {
 		return answerRefused(c, refusedRules{Message: web.ToFault(err).Msg})
@@ -49,7 +43,7 @@ func (h rulesHandlers) put(c echo.Context) error {
 	ctx := c.Request().Context()
 	compiled, err := policy.Compile(*sent.RulesAsText)
 	if err == nil {
-		err = admin.CheckRules(ctx, h.rules, compiled)
+		err = admin.CheckRules(ctx, h.Rules, compiled)
 	}
 	if syntax, ok := errors.AsType[*policy.SyntaxError](err); ok {
 		return answerRefused(c, refusedRules{Message: syntax.Message, Line: syntax.Line, Column: syntax.Column + 1})
@@ -57,14 +51,14 @@ func (h rulesHandlers) put(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	uncounted, err := admin.FindUncountedLimits(ctx, h.rules, compiled)
+	uncounted, err := admin.FindUncountedLimits(ctx, h.Rules, compiled)
 	if err != nil {
 		return err
 	}
-	if err := h.rules.PutRules(ctx, *sent.RulesAsText); err != nil {
+	if err := h.Rules.PutRules(ctx, *sent.RulesAsText); err != nil {
 		return err
 	}
-	h.warn(c, uncounted)
+	h.warnOfRules(c, uncounted)
 	return c.NoContent(http.StatusNoContent)
 }
 
@@ -77,8 +71,8 @@ var warnings = []web.Parameter{{Name: WarningHeader, Meaning: "a rule whose item
 // maxWarnings is how many lines the header has at most, so that a proxy accepts it.
 const maxWarnings = 20
 
-// warn adds the warnings to the answer and to the log.
-func (h rulesHandlers) warn(c echo.Context, uncounted []policy.UncountedLimit) {
+// warnOfRules adds the warnings to the answer and to the log.
+func (h circulation) warnOfRules(c echo.Context, uncounted []policy.UncountedLimit) {
 	for i, u := range uncounted {
 		if i == maxWarnings {
 			c.Response().Header().Add(WarningHeader, fmt.Sprintf("%d more rules like these", len(uncounted)-i))
@@ -87,7 +81,7 @@ func (h rulesHandlers) warn(c echo.Context, uncounted []policy.UncountedLimit) {
 		c.Response().Header().Add(WarningHeader, u.String())
 	}
 	if len(uncounted) > 0 {
-		h.log.WarnContext(c.Request().Context(), "circulation rules stored; item limits in them count nothing",
+		h.Log.WarnContext(c.Request().Context(), "circulation rules stored; item limits in them count nothing",
 			"rules", len(uncounted), "first", uncounted[0].String(), "policy_id", uncounted[0].Policy.ID)
 	}
 }

@@ -26,22 +26,20 @@ type CirculationSettings interface {
 	DeleteSetting(ctx context.Context, id string) error
 }
 
-type settingHandlers struct{ settings CirculationSettings }
-
 const settingsPath = "/circulation/settings"
 
 // settingRoutes are FOLIO's (mod-circulation, interface circulation-settings). Storage checks the
 // settings.
-func settingRoutes(s CirculationSettings) []web.Route {
+func settingRoutes(o Options) []web.Route {
 	const one, permission = settingsPath + "/:id", "circulation.settings"
 	const schema = web.Schema("circulation-setting")
-	h := settingHandlers{s}
+	h := circulation{o}
 	return web.WithInterface("circulation-settings 1.0", []web.Route{
-		{Method: http.MethodGet, Path: settingsPath, Permission: permission + ".collection.get", Refusals: tooLong, Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, h.list)},
-		{Method: http.MethodPost, Path: settingsPath, Permission: permission + ".item.post", Body: schema, Endpoint: web.JSON(http.StatusCreated, h.create).Of(schema).With(web.Location)},
-		{Method: http.MethodGet, Path: one, Permission: permission + ".item.get", Endpoint: web.JSON(http.StatusOK, h.get).Of(schema)},
-		{Method: http.MethodPut, Path: one, Permission: permission + ".item.put", Body: schema, Endpoint: web.Empty(http.StatusNoContent, replaceByID("circulation setting", s.ReplaceSetting))},
-		{Method: http.MethodDelete, Path: one, Permission: permission + ".item.delete", Endpoint: web.Empty(http.StatusNoContent, h.delete)},
+		{Method: http.MethodGet, Path: settingsPath, Permission: permission + ".collection.get", Refusals: tooLong, Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, h.listSettings)},
+		{Method: http.MethodPost, Path: settingsPath, Permission: permission + ".item.post", Body: schema, Endpoint: web.JSON(http.StatusCreated, h.createSetting).Of(schema).With(web.Location)},
+		{Method: http.MethodGet, Path: one, Permission: permission + ".item.get", Endpoint: web.JSON(http.StatusOK, fromPathID("circulation setting", o.Settings.Setting)).Of(schema)},
+		{Method: http.MethodPut, Path: one, Permission: permission + ".item.put", Body: schema, Endpoint: web.Empty(http.StatusNoContent, replaceByID("circulation setting", o.Settings.ReplaceSetting))},
+		{Method: http.MethodDelete, Path: one, Permission: permission + ".item.delete", Endpoint: web.Empty(http.StatusNoContent, h.deleteSetting)},
 	})
 }
 
@@ -50,27 +48,18 @@ type settingPage struct {
 	TotalRecords int               `json:"totalRecords"`
 }
 
-func (h settingHandlers) list(c echo.Context) (settingPage, error) {
-	found, total, err := listPage(c, h.settings.Settings)
+func (h circulation) listSettings(c echo.Context) (settingPage, error) {
+	found, total, err := listPage(c, h.Settings.Settings)
 	return settingPage{Settings: found, TotalRecords: total}, err
 }
 
-func (h settingHandlers) get(c echo.Context) (json.RawMessage, error) {
-	id, err := readPathID(c, "circulation setting")
-	if err != nil {
-		return nil, err
-	}
-	setting, err := h.settings.Setting(c.Request().Context(), id)
-	return setting, explainMissing(err, "circulation setting", id)
+func (h circulation) createSetting(c echo.Context) (json.RawMessage, error) {
+	return storeBody(c, settingsPath, h.Settings.CreateSetting)
 }
 
-func (h settingHandlers) create(c echo.Context) (json.RawMessage, error) {
-	return storeBody(c, settingsPath, h.settings.CreateSetting)
-}
-
-// delete handles DELETE /circulation/settings/{id}: 204 also if there is none, as in FOLIO.
-func (h settingHandlers) delete(c echo.Context) error {
-	if err := deleteByID("circulation setting", h.settings.DeleteSetting)(c); !fault.Is(err, fault.NotFound) {
+// deleteSetting handles DELETE /circulation/settings/{id}: 204 also if there is none, as in FOLIO.
+func (h circulation) deleteSetting(c echo.Context) error {
+	if err := deleteByID("circulation setting", h.Settings.DeleteSetting)(c); !fault.Is(err, fault.NotFound) {
 		return err
 	}
 	return nil

@@ -5,16 +5,14 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/labstack/echo/v4"
-
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/loanview"
-	"checkoutlock/circulation/internal/requestview"
 	"checkoutlock/circulation/internal/worklist"
 	"checkoutlock/web"
 )
 
-// Worklists lists what staff fetch, look for, or take off a shelf.
+// Worklists lists what staff fetch, look for, or take off a shelf. A service point that does not exist
+// has nothing.
 type Worklists interface {
 	PickSlips(ctx context.Context, servicePointID string) ([]worklist.Slip, error)
 	SearchSlips(ctx context.Context, servicePointID string) ([]worklist.Slip, error)
@@ -27,19 +25,20 @@ type Worklists interface {
 // worklistRoutes are FOLIO's (mod-circulation, interfaces pick-slips, search-slips, inventory-reports and
 // requests-reports).
 func worklistRoutes(o Options) []web.Route {
+	const servicePoint = "service point"
 	h := circulation{o}
 	return []web.Route{
 		{
 			Method: http.MethodGet, Path: "/circulation/pick-slips/:id", Permission: "circulation.pick-slips.get", Interface: "pick-slips 0.4",
-			Endpoint: web.JSON(http.StatusOK, h.listPickSlips),
+			Endpoint: web.JSON(http.StatusOK, fromPathID(servicePoint, h.listPickSlips)),
 		},
 		{
 			Method: http.MethodGet, Path: "/circulation/search-slips/:id", Permission: "circulation.search-slips.get", Interface: "search-slips 0.1",
-			Endpoint: web.JSON(http.StatusOK, h.listSearchSlips),
+			Endpoint: web.JSON(http.StatusOK, fromPathID(servicePoint, h.listSearchSlips)),
 		},
 		{
 			Method: http.MethodGet, Path: "/circulation/requests-reports/hold-shelf-clearance/:id", Permission: "circulation.requests.hold-shelf-clearance-report.get", Interface: "requests-reports 0.8",
-			Endpoint: web.JSON(http.StatusOK, h.listClearance),
+			Endpoint: web.JSON(http.StatusOK, h.readQueue(servicePoint, o.Worklists.HoldShelfClearance)),
 		},
 		{
 			Method: http.MethodGet, Path: "/inventory-reports/items-in-transit", Permission: "circulation.inventory.items-in-transit-report.get", Interface: "inventory-reports 0.4",
@@ -53,9 +52,9 @@ type pickSlips struct {
 	Total int         `json:"totalRecords"`
 }
 
-func (h circulation) listPickSlips(c echo.Context) (pickSlips, error) {
-	slips, err := listSlips(c, h.Worklists.PickSlips)
-	return pickSlips{slips, len(slips)}, err
+func (h circulation) listPickSlips(ctx context.Context, servicePointID string) (pickSlips, error) {
+	found, err := h.Worklists.PickSlips(ctx, servicePointID)
+	return pickSlips{describeSlips(found), len(found)}, err
 }
 
 type searchSlips struct {
@@ -63,38 +62,17 @@ type searchSlips struct {
 	Total int         `json:"totalRecords"`
 }
 
-func (h circulation) listSearchSlips(c echo.Context) (searchSlips, error) {
-	slips, err := listSlips(c, h.Worklists.SearchSlips)
-	return searchSlips{slips, len(slips)}, err
+func (h circulation) listSearchSlips(ctx context.Context, servicePointID string) (searchSlips, error) {
+	found, err := h.Worklists.SearchSlips(ctx, servicePointID)
+	return searchSlips{describeSlips(found), len(found)}, err
 }
 
-// listSlips describes the slips of the service point in the path. One that does not exist has none.
-func listSlips(c echo.Context, list func(context.Context, string) ([]worklist.Slip, error)) ([]staffSlip, error) {
-	id, err := readPathID(c, "service point")
-	if err != nil {
-		return nil, err
-	}
-	found, err := list(c.Request().Context(), id)
+func describeSlips(found []worklist.Slip) []staffSlip {
 	slips := make([]staffSlip, len(found))
 	for i, s := range found {
 		slips[i] = describeListedSlip(s)
 	}
-	return slips, err
-}
-
-// listClearance handles GET /circulation/requests-reports/hold-shelf-clearance/{servicePointId}: 200.
-func (h circulation) listClearance(c echo.Context) (requestPage, error) {
-	id, err := readPathID(c, "service point")
-	if err != nil {
-		return requestPage{}, err
-	}
-	ctx := c.Request().Context()
-	found, err := h.Worklists.HoldShelfClearance(ctx, id)
-	if err != nil {
-		return requestPage{}, err
-	}
-	views, err := requestview.RenderPage(ctx, h.Loans, found)
-	return requestPage{Requests: views, TotalRecords: len(views)}, err
+	return slips
 }
 
 // transitReport is the answer of GET /inventory-reports/items-in-transit, with FOLIO's names.
