@@ -96,7 +96,9 @@ func (l harness) untilGone(pid uint32) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.ctx(), time.Minute)
 	defer cancel()
-	for there := true; there; {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for there := true; there; <-tick.C {
 		if err := l.db.Pool().QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)`,
 			pid).Scan(&there); err != nil {
 			l.t.Fatalf("session %d goes on: %v", pid, err)

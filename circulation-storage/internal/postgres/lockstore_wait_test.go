@@ -31,7 +31,9 @@ func commitInFlight(ctx context.Context, t *testing.T, table lockTable, id uuid.
 func waitUntilBlocked(ctx context.Context, t *testing.T, table lockTable) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for blocked := false; !blocked; {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for blocked := false; !blocked; <-tick.C {
 		blocked = isBlocked(ctx, t, table)
 	}
 }
