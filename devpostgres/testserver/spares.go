@@ -25,7 +25,8 @@ type Schema struct {
 	name string
 	// rows are those that the migrations made: JSON arrays by table.
 	rows map[string]string
-	// catalog is the state of the schema's definition. Every change of it gives another value.
+	// catalog is the state of the schema's definition since Install. Every change of it gives another
+	// value.
 	catalog string
 }
 
@@ -44,11 +45,11 @@ func (s *Spares) Install(
 		if !found {
 			break
 		}
-		unchanged, err := got.take(ctx, db, name)
+		usable, err := got.take(ctx, db, name)
 		if err != nil {
 			return Schema{}, fmt.Errorf("renaming a spare schema to %s: %w", name, err)
 		}
-		if unchanged {
+		if usable {
 			return got, nil
 		}
 	}
@@ -58,21 +59,29 @@ func (s *Spares) Install(
 	return readSchema(ctx, db, name)
 }
 
-// take renames a spare schema. If that has changed, take drops it and returns false: autovacuum
-// may have analyzed its empty tables, which changes plans.
-func (s *Schema) take(ctx context.Context, db beginner, name string) (unchanged bool, err error) {
+// usableSQL is whether a schema exists, and none of its tables has statistics.
+const usableSQL = `
+SELECT to_regnamespace($1) IS NOT NULL
+   AND NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace($1) AND relkind = 'r' AND reltuples >= 0)`
+
+// take renames a spare schema. If autovacuum has analyzed its empty tables, which changes plans, take
+// drops it and returns false.
+func (s *Schema) take(ctx context.Context, db beginner, name string) (usable bool, err error) {
 	err = inTx(ctx, db, func(tx pgx.Tx) error {
-		catalog, err := readCatalog(ctx, tx, s.name)
-		if err != nil {
+		if err := tx.QueryRow(ctx, usableSQL, s.name).Scan(&usable); err != nil {
 			return err
 		}
-		if unchanged = catalog == s.catalog; !unchanged {
+		if !usable {
 			_, err := tx.Exec(ctx, `DROP SCHEMA IF EXISTS `+quote(s.name)+` CASCADE`)
 			return err
 		}
-		return s.rename(ctx, tx, name)
+		if err := s.rename(ctx, tx, name); err != nil {
+			return err
+		}
+		s.catalog, err = readCatalog(ctx, tx, name)
+		return err
 	})
-	return unchanged, err
+	return usable, err
 }
 
 // GiveBack empties a schema and keeps it for another test. It calls drop instead if the test has
@@ -174,21 +183,23 @@ func readSchema(ctx context.Context, db beginner, name string) (Schema, error) {
 	return made, nil
 }
 
-// catalogSQL makes one value of what defines a schema. The xmin of a row of the catalog is the
-// transaction that wrote it. Statistics count too, because they change plans: a table without any
-// has reltuples -1. The view pg_stats takes longer than all else here.
+// catalogSQL makes one value of what defines a schema: how many rows of the catalog it has, and the
+// latest transaction that wrote one of them. Statistics count too, because they change plans: a table
+// without any has reltuples -1. The view pg_stats takes longer than all else here.
 const catalogSQL = `
-WITH of AS MATERIALIZED (SELECT array_agg(oid) AS ids FROM pg_class WHERE relnamespace = to_regnamespace($1)),
-part AS (
-SELECT concat('schema ', oid, ' ', xmin) AS p FROM pg_namespace WHERE oid = to_regnamespace($1)
-UNION ALL SELECT concat('relation ', oid, ' ', xmin, relkind = 'r' AND reltuples >= 0) FROM pg_class WHERE oid = ANY ((SELECT ids FROM of)::oid[])
-UNION ALL SELECT concat('column ', attrelid, ' ', attnum, ' ', xmin) FROM pg_attribute WHERE attrelid = ANY ((SELECT ids FROM of)::oid[])
-UNION ALL SELECT concat('default ', oid, ' ', xmin) FROM pg_attrdef WHERE adrelid = ANY ((SELECT ids FROM of)::oid[])
-UNION ALL SELECT concat('constraint ', oid, ' ', xmin) FROM pg_constraint WHERE conrelid = ANY ((SELECT ids FROM of)::oid[])
-UNION ALL SELECT concat('trigger ', oid, ' ', xmin) FROM pg_trigger WHERE tgrelid = ANY ((SELECT ids FROM of)::oid[])
-UNION ALL SELECT concat('rule ', oid, ' ', xmin) FROM pg_rewrite WHERE ev_class = ANY ((SELECT ids FROM of)::oid[])
-UNION ALL SELECT concat('function ', oid, ' ', xmin) FROM pg_proc WHERE pronamespace = to_regnamespace($1))
-SELECT coalesce(md5(string_agg(p, ',' ORDER BY p)), '') FROM part`
+WITH relation AS MATERIALIZED (SELECT oid, xmin, relkind, reltuples FROM pg_class WHERE relnamespace = to_regnamespace($1)),
+described AS MATERIALIZED (SELECT oid FROM relation WHERE relkind IN ('r', 'v')),
+written AS (
+SELECT xmin FROM pg_namespace WHERE oid = to_regnamespace($1)
+UNION ALL SELECT xmin FROM relation
+UNION ALL SELECT xmin FROM pg_attribute WHERE attrelid IN (SELECT oid FROM described)
+UNION ALL SELECT xmin FROM pg_attrdef WHERE adrelid IN (SELECT oid FROM described)
+UNION ALL SELECT xmin FROM pg_constraint WHERE conrelid IN (SELECT oid FROM described)
+UNION ALL SELECT xmin FROM pg_trigger WHERE tgrelid IN (SELECT oid FROM described)
+UNION ALL SELECT xmin FROM pg_rewrite WHERE ev_class IN (SELECT oid FROM described)
+UNION ALL SELECT xmin FROM pg_proc WHERE pronamespace = to_regnamespace($1))
+SELECT CASE WHEN count(*) = 0 THEN '' ELSE concat_ws(' ', count(*), max(xmin::text::bigint),
+       (SELECT count(*) FROM relation WHERE relkind = 'r' AND reltuples >= 0)) END FROM written`
 
 // readCatalog returns a value that every change of the schema's definition changes, "" if there is
 // no schema.
@@ -217,6 +228,11 @@ func (s Schema) reset(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, `TRUNCATE `+strings.Join(used, ", ")+` RESTART IDENTITY CASCADE`); err != nil {
 		return err
 	}
+	// The rows of all tables come back as they were, so no trigger has to run.
+	_, err = tx.Exec(ctx, `SELECT set_config('session_replication_role', 'replica', true) WHERE current_setting('is_superuser')::boolean`)
+	if err != nil {
+		return err
+	}
 	for table, rows := range s.rows {
 		into := quote(s.name, table)
 		_, err := tx.Exec(ctx, `INSERT INTO `+into+` SELECT * FROM json_populate_recordset(NULL::`+into+`, $1)`, rows)
@@ -241,10 +257,7 @@ FROM pg_proc WHERE pronamespace = to_regnamespace($1) AND strpos(pg_get_function
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, strings.Join(statements, ";"), pgx.QueryExecModeSimpleProtocol); err != nil {
-		return err
-	}
-	s.catalog, err = readCatalog(ctx, tx, name)
+	_, err = tx.Exec(ctx, strings.Join(statements, ";"), pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 
