@@ -151,16 +151,23 @@ func TestStaffHistory_SearchByTime(t *testing.T) {
 	readObject(t, p.lendBook(t, 0, book, patron), http.StatusCreated)
 	p.waitForHistory(t, 0, book)
 
-	const local = "2006-01-02T15:04:05"
+	const local = "2006-01-02T15:04"
 	zone := " (" + nameZone(began.Year()) + ")"
 	search := func(from, until time.Time) {
 		tab.Fill("From"+zone, from.Format(local))
 		tab.Fill("Until"+zone, until.Format(local))
 		tab.Click("Search")
 	}
+	tab.Fill("Around"+zone, began.Format("15:04"))
+	tab.Click("Search")
+	tab.In(book).See("Lent")
+	tab.Click("Yesterday")
+	tab.See("No check-out that is kept was like this.")
+	tab.Click("Today")
+	tab.In(book).See("Lent")
 	search(began.Add(-time.Minute), began.Add(time.Minute))
 	tab.In(book).See("Lent")
-	search(began.Add(-time.Hour), began.Add(-time.Minute))
+	search(began.Add(-time.Hour), began.Add(-2*time.Minute))
 	tab.See("No check-out that is kept was like this.")
 	search(began.Add(time.Minute), began.Add(time.Hour))
 	tab.See("No check-out that is kept was like this.")

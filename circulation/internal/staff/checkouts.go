@@ -3,6 +3,7 @@ package staff
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,11 @@ type checkOutsPage struct {
 	Legend   []outcome
 	Newer    string
 	Older    string
+	Days     []dayLink
 }
+
+// dayLink leads to the check-outs since the beginning of a day.
+type dayLink struct{ Text, Path string }
 
 // pastCheckOut is an entry of the history as the page shows it.
 type pastCheckOut struct {
@@ -47,9 +52,9 @@ func (p *pages) showCheckOuts(v *visit) error {
 	form, filter := readCheckOutsForm(web.QueryOf(v.c))
 	page := checkOutsPage{
 		Form: form, Action: v.path("/check-outs"), All: v.keepShown("/check-outs"),
-		Problems: findProblems(form.Patron, form.Item, form.Outcome, form.From, form.Until),
+		Problems: findProblems(form.Patron, form.Item, form.Outcome, form.Around, form.From, form.Until),
 		Filtered: filter != (schemas.HistoryFilter{}), Offset: offset, Legend: outcomes,
-		Shown: v.showsPatrons(), Toggle: v.toggleShown("/check-outs"),
+		Shown: v.showsPatrons(), Toggle: v.toggleShown("/check-outs"), Days: v.linkDays(time.Now()),
 	}
 	status := http.StatusUnprocessableEntity
 	if len(page.Problems) == 0 {
@@ -67,6 +72,22 @@ func (p *pages) showCheckOuts(v *visit) error {
 		}
 	}
 	return v.show(status, "checkouts.html", "/check-outs", "What happened", page)
+}
+
+// linkDays links to the same search on other days.
+func (v *visit) linkDays(now time.Time) []dayLink {
+	link := func(text string, from, until int) dayLink {
+		return dayLink{text, v.pathOf("/check-outs", func(q url.Values) {
+			q.Del("around")
+			q.Del("offset")
+			q.Del("until")
+			q.Set("from", now.AddDate(0, 0, -from).Format(time.DateOnly)+"T00:00")
+			if until > 0 {
+				q.Set("until", now.AddDate(0, 0, -until).Format(time.DateOnly)+"T23:59")
+			}
+		})}
+	}
+	return []dayLink{link("Today", 0, 0), link("Yesterday", 1, 1), link("7 days", 6, 0)}
 }
 
 func describeCheckOuts(list []schemas.PastCheckOut, named bool) []pastCheckOut {
@@ -91,7 +112,7 @@ func (p *pastCheckOut) hidePatron() {
 
 // checkOutsForm is the search for past check-outs, as it was typed.
 type checkOutsForm struct {
-	Patron, Item, From, Until, Outcome field
+	Patron, Item, Around, From, Until, Outcome field
 }
 
 // readCheckOutsForm reads the form and makes the filter. The filter counts only if no
@@ -102,8 +123,12 @@ func readCheckOutsForm(q *web.Values) (checkOutsForm, schemas.HistoryFilter) {
 		Patron:  readBarcode(q, "patron", "Patron's barcode"),
 		Item:    readBarcode(q, "item", "Item's barcode"),
 		Outcome: field{Name: "outcome", Label: "Outcome", Value: strings.TrimSpace(q.Text("outcome"))},
-		From:    field{Name: "from", Label: "From (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Text("from"))},
-		Until:   field{Name: "until", Label: "Until (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Text("until"))},
+		Around: field{
+			Name: "around", Label: "Around (" + zone + ")", Value: strings.TrimSpace(q.Text("around")),
+			Hint: "Such as 14:03: ten minutes before and after",
+		},
+		From:  field{Name: "from", Label: "From (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Text("from"))},
+		Until: field{Name: "until", Label: "Until (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Text("until"))},
 	}
 	known := func(o outcome) bool { return o.Name == f.Outcome.Value }
 	if f.Outcome.Value != "" && !slices.ContainsFunc(outcomes, known) {
@@ -113,6 +138,12 @@ func readCheckOutsForm(q *web.Values) (checkOutsForm, schemas.HistoryFilter) {
 	_, until := readLocalTime(&f.Until)
 	if !from.IsZero() && !until.IsZero() && until.Before(from) {
 		f.Until.Wrong = "This is before the time in From, so nothing can lie between them."
+	}
+	if around, ok := readClock(&f.Around, time.Now()); ok {
+		from, until = around.Add(-aroundMargin), around.Add(aroundMargin+time.Minute-time.Millisecond)
+		if f.From.Value+f.Until.Value != "" {
+			f.Around.Wrong = "Leave From and Until empty beside this."
+		}
 	}
 	filter := schemas.HistoryFilter{UserBarcode: f.Patron.Value, ItemBarcode: f.Item.Value, Outcome: f.Outcome.Value}
 	if !from.IsZero() {

@@ -160,6 +160,47 @@ func TestCheckOutsPage_Searches(t *testing.T) {
 	}
 }
 
+// A time of day is that of today, or of yesterday if it is not yet.
+func TestCheckOutsPage_SearchesAroundATimeOfDay(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	tests := map[string]struct {
+		at     time.Time
+		layout string
+	}{
+		"an hour ago":    {at: now.Add(-time.Hour), layout: "15:04"},
+		"now":            {at: now, layout: "3:04 pm"},
+		"later, so then": {at: now.Add(time.Hour - 24*time.Hour), layout: "15.04"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := history()
+			typed := strings.ReplaceAll(tt.at.Format(tt.layout), "pm", tt.at.Format("pm"))
+			page := visit(t, l).get(t, "/staff/diku/check-outs?around="+url.QueryEscape(typed))
+			page.want(t, 200, "Today", "Yesterday", "7 days")
+			minute := tt.at.Truncate(time.Minute)
+			from, until := minute.Add(-10*time.Minute), minute.Add(11*time.Minute-time.Millisecond)
+			if got := *l.filter; got.From != from.Format(schemas.FolioTime) || got.Until != until.Format(schemas.FolioTime) {
+				t.Errorf("searched from %s until %s, want %s and %s", got.From, got.Until, from, until)
+			}
+		})
+	}
+}
+
+func TestCheckOutsPage_LinksToDays(t *testing.T) {
+	t.Parallel()
+	v := visit(t, history()).get(t, "/staff/diku/check-outs?item=036&around=14:03&offset=50")
+	day := func(ago int) string { return time.Now().AddDate(0, 0, -ago).Format(time.DateOnly) }
+	for _, query := range []string{
+		"from=" + day(0) + "T00%3A00&amp;item=036",
+		"from=" + day(1) + "T00%3A00&amp;item=036&amp;until=" + day(1) + "T23%3A59",
+		"from=" + day(6) + "T00%3A00&amp;item=036",
+	} {
+		v.has(t, `href="/staff/diku/check-outs?`+query+`"`)
+	}
+}
+
 func TestCheckOutsPage_RefusesAnInvalidSearchAtItsField(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -173,6 +214,12 @@ func TestCheckOutsPage_RefusesAnInvalidSearchAtItsField(t *testing.T) {
 		"before the year 1": {query: "from=0000-01-01T00:00", field: "from", words: "is no date and time"},
 		"until before from": {
 			query: "from=2026-08-22T14:04&until=2026-08-22T14:03", field: "until", words: "This is before the time in From",
+		},
+		"no time of day": {
+			query: "around=tea", field: "around", words: "tea is no time of day; write it as in 14:03.",
+		},
+		"two kinds of times": {
+			query: "around=14:03&from=2026-08-22T14:04", field: "around", words: "Leave From and Until empty beside this.",
 		},
 		"no such outcome": {query: "outcome=%3Cscript%3E", field: "outcome", words: "There is no outcome <script>"},
 		"a long barcode": {

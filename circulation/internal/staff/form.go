@@ -87,6 +87,30 @@ func readLocalTime(f *field) (first, last time.Time) {
 	return first, last
 }
 
+// aroundMargin is how far a search around a time of day looks to both sides.
+const aroundMargin = 10 * time.Minute
+
+// readClock returns the last moment before now, or within aroundMargin after it, at which clocks showed the
+// typed hour and minute. It returns false without one.
+func readClock(f *field, now time.Time) (time.Time, bool) {
+	if f.Value == "" {
+		return time.Time{}, false
+	}
+	for _, layout := range []string{"15:04", "15.04", "3:04 PM", "3:04PM"} {
+		clock, err := time.Parse(layout, strings.ToUpper(f.Value))
+		if err != nil {
+			continue
+		}
+		at := time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, now.Location())
+		if at.After(now.Add(aroundMargin)) {
+			at = at.AddDate(0, 0, -1)
+		}
+		return at, true
+	}
+	f.Wrong = fmt.Sprintf("%s is no time of day; write it as in 14:03.", fault.Shown(f.Value))
+	return time.Time{}, false
+}
+
 // findSpan returns the first and the last millisecond at which clocks in the zone show
 // the typed minute or second. In the hour that clocks repeat in autumn, these are an
 // hour and a minute apart. So a search between two local times misses nothing. A time

@@ -124,6 +124,7 @@ func (p *pages) routes() []web.Route {
 			{Name: "patron", Meaning: barcode},
 			{Name: "item", Meaning: barcode},
 			{Name: "outcome", Meaning: "how check-outs ended"},
+			{Name: "around", Meaning: "a time of day, such as 14:03"},
 			{Name: "from", Meaning: "the earliest end, in local time"},
 			{Name: "until", Meaning: "the latest end, in local time"},
 		}},
