@@ -5,10 +5,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,6 +96,46 @@ func listen(t *testing.T, w *aliveWorker, listeners ...web.Listener) *web.Servic
 func isReady(t *testing.T, s *web.Server) bool {
 	t.Helper()
 	return s.Ready(func(context.Context) error { return nil })(t.Context()) == nil
+}
+
+// A client that sends its headers too slowly, or too many, is cut off or refused.
+func TestServer_BoundsClients(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "127.0.0.1:0", "text")
+	if err := s.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(t.Context()) }()
+	t.Cleanup(func() {
+		if err := errors.Join(s.Drain(context.Background()), <-ended); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, tt := range map[string]struct{ sent, want string }{
+		"slow": {sent: "GET /x HTTP/1.1\r\nHost: x\r\n", want: ""},
+		"long": {
+			sent: "GET /x HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("x", 64<<10) + "\r\n\r\n",
+			want: "431 Request Header Fields Too Large",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL(), "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_, _ = io.WriteString(conn, tt.sent) // the server may answer before it has read all
+			if err := conn.SetReadDeadline(time.Now().Add(12 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(conn)
+			if errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(string(got), tt.want) {
+				t.Errorf("got %q, %v, want %q and the end", got, err, tt.want)
+			}
+		})
+	}
 }
 
 func TestService_StopsAllWhenAFrontFails(t *testing.T) {

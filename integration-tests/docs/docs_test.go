@@ -19,7 +19,7 @@ const root = "../.."
 var (
 	codeSpan   = regexp.MustCompile("`([^`]+)`")
 	testName   = regexp.MustCompile(`^Test[A-Z]\w*$`)
-	testFunc   = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	testFunc   = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	filePath   = regexp.MustCompile(`^[a-z][\w.-]*(/[\w.-]+)*(/|\.go|\.md|\.yml)$`)
 	identifier = regexp.MustCompile(`^[A-Za-z]\w*$`)
 	mapLine    = regexp.MustCompile(`(?m)^([a-z][\w-]*/\S*) `)
@@ -75,6 +75,31 @@ func TestArchitecture_WhereIs(t *testing.T) {
 	}
 	if rows < 20 {
 		t.Errorf("got %d rows, want at least 20", rows)
+	}
+}
+
+// Each claim of docs/security.md names the tests that it rests on.
+func TestSecurity_ClaimsHaveTests(t *testing.T) {
+	t.Parallel()
+	tests, claims := findTests(t), 0
+	for line := range strings.Lines(read(t, "docs/security.md")) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 4 || strings.Contains(line, "---") || strings.TrimSpace(cells[1]) == "Claim" {
+			continue
+		}
+		claims++
+		names := codeSpan.FindAllStringSubmatch(cells[2], -1)
+		if len(names) == 0 {
+			t.Errorf("the claim names no test: %s", line)
+		}
+		for _, name := range names {
+			if !tests[name[1]] {
+				t.Errorf("there is no test %s", name[1])
+			}
+		}
+	}
+	if claims < 40 {
+		t.Errorf("got %d claims, want at least 40", claims)
 	}
 }
 
