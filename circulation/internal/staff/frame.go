@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -112,9 +113,15 @@ func (p *pages) withTenant(permission string) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		admitted := p.guard.Wrap(permission, next)
 		return func(c echo.Context) error {
-			id, err := okapi.ParseTenant(c.Param("tenant"))
+			name := c.Param("tenant")
+			id, err := okapi.ParseTenant(strings.ToLower(name))
 			if err != nil {
 				return fault.New(fault.NotFound, "There is no such tenant: %v", err)
+			}
+			if id.String() != name { // as people type it
+				to := *c.Request().URL
+				to.Path, to.RawPath = "/staff/"+id.String()+strings.TrimPrefix(to.Path, "/staff/"+name), ""
+				return c.Redirect(http.StatusSeeOther, to.RequestURI())
 			}
 			if p.guard.Mode() == auth.Gateway {
 				switch sent := c.Request().Header.Get(okapi.TenantHeader); sent {
@@ -155,7 +162,7 @@ func (p *pages) chooseTenant(c echo.Context) error {
 	name := cmp.Or(c.Param("tenant"), c.Request().Header.Get(okapi.TenantHeader), web.QueryOf(c).Text("tenant"))
 	status, wrong := http.StatusOK, ""
 	if name != "" {
-		id, err := okapi.ParseTenant(name)
+		id, err := okapi.ParseTenant(strings.ToLower(strings.TrimSpace(name)))
 		if err == nil {
 			return c.Redirect(http.StatusSeeOther, "/staff/"+id.String()+"/")
 		}

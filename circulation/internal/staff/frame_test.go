@@ -153,6 +153,8 @@ func TestFirstPage_RedirectsToATenant(t *testing.T) {
 	}{
 		"by the gateway": {path: "/staff/", header: granted(), status: 303, location: "/staff/diku/"},
 		"by name":        {path: "/staff/?tenant=diku", status: 303, location: "/staff/diku/"},
+		"in capitals":    {path: "/staff/DIKU/locks?state=held", status: 303, location: "/staff/diku/locks?state=held"},
+		"typed so":       {path: "/staff/?tenant=+DIKU", status: 303, location: "/staff/diku/"},
 		"no slash":       {path: "/staff?tenant=diku", status: 303, location: "/staff/diku/"},
 		"by the address": {path: "/staff/diku", status: 303, location: "/staff/diku/"},
 		"a page of none": {path: "/staff/diku/nothing", status: 404},
