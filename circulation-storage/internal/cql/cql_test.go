@@ -22,6 +22,7 @@ func TestParse_WritesSQL(t *testing.T) {
 		"active":    {Kind: records.Boolean},
 		"days":      {Kind: records.Number},
 		"due":       {Kind: records.Time, Column: "due"},
+		"home.back": {Kind: records.Time},
 	}
 	for _, tt := range []struct {
 		query, where, order, args, ignored string
@@ -43,6 +44,10 @@ func TestParse_WritesSQL(t *testing.T) {
 		{
 			query: `days>9.5`, args: "9.5",
 			where: `(CASE WHEN jsonb_typeof(jsonb->'days') = 'number' THEN (jsonb->>'days')::numeric END) > $1::numeric`,
+		},
+		{
+			query: `home.back>2026-01-31`, args: "2026-01-31 00:00:00 +0000 UTC",
+			where: `{schema}.record_time(jsonb->'home'->>'back') > $1::timestamptz`,
 		},
 		{query: `due<2026-01-31T01:00:00+01:00`, where: `due < $1::timestamptz`, args: "2026-01-31 00:00:00 +0000 UTC"},
 		{

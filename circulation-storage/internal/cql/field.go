@@ -55,14 +55,6 @@ func (f field) path(arrow string) string {
 
 func quoteLiteral(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// Dates are stored as jsonschema.ParseTime accepts them. The first pattern keeps a cast
-// from failing on anything else. The second matches the dates that name their zone; the
-// others mean UTC, in any zone of the session.
-const (
-	datePattern = `^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}.*)?$`
-	zonePattern = `T.*(Z|[+-][0-9]{2}:?[0-9]{2})$`
-)
-
 // comparand returns the field's value in the type in which it is compared and sorted.
 func (f field) comparand() string {
 	if f.column != "" {
@@ -72,8 +64,7 @@ func (f field) comparand() string {
 	case records.Number:
 		return fmt.Sprintf("(CASE WHEN jsonb_typeof(%s) = 'number' THEN (%s)::numeric END)", f.path("->"), f.asText())
 	case records.Time:
-		return fmt.Sprintf("(CASE WHEN %[1]s !~ '%[2]s' THEN NULL WHEN %[1]s ~ '%[3]s' THEN (%[1]s)::timestamptz"+
-			" ELSE (%[1]s)::timestamp AT TIME ZONE 'UTC' END)", f.asText(), datePattern, zonePattern)
+		return "{schema}.record_time(" + f.asText() + ")" // NULL for what is no date
 	case records.Text, records.UUID:
 		return "lower(" + f.asText() + ")"
 	case records.Boolean:

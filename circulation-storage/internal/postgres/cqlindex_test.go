@@ -30,6 +30,10 @@ func TestCQL_LookupsUseAnIndex(t *testing.T) {
 			index: "loan_item_id_idx",
 		},
 		{
+			typ: records.Loan, index: "loan_system_return_date_idx",
+			query: `status.name==Closed and userId="" and systemReturnDate<"2026-01-01T00:00:00Z" sortBy systemReturnDate`,
+		},
+		{
 			typ:   records.Request,
 			query: `itemId=="` + annID + `" and status==("Open - Not yet filled" or "Open - In transit") sortBy position`,
 			index: "request_item_id_idx",

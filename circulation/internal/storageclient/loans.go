@@ -106,13 +106,13 @@ func (c *Client) AnonymizeLoansOf(ctx context.Context, userID string) ([]string,
 func (c *Client) ClosedLoans(ctx context.Context, returnedBefore time.Time, limit int) ([]string, error) {
 	clause := `userId=""`
 	if !returnedBefore.IsZero() {
-		clause += ` and systemReturnDate<"` + library.Instant{Time: returnedBefore}.Text() + `"`
+		clause += ` and systemReturnDate<"` + library.Instant{Time: returnedBefore}.Text() + `" sortBy systemReturnDate`
 	}
 	return c.listClosedLoans(ctx, clause, limit)
 }
 
 func (c *Client) listClosedLoans(ctx context.Context, clause string, limit int) ([]string, error) {
-	closed, err := listRecords[library.Named](ctx, c, loans, clause+" and "+equals("status.name", "Closed"), limit)
+	closed, err := listRecords[library.Named](ctx, c, loans, equals("status.name", "Closed")+" and "+clause, limit)
 	ids := make([]string, len(closed))
 	for i, loan := range closed {
 		ids[i] = loan.ID

@@ -1,0 +1,2 @@
+-- Destroys no record.
+DROP INDEX loan_system_return_date_idx;
