@@ -26,7 +26,7 @@ PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 PROTOC_GEN_GO_GRPC := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test fuzz mutants screenshots bench lint fmt build release release-check vulnerabilities licences proto tools rename \
+.PHONY: help run demo test fuzz mutants screenshots bench ha lint fmt build release release-check vulnerabilities licences proto tools rename \
 	compiler go-lines row-locks words
 
 help: ## list the targets
@@ -65,6 +65,10 @@ screenshots: ## picture the staff pages in docs/screenshots
 # BASE names a revision to compare with, such as a tag. It takes about 17 minutes.
 bench: ## measure the services beside yardsticks and write docs/benchmarks.md
 	go run ./integration-tests/bench -report docs/benchmarks.md $(if $(BASE),-base $(BASE))
+
+# It needs root and Debian's patroni, etcd-server and haproxy.
+ha: ## lose machines of PostgreSQL under Patroni while patrons borrow
+	HA_SCENARIOS=all go test -count=1 -timeout 15m -v -run '^TestFailover$$' ./integration-tests/ha
 
 # Four modules at a time; what one of them reports is printed in one piece.
 lint: $(LINT) go-lines row-locks words ## check style, words, import directions and go.mod files
