@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -88,6 +89,24 @@ func CheckRange[T cmp.Ordered](name string, value, low, high T, allowed ...strin
 // OutOfRange is the error for a setting whose value is not allowed.
 func OutOfRange(name string, value any, allowed string) error {
 	return fmt.Errorf("%s is %v, allowed: %s", name, value, allowed)
+}
+
+// Traces configures the traces of OpenTelemetry, whose names the variables have.
+type Traces struct {
+	// Endpoint is the URL of a collector, such as http://127.0.0.1:4318. Empty records nothing.
+	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
+	// Ratio is the part of the requests that are recorded, if their caller did not decide that.
+	Ratio float64 `env:"OTEL_TRACES_SAMPLER_ARG" envDefault:"0.01"`
+}
+
+// Validate checks the address and the range.
+func (t Traces) Validate() error {
+	var wrong error
+	u, err := url.Parse(t.Endpoint)
+	if t.Endpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		wrong = errors.New("OTEL_EXPORTER_OTLP_ENDPOINT cannot be read, allowed: a URL such as http://127.0.0.1:4318")
+	}
+	return errors.Join(wrong, CheckRange("OTEL_TRACES_SAMPLER_ARG", t.Ratio, 0, 1))
 }
 
 // Log configures the log.

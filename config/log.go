@@ -8,11 +8,13 @@ import (
 	"regexp"
 	"strings"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/schemas/redact"
 )
 
-// callHandler adds the request id and the tenant of the context to each line.
+// callHandler adds the request id, the tenant and the trace id of the context to each line.
 type callHandler struct {
 	slog.Handler
 	level *slog.LevelVar
@@ -24,6 +26,9 @@ func (h callHandler) Handle(ctx context.Context, r slog.Record) error {
 	}
 	if id, err := okapi.TenantFrom(ctx); err == nil {
 		r.AddAttrs(slog.String("tenant", id.String()))
+	}
+	if s := trace.SpanContextFromContext(ctx); s.HasTraceID() {
+		r.AddAttrs(slog.String("trace_id", s.TraceID().String()))
 	}
 	return h.Handler.Handle(ctx, r)
 }

@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"strings"
 	"testing"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"checkoutlock/config"
 )
@@ -148,5 +151,41 @@ func BenchmarkLog(b *testing.B) {
 		log.LogAttrs(context.Background(), slog.LevelInfo, "check-out", slog.String("outcome", "lent"),
 			slog.String("patron", maskedID),
 			slog.String("item", "21234567890123"), slog.Float64("took_ms", 3.7))
+	}
+}
+
+func TestLog_NamesTheTraceOfItsContext(t *testing.T) {
+	t.Parallel()
+	id := trace.TraceID{0x4b, 0xf9}
+	ctx := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: id, SpanID: trace.SpanID{1},
+	}))
+	if _, line := logLine(t, func(log *slog.Logger) { log.InfoContext(ctx, "any") }); line["trace_id"] != id.String() {
+		t.Errorf("in a trace: got %v, want its id", line)
+	}
+	text, _ := logLine(t, func(log *slog.Logger) { log.InfoContext(t.Context(), "any") })
+	if strings.Contains(text, "trace") {
+		t.Errorf("without a trace: got %s", text)
+	}
+}
+
+func TestTraces_Validate(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		traces config.Traces
+		want   string // part of the error; empty is none
+	}{
+		{traces: config.Traces{}},
+		{traces: config.Traces{Endpoint: "https://collector.example.org:4318/otlp", Ratio: 1}},
+		{traces: config.Traces{Endpoint: "collector:4318"}, want: "allowed: a URL such as"},
+		{traces: config.Traces{Endpoint: "grpc://collector:4317"}, want: "allowed: a URL such as"},
+		{traces: config.Traces{Endpoint: "http://"}, want: "allowed: a URL such as"},
+		{traces: config.Traces{Ratio: 1.5}, want: "OTEL_TRACES_SAMPLER_ARG is 1.5, allowed: 0 to 1"},
+		{traces: config.Traces{Ratio: math.NaN()}, want: "OTEL_TRACES_SAMPLER_ARG is NaN"},
+	} {
+		err := tt.traces.Validate()
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: got %v, want %q", tt.traces, err, tt.want)
+		}
 	}
 }

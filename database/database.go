@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -51,6 +52,9 @@ func Open(ctx context.Context, cfg Settings, log *slog.Logger) (*DB, error) {
 	db.watch = &connectionWatch{hosts: db.Hosts, servers: &db.servers, log: log}
 	watched := tracer{db.watch, newPlans()}
 	base.ConnConfig.Tracer = watched
+	if cfg.Traced {
+		base.ConnConfig.Tracer = multitracer.New(watched, statementSpans{})
+	}
 	base.BeforeConnect = db.servers.order
 	for _, p := range []struct {
 		pool **pgxpool.Pool

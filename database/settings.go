@@ -25,6 +25,8 @@ type Settings struct {
 	// Wait is how long a service waits at the start for a writable database. 0 does not
 	// wait.
 	Wait time.Duration `env:"DATABASE_WAIT" envDefault:"60s"`
+	// Traced adds each statement to the trace of its request.
+	Traced bool
 	// StatementTimeout bounds each statement on the server, for callers that froze or vanished. The
 	// service sets it to the time-out of a request. 0 sets no bound.
 	StatementTimeout time.Duration

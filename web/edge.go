@@ -39,6 +39,8 @@ type Options struct {
 	CountRefusal func() bool
 	// Ready returns why the service cannot work; nil means ready.
 	Ready func(context.Context) error
+
+	traces *traces // the Service opens them
 }
 
 // New returns the service's handler: its routes, and beside them /admin/health

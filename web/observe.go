@@ -65,7 +65,10 @@ func (o Options) observe(m *httpMetrics, timeouts map[routeKey]time.Duration) ec
 			} else {
 				timeout = o.RequestTimeout
 			}
-			ctx, cancel := context.WithTimeout(okapi.Carry(r.Context(), &call), timeout)
+			// The path's pattern, so that labels stay few and free of ids.
+			route, method := cmp.Or(c.Path(), unknownRoute), methodOf(r.Method)
+			traced, endTrace := o.traces.begin(okapi.Carry(r.Context(), &call), r, route)
+			ctx, cancel := context.WithTimeout(traced, timeout)
 			defer cancel()
 			c.SetRequest(r.WithContext(ctx))
 			c.Response().Header().Set(okapi.RequestIDHeader, call.RequestID)
@@ -75,11 +78,10 @@ func (o Options) observe(m *httpMetrics, timeouts map[routeKey]time.Duration) ec
 				c.Error(err)
 			}
 			took := time.Since(start)
-			// The path's pattern, so that labels stay few and free of ids.
-			route, method := cmp.Or(c.Path(), unknownRoute), methodOf(c.Request().Method)
 			code := labelCode(c.Response().Header(), err)
 			m.requests.WithLabelValues(method, route, strconv.Itoa(c.Response().Status), code).Inc()
 			m.duration.WithLabelValues(method, route).Observe(took.Seconds())
+			endTrace(c.Response().Status, code)
 			o.logRequest(c, route, took, err, &overloads)
 			cutOff(err)
 			return nil

@@ -18,6 +18,8 @@ type Service struct {
 	HTTP    config.HTTP // the address of all routes
 	Options Options     // of their handler
 	Panics  *Panics
+	Name    string // of the service, in its traces
+	Traces  config.Traces
 	// Workers run beside those of the fronts.
 	Workers []Worker
 	// Stopped is called at the end of Run and of Close, when nothing works any more. It may be nil.
@@ -37,6 +39,10 @@ func (s *Service) Add(f Front, err error) {
 // Listen opens all addresses, HTTP first. After an error none is open.
 func (s *Service) Listen(ctx context.Context) error {
 	if err := errors.Join(s.errs...); err != nil {
+		return err
+	}
+	var err error
+	if s.Options.traces, err = openTraces(ctx, s.Traces, s.Name, s.Options.Log); err != nil {
 		return err
 	}
 	for _, l := range s.listeners() {
@@ -143,6 +149,7 @@ func (s *Service) Close(ctx context.Context) error {
 }
 
 func (s *Service) noteStopped() {
+	s.Options.traces.close(s.Options.Log)
 	if s.Stopped != nil {
 		s.Stopped()
 	}

@@ -71,7 +71,7 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 	s := newStores(cfg, db, m, log)
 	reg.MustRegister(db.Collector(), newGauges(db, log))
 	service := &web.Service{
-		HTTP: cfg.HTTP, Panics: web.NewPanics(reg, log),
+		Name: "circulation-storage", Traces: cfg.Traces, HTTP: cfg.HTTP, Panics: web.NewPanics(reg, log),
 		Stopped: func() { // no worker runs any more
 			closeSink()
 			db.Close()

@@ -18,6 +18,7 @@ import (
 type Config struct {
 	HTTP     config.HTTP
 	Log      config.Log
+	Traces   config.Traces
 	Database database.Settings
 	Events   sink.Settings
 
@@ -46,7 +47,7 @@ const leastRequestTimeout = schemas.MaxLockWaitMs*time.Millisecond + 5*time.Seco
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
 	errs := []error{
-		c.HTTP.Validate(leastRequestTimeout), c.Log.Validate(), c.Database.Validate(), c.Events.Validate(),
+		c.HTTP.Validate(leastRequestTimeout), c.Log.Validate(), c.Traces.Validate(), c.Database.Validate(), c.Events.Validate(),
 		config.CheckRange("INSTALL_TIMEOUT", c.InstallTimeout, c.HTTP.RequestTimeout, time.Hour, "REQUEST_TIMEOUT to 1h"),
 		config.CheckRange("LOCK_TTL_MS", c.LockTTLMs, schemas.MinLockTTLMs, schemas.MaxLockTTLMs),
 		config.CheckRange("LOCK_SWEEP_INTERVAL", c.LockSweepInterval, time.Second, 24*time.Hour, "1s to 24h"),

@@ -106,7 +106,7 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 	checkIns := &checkin.Service{Library: storage, Returner: storage, Log: log}
 	sessions := checkin.Sessions{Store: storage, Now: time.Now}
 	service := &web.Service{
-		HTTP: cfg.HTTP, Panics: web.NewPanics(registry, log),
+		Name: "circulation", Traces: cfg.Traces, HTTP: cfg.HTTP, Panics: web.NewPanics(registry, log),
 		Options: web.Options{
 			Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, JSONFaults: true,
 			BelievePermissions: guard.Mode() == auth.Gateway, Ready: storage.Ready,

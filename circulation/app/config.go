@@ -21,8 +21,9 @@ import (
 
 // Config is every setting of circulation.
 type Config struct {
-	HTTP config.HTTP
-	Log  config.Log
+	HTTP   config.HTTP
+	Log    config.Log
+	Traces config.Traces
 
 	// StorageURL is the address of circulation-storage, or of the gateway before it.
 	StorageURL string `env:"STORAGE_URL" envDefault:"http://127.0.0.1:8081"`
@@ -78,7 +79,7 @@ const (
 func (c *Config) Validate() error {
 	least := max(leastRequestTimeout, c.CheckOutQueueWait+schemas.MaxLockWaits+leastWork)
 	errs := []error{
-		c.HTTP.Validate(least), c.Log.Validate(),
+		c.HTTP.Validate(least), c.Log.Validate(), c.Traces.Validate(),
 		config.CheckRange("CHECKOUT_CONCURRENCY", c.CheckOutConcurrency, 1, 1000),
 		config.CheckRange("CHECKOUT_QUEUE_WAIT", c.CheckOutQueueWait, 100*time.Millisecond, 10*time.Second),
 	}

@@ -77,7 +77,7 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 	e.events.add(recent)
 	guard := auth.NewGuard(cfg.Staff, nil, log)
 	s := &web.Service{
-		HTTP: cfg.HTTP, Panics: web.NewPanics(registry, log), Stopped: db.Close,
+		Name: "resource-locks", Traces: cfg.Traces, HTTP: cfg.HTTP, Panics: web.NewPanics(registry, log), Stopped: db.Close,
 		Options: web.Options{
 			Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit,
 			BelievePermissions: guard.Mode() == auth.Gateway, Ready: db.Ready,

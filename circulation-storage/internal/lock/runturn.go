@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/span"
 )
 
 // RunTurn runs commit as req's turn in the patron's line, and waits for the callers before it for at
@@ -25,11 +26,14 @@ func (s *Service) RunTurn(ctx context.Context, req Request, commit func(context.
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	_, endWait := span.Start(ctx, waitSpan)
+	defer endWait(&err)
 	start := time.Now()
 	var waited time.Duration
 	c := &caller{req: req, end: end, runsTurn: true}
 	c.take = func(ctx context.Context) (Lock, Outcome, error) {
 		waited = time.Since(start)
+		endWait(new(error)) // a second end changes nothing
 		err := commit(ctx)
 		c.hadTurn = !fault.Is(err, fault.LockHeld)
 		return Lock{}, Granted, err

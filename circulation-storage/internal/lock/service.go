@@ -11,6 +11,7 @@ import (
 
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/span"
 )
 
 // withdrawTimeout bounds the withdrawal of a lock whose caller has left.
@@ -138,10 +139,15 @@ func (s *Service) wakeNext(ctx context.Context, l Lock) {
 // Faults: LockHeld, LockQueueFull.
 func (s *Service) Acquire(ctx context.Context, req Request) (Lock, error) {
 	start := time.Now()
+	ctx, end := span.Start(ctx, waitSpan)
 	l, outcome, err := s.acquire(ctx, req)
+	end(&err)
 	s.obs.Acquired(outcomeOf(outcome, err), time.Since(start))
 	return l, err
 }
+
+// waitSpan names the wait in traces.
+const waitSpan = "wait for the lock"
 
 func outcomeOf(o Outcome, err error) Outcome {
 	switch {

@@ -11,6 +11,7 @@ import (
 	"checkoutlock/database"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/span"
 )
 
 // CommitStore implements commit.Store. A commit takes two round trips: lock and read, and write.
@@ -61,7 +62,9 @@ func run[S, R any](ctx context.Context, s *CommitStore, o operation[S, R]) (R, e
 	if o.impatient {
 		bounds.Lock = impatientWait
 	}
+	ctx, end := span.Start(ctx, o.op)
 	change, answer, err := o.runIn(ctx, s.db, s.db.conns.Urgent, bounds)
+	end(&err)
 	if o.impatient && fault.Is(err, fault.InUse) {
 		err = fault.Wrap(err, fault.LockHeld, "Another request has what the commit locks")
 	}

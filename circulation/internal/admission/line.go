@@ -15,6 +15,7 @@ import (
 
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/span"
 )
 
 const (
@@ -105,6 +106,8 @@ func (l *Line) Enter(ctx context.Context, barcode string) (leave func(), err err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	_, end := span.Start(ctx, "wait for admission")
+	defer end(&err)
 	key := patronKey{id.String(), strings.ToLower(barcode)}
 	start := time.Now()
 	result, err := l.waitInLine(ctx, key)

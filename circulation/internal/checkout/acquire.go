@@ -13,6 +13,7 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
+	"checkoutlock/schemas/span"
 )
 
 // waits has the configured waits of one check-out, one per try. A repeated acquisition goes on
@@ -111,7 +112,9 @@ func (a *attempt) beginAcquisition(ctx context.Context) *acquisition {
 // hang. A lock that may have been granted without an answer is given back.
 //
 // Faults: LockNotAcquired, and those of Locker.Acquire except the three above.
-func (a *attempt) acquireLock(ctx context.Context, q *acquisition, w *waits) (string, error) {
+func (a *attempt) acquireLock(ctx context.Context, q *acquisition, w *waits) (_ string, err error) {
+	ctx, end := span.Start(ctx, "wait for the lock")
+	defer end(&err)
 	try := func() (string, error) { return q.try(ctx, w.beginTry(time.Now())) }
 	id, err := backoff.RetryWithData(try, backoff.WithContext(w, ctx))
 	a.noteWait(ctx, time.Since(q.began), err == nil)

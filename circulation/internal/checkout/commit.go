@@ -15,6 +15,7 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
+	"checkoutlock/schemas/span"
 )
 
 // settleTimeout bounds what settles a commit with an unknown outcome. With library.CommitsTimeout,
@@ -119,12 +120,14 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 	send := func(ctx context.Context) (schemas.CheckOutResult, error) {
 		return a.service.Committer.CheckOut(ctx, body)
 	}
-	result, err := library.RetryCommit(ctx, send, func(err error) {
+	sending, end := span.Start(ctx, "commit")
+	result, err := library.RetryCommit(sending, send, func(err error) {
 		a.noteUnsettled()
 		a.countRepeat(err)
 		a.service.Log.WarnContext(ctx, "outcome of the commit unknown; sending it again", "loan_id", p.loan.ID,
 			"patron", redact.Mask(p.loan.UserID), "err", err)
 	})
+	end(&err)
 	if fault.Is(err, fault.LimitReached) {
 		return result, limits.findReached(err).Err()
 	}

@@ -15,6 +15,7 @@ import (
 	"checkoutlock/config/resolver"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/span"
 )
 
 // Storage is reached over two groups of connections, so that what ends a check-out
@@ -124,6 +125,7 @@ func (c *Client) setHeaders(req *http.Request, r request) error {
 			req.Header.Set(name, value)
 		}
 	}
+	span.Inject(req.Context(), req.Header)
 	if r.method == http.MethodDelete {
 		// Allows Go's transport to repeat the request. The empty list sends no header.
 		req.Header["Idempotency-Key"] = []string{}
