@@ -17,8 +17,9 @@ type made struct {
 func TestModel(t *testing.T) {
 	t.Parallel()
 	const ttl = 100
+	during := func(from, to int, c Call, a Answer) made { return made{from: from, to: to, call: c, answer: a} }
 	grant := func(from, to int, holder, id string) made {
-		return made{from, to, Call{Kind: Acquire, Holder: holder}, Answer{Done, id}}
+		return during(from, to, Call{Kind: Acquire, Holder: holder}, Answer{Done, id})
 	}
 	for _, tt := range []struct {
 		name  string
@@ -26,7 +27,7 @@ func TestModel(t *testing.T) {
 		legal bool
 	}{
 		{name: "one after the other", legal: true, calls: []made{
-			grant(0, 1, "a", "1"), {2, 3, Call{Kind: Release, ID: "1"}, Answer{Outcome: Done}}, grant(4, 5, "b", "2"),
+			grant(0, 1, "a", "1"), during(2, 3, Call{Kind: Release, ID: "1"}, Answer{Outcome: Done}), grant(4, 5, "b", "2"),
 		}},
 		{name: "a held lock that is granted", legal: false, calls: []made{grant(0, 1, "a", "1"), grant(2, 3, "b", "2")}},
 		{name: "a lock that is granted after its end", legal: true, calls: []made{
@@ -34,36 +35,36 @@ func TestModel(t *testing.T) {
 		}},
 		{name: "a grant before the end of a renewed lock", legal: false, calls: []made{
 			grant(0, 1, "a", "1"),
-			{50, 51, Call{Kind: Renew, Holder: "a", ID: "1"}, Answer{Done, "1"}},
+			during(50, 51, Call{Kind: Renew, Holder: "a", ID: "1"}, Answer{Done, "1"}),
 			grant(102, 130, "b", "2"),
 		}},
 		{name: "a lock that is held for longer than its time to live", legal: false, calls: []made{
-			grant(0, 1, "a", "1"), {130, 131, Call{Kind: Acquire, Holder: "b"}, Answer{Outcome: Held}},
+			grant(0, 1, "a", "1"), during(130, 131, Call{Kind: Acquire, Holder: "b"}, Answer{Outcome: Held}),
 		}},
 		{name: "a renewal by the same id of an ended lock", legal: false, calls: []made{
-			grant(0, 1, "a", "1"), {130, 131, Call{Kind: Renew, Holder: "a", ID: "1"}, Answer{Done, "1"}},
+			grant(0, 1, "a", "1"), during(130, 131, Call{Kind: Renew, Holder: "a", ID: "1"}, Answer{Done, "1"}),
 		}},
 		{name: "a release of the lock of another", legal: false, calls: []made{
-			grant(0, 1, "a", "1"), {2, 3, Call{Kind: Release, Holder: "b"}, Answer{Outcome: Done}},
+			grant(0, 1, "a", "1"), during(2, 3, Call{Kind: Release, Holder: "b"}, Answer{Outcome: Done}),
 		}},
 		{name: "an unknown release", legal: true, calls: []made{
-			grant(0, 1, "a", "1"), {2, 3, Call{Kind: Release, ID: "1"}, Answer{Outcome: Unknown}}, grant(4, 5, "b", "2"),
+			grant(0, 1, "a", "1"), during(2, 3, Call{Kind: Release, ID: "1"}, Answer{Outcome: Unknown}), grant(4, 5, "b", "2"),
 		}},
 		{name: "an unknown grant that is read", legal: true, calls: []made{
-			{0, 1, Call{Kind: Acquire, Holder: "a"}, Answer{Outcome: Unknown}},
-			{2, 3, Call{Kind: Read}, Answer{Done, "1"}},
+			during(0, 1, Call{Kind: Acquire, Holder: "a"}, Answer{Outcome: Unknown}),
+			during(2, 3, Call{Kind: Read}, Answer{Done, "1"}),
 			grant(4, 5, "a", "1"),
 		}},
 		{name: "two unknown grants, and both are read", legal: false, calls: []made{
-			{0, 1, Call{Kind: Acquire, Holder: "a"}, Answer{Outcome: Unknown}},
-			{2, 3, Call{Kind: Read}, Answer{Done, "1"}},
-			{4, 5, Call{Kind: Read}, Answer{Done, "2"}},
+			during(0, 1, Call{Kind: Acquire, Holder: "a"}, Answer{Outcome: Unknown}),
+			during(2, 3, Call{Kind: Read}, Answer{Done, "1"}),
+			during(4, 5, Call{Kind: Read}, Answer{Done, "2"}),
 		}},
 		{name: "a forced release", legal: true, calls: []made{
 			grant(0, 1, "a", "1"),
-			{2, 3, Call{Kind: Force, ID: "1"}, Answer{Outcome: Done}},
+			during(2, 3, Call{Kind: Force, ID: "1"}, Answer{Outcome: Done}),
 			grant(4, 5, "b", "2"),
-			{6, 7, Call{Kind: Renew, Holder: "a", ID: "1"}, Answer{Outcome: Absent}},
+			during(6, 7, Call{Kind: Renew, Holder: "a", ID: "1"}, Answer{Outcome: Absent}),
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

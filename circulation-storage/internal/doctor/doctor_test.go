@@ -38,30 +38,61 @@ func TestServer_Examine(t *testing.T) {
 		level  doctor.Level
 		text   string
 	}{
-		{"an old server", func(s *server, _ *own) { s.VersionNumber = 130022 }, "PostgreSQL", doctor.Broken, "too old"},
-		{"no fsync", func(s *server, _ *own) { s.Unsafe = "fsync" }, "settings", doctor.Broken, "fsync"},
-		{"no standby", func(s *server, _ *own) { s.Standbys = "" }, "standby", doctor.Warning, "failover"},
-		{"local", func(s *server, _ *own) { s.Commits = "local" }, "standby", doctor.Warning, "do not wait"},
-		{"hidden", func(s *server, _ *own) { s.Hidden = 1 }, "standby", doctor.Warning, "may not see"},
-		{"gone", func(s *server, _ *own) { s.Confirming = 0 }, "standby", doctor.Broken, "not there"},
-		{"ahead", func(s *server, _ *own) { s.Ahead = 3 * time.Second }, "clock", doctor.Warning, "3s ahead"},
-		{"behind", func(s *server, _ *own) { s.Ahead = -3 * time.Second }, "clock", doctor.Warning, "-3s ahead"},
 		{
-			"too many", func(_ *server, o *own) { o.Connections = 98 }, "connections", doctor.Broken, "the server allows 97",
-		},
-		{"full", func(s *server, _ *own) { s.OpenConnections = 90 }, "connections", doctor.Warning, "90 of 97"},
-		{"prepared", func(s *server, _ *own) { s.Pooled = true }, "PgBouncer", doctor.Broken, "prepared"},
-		{
-			"pooled migrations", func(s *server, o *own) { s.Pooled, o.ExecMode = true, true },
-			"PgBouncer", doctor.Warning, "migrations need a session",
+			name: "an old server", change: func(s *server, _ *own) { s.VersionNumber = 130022 },
+			check: "PostgreSQL", level: doctor.Broken, text: "too old",
 		},
 		{
-			"a pooler that fits", func(s *server, o *own) { s.Pooled, o.ExecMode, o.MigrateDirect = true, true, true },
-			"PgBouncer", doctor.OK, "fit",
+			name: "no fsync", change: func(s *server, _ *own) { s.Unsafe = "fsync" },
+			check: "settings", level: doctor.Broken, text: "fsync",
 		},
 		{
-			"an inexact clock", func(s *server, _ *own) { s.Ahead, s.Uncertain = 3*time.Second, 2*time.Second },
-			"clock", doctor.OK, "3s",
+			name: "no standby", change: func(s *server, _ *own) { s.Standbys = "" },
+			check: "standby", level: doctor.Warning, text: "failover",
+		},
+		{
+			name: "local", change: func(s *server, _ *own) { s.Commits = "local" },
+			check: "standby", level: doctor.Warning, text: "do not wait",
+		},
+		{
+			name: "hidden", change: func(s *server, _ *own) { s.Hidden = 1 },
+			check: "standby", level: doctor.Warning, text: "may not see",
+		},
+		{
+			name: "gone", change: func(s *server, _ *own) { s.Confirming = 0 },
+			check: "standby", level: doctor.Broken, text: "not there",
+		},
+		{
+			name: "ahead", change: func(s *server, _ *own) { s.Ahead = 3 * time.Second },
+			check: "clock", level: doctor.Warning, text: "3s ahead",
+		},
+		{
+			name: "behind", change: func(s *server, _ *own) { s.Ahead = -3 * time.Second },
+			check: "clock", level: doctor.Warning, text: "-3s ahead",
+		},
+		{
+			name: "too many", change: func(_ *server, o *own) { o.Connections = 98 },
+			check: "connections", level: doctor.Broken, text: "the server allows 97",
+		},
+		{
+			name: "full", change: func(s *server, _ *own) { s.OpenConnections = 90 },
+			check: "connections", level: doctor.Warning, text: "90 of 97",
+		},
+		{
+			name: "prepared", change: func(s *server, _ *own) { s.Pooled = true },
+			check: "PgBouncer", level: doctor.Broken, text: "prepared",
+		},
+		{
+			name: "pooled migrations", change: func(s *server, o *own) { s.Pooled, o.ExecMode = true, true },
+			check: "PgBouncer", level: doctor.Warning, text: "migrations need a session",
+		},
+		{
+			name: "a pooler that fits", change: func(s *server, o *own) { s.Pooled, o.ExecMode, o.MigrateDirect = true, true, true },
+			check: "PgBouncer", level: doctor.OK, text: "fit",
+		},
+		{
+			name: "an inexact clock", change: func(s *server, _ *own) { s.Ahead, s.Uncertain = 3*time.Second, 2*time.Second },
+			check: "clock", level: doctor.OK, text: "3s",
 		},
 	} {
 		s, o := base, fit
@@ -105,36 +136,66 @@ func TestTenant_Examine(t *testing.T) {
 		level  doctor.Level
 		text   string
 	}{
-		{"nothing is wrong", func(*tenant) {}, "feature", doctor.OK, "environment of circulation decides"},
-		{"dirty", func(d *tenant) { d.Schema.Dirty = true }, "migrations", doctor.Broken, "-repair -tenant diku"},
-		{"behind", func(d *tenant) { d.Schema.Version = 46 }, "migrations", doctor.Broken, "needs migration 47"},
 		{
-			"on", func(d *tenant) { d.Entry = entry(`{"checkOutLockFeatureEnabled":true}`) },
-			"feature", doctor.OK, "the lock is on",
+			name: "nothing is wrong", change: func(*tenant) {},
+			check: "feature", level: doctor.OK, text: "environment of circulation decides",
 		},
 		{
-			"off", func(d *tenant) { d.Entry = entry(`{"checkOutLockFeatureEnabled":false}`) },
-			"feature", doctor.OK, "the lock is off",
-		},
-		{"announced", func(d *tenant) { d.Announced = true }, "feature", doctor.OK, "environment of an instance"},
-		{"malformed", func(d *tenant) { d.Entry = entry(`{"on":true}`) }, "feature", doctor.Broken, "cannot be used"},
-		{
-			"impatient", func(d *tenant) { d.Entry = entry(`{"retryIntervals":[3000,3000]}`) },
-			"patience", doctor.Warning, "may wait 6s, and machines give up after 5s",
+			name: "dirty", change: func(d *tenant) { d.Schema.Dirty = true },
+			check: "migrations", level: doctor.Broken, text: "-repair -tenant diku",
 		},
 		{
-			"patient", func(d *tenant) { d.Entry = entry(`{"retryIntervals":[3000]}`) },
-			"patience", doctor.OK, "waits 3s at most",
+			name: "behind", change: func(d *tenant) { d.Schema.Version = 46 },
+			check: "migrations", level: doctor.Broken, text: "needs migration 47",
 		},
-		{"over", func(d *tenant) { d.OverLimit = 2 }, "limits", doctor.Broken, "2 patrons"},
-		{"unfenced", func(d *tenant) { d.Unfenced = 7 }, "fence", doctor.Warning, "7 loans"},
-		{"unswept", func(d *tenant) { d.Unswept = 3 }, "sweep", doctor.Warning, "3 locks"},
 		{
-			"late events", func(d *tenant) { d.Events, d.OldestEvent = 9, time.Hour },
-			"outbox", doctor.Warning, "9 events wait, the oldest one for 1h0m0s",
+			name: "on", change: func(d *tenant) { d.Entry = entry(`{"checkOutLockFeatureEnabled":true}`) },
+			check: "feature", level: doctor.OK, text: "the lock is on",
 		},
-		{"new events", func(d *tenant) { d.Events, d.OldestEvent = 9, time.Second }, "outbox", doctor.OK, "9 events wait"},
-		{"refused events", func(d *tenant) { d.Refused = 1 }, "outbox", doctor.Warning, "refused 1 events"},
+		{
+			name: "off", change: func(d *tenant) { d.Entry = entry(`{"checkOutLockFeatureEnabled":false}`) },
+			check: "feature", level: doctor.OK, text: "the lock is off",
+		},
+		{
+			name: "announced", change: func(d *tenant) { d.Announced = true },
+			check: "feature", level: doctor.OK, text: "environment of an instance",
+		},
+		{
+			name: "malformed", change: func(d *tenant) { d.Entry = entry(`{"on":true}`) },
+			check: "feature", level: doctor.Broken, text: "cannot be used",
+		},
+		{
+			name: "impatient", change: func(d *tenant) { d.Entry = entry(`{"retryIntervals":[3000,3000]}`) },
+			check: "patience", level: doctor.Warning, text: "may wait 6s, and machines give up after 5s",
+		},
+		{
+			name: "patient", change: func(d *tenant) { d.Entry = entry(`{"retryIntervals":[3000]}`) },
+			check: "patience", level: doctor.OK, text: "waits 3s at most",
+		},
+		{
+			name: "over", change: func(d *tenant) { d.OverLimit = 2 },
+			check: "limits", level: doctor.Broken, text: "2 patrons",
+		},
+		{
+			name: "unfenced", change: func(d *tenant) { d.Unfenced = 7 },
+			check: "fence", level: doctor.Warning, text: "7 loans",
+		},
+		{
+			name: "unswept", change: func(d *tenant) { d.Unswept = 3 },
+			check: "sweep", level: doctor.Warning, text: "3 locks",
+		},
+		{
+			name: "late events", change: func(d *tenant) { d.Events, d.OldestEvent = 9, time.Hour },
+			check: "outbox", level: doctor.Warning, text: "9 events wait, the oldest one for 1h0m0s",
+		},
+		{
+			name: "new events", change: func(d *tenant) { d.Events, d.OldestEvent = 9, time.Second },
+			check: "outbox", level: doctor.OK, text: "9 events wait",
+		},
+		{
+			name: "refused events", change: func(d *tenant) { d.Refused = 1 },
+			check: "outbox", level: doctor.Warning, text: "refused 1 events",
+		},
 	} {
 		d := base
 		tt.change(&d)
