@@ -3,6 +3,7 @@ package checkin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -149,7 +150,7 @@ func (s *Service) checkInItem(ctx context.Context, req Request, facts *library.F
 	if item.Status.Name == library.StatusClaimedReturned {
 		commit.LoanAction = resolutions[req.ClaimedReturnedResolution]
 	}
-	request, err := chooseDestination(facts, &commit)
+	commit, request, err := chooseDestination(facts, commit)
 	if err != nil {
 		return Returned{}, err
 	}
@@ -208,7 +209,7 @@ func (s *Service) Close(ctx context.Context, c schemas.CheckIn) error {
 		return library.NewNoItem(c.ItemID)
 	}
 	c.ID, c.ItemVersion, c.StaffMemberID = uuid.NewString(), facts.Item.Version, okapi.FromContext(ctx).UserID
-	request, err := chooseDestination(&facts, &c)
+	c, request, err := chooseDestination(&facts, c)
 	if err != nil {
 		return err
 	}
@@ -222,31 +223,24 @@ func (s *Service) Close(ctx context.Context, c schemas.CheckIn) error {
 // delivery is the fulfillmentPreference of a request whose item is brought to the patron.
 const delivery = "Delivery"
 
-// chooseDestination completes the commit with where the item goes: to the first request that it can
-// fill, which it returns, else home.
-func chooseDestination(facts *library.Facts, commit *schemas.CheckIn) (*schemas.QueuedRequest, error) {
+// chooseDestination returns the commit completed with where the item goes: to the first request that it
+// can fill, which it returns too, else home.
+func chooseDestination(facts *library.Facts, commit schemas.CheckIn) (schemas.CheckIn, *schemas.QueuedRequest, error) {
 	commit.TitleLevel = facts.TitleLevel
-	if first, exists := schemas.FirstFilledBy(facts.Requests, facts.Item.ID, facts.Holdings.InstanceID, facts.TitleLevel); exists {
-		err := fillRequest(&first, facts.Slip, commit)
-		return &first, err
+	first, exists := schemas.FirstFilledBy(facts.Requests, facts.Item.ID, facts.Holdings.InstanceID, facts.TitleLevel)
+	if !exists {
+		commit.ItemStatus = library.StatusAvailable
+		if home := facts.Location; !home.IsServedBy(commit.ServicePointID) {
+			commit.ItemStatus, commit.InTransitDestinationServicePointID = library.StatusInTransit, home.PrimaryServicePoint
+		}
+		return commit, nil, nil
 	}
-	commit.ItemStatus = library.StatusAvailable
-	if home := facts.Location; !home.IsServedBy(commit.ServicePointID) {
-		commit.ItemStatus = library.StatusInTransit
-		commit.InTransitDestinationServicePointID = home.PrimaryServicePoint
-	}
-	return nil, nil //nolint:nilnil // no request waits
-}
-
-// fillRequest sets the item aside for a request: on the hold shelf here, on its way to the pickup
-// service point, or ready to be brought.
-func fillRequest(first *schemas.QueuedRequest, slip library.Slip, commit *schemas.CheckIn) error {
 	commit.RequestID = first.ID
 	switch {
-	case first.FulfillmentPreference == delivery:
+	case first.FulfillmentPreference == delivery: // ready to be brought
 		commit.ItemStatus, commit.RequestStatus = library.StatusAwaitingDelivery, schemas.RequestAwaitingDelivery
 	case first.PickupServicePointID == "":
-		return fault.Validation(fault.Refusal("",
+		return commit, nil, fault.Validation(fault.Refusal("",
 			"Failed to check in item due to the highest priority request missing a pickup service point",
 			fault.Parameter{Key: "pickupServicePointId"}))
 	case !strings.EqualFold(first.PickupServicePointID, commit.ServicePointID):
@@ -254,18 +248,18 @@ func fillRequest(first *schemas.QueuedRequest, slip library.Slip, commit *schema
 		commit.InTransitDestinationServicePointID = first.PickupServicePointID
 	default:
 		commit.ItemStatus, commit.RequestStatus = library.StatusAwaitingPickup, schemas.RequestAwaitingPickup
-		setExpiration(first, slip, commit)
+		// A repeated check-in of an item that waits does not extend its time on the shelf.
+		first.HoldShelfExpirationDate = cmp.Or(first.HoldShelfExpirationDate, endShelf(first, facts.Slip))
+		commit.HoldShelfExpirationDate = first.HoldShelfExpirationDate
 	}
-	return nil
+	return commit, &first, nil
 }
 
-// setExpiration says how long the item waits on the shelf. A repeated check-in of an item that
-// waits does not extend that.
-func setExpiration(first *schemas.QueuedRequest, slip library.Slip, commit *schemas.CheckIn) {
-	if first.HoldShelfExpirationDate == "" {
-		if until, ends := slip.FindServicePoint(first.PickupServicePointID).HoldShelf.Until(time.Now().UTC()); ends {
-			first.HoldShelfExpirationDate = library.Instant{Time: until}.Text()
-		}
+// endShelf returns until when an item waits on the hold shelf, "" without an end.
+func endShelf(request schemas.QueuedRequest, slip library.Slip) string {
+	until, ends := slip.FindServicePoint(request.PickupServicePointID).HoldShelf.Until(time.Now().UTC())
+	if !ends {
+		return ""
 	}
-	commit.HoldShelfExpirationDate = first.HoldShelfExpirationDate
+	return library.Instant{Time: until}.Text()
 }
