@@ -162,11 +162,7 @@ var policies = map[policy.Kind]collection{
 // ExistingPolicies implements admin.Policies.
 func (c *Client) ExistingPolicies(ctx context.Context, kind policy.Kind, ids []string) ([]string, error) {
 	found, err := listByID[library.Named](ctx, c, policies[kind], ids)
-	existing := make([]string, len(found))
-	for i, p := range found {
-		existing[i] = p.ID
-	}
-	return existing, err
+	return idsOf(found), err
 }
 
 // patronActionSessions are the sessions of patrons at a desk (FOLIO's path and key).

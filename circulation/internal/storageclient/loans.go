@@ -112,12 +112,7 @@ func (c *Client) ClosedLoans(ctx context.Context, returnedBefore time.Time, limi
 }
 
 func (c *Client) listClosedLoans(ctx context.Context, clause string, limit int) ([]string, error) {
-	closed, err := listRecords[library.Named](ctx, c, loans, equals("status.name", "Closed")+" and "+clause, limit)
-	ids := make([]string, len(closed))
-	for i, loan := range closed {
-		ids[i] = loan.ID
-	}
-	return ids, err
+	return listIDs(ctx, c, loans, equals("status.name", "Closed")+" and "+clause, limit)
 }
 
 // AnonymizeLoans implements anonymization.Loans.

@@ -54,6 +54,20 @@ func listRecords[T any](ctx context.Context, c *Client, from collection, query s
 	return records, err
 }
 
+// listIDs returns the ids of at most limit records that match query.
+func listIDs(ctx context.Context, c *Client, from collection, query string, limit int) ([]string, error) {
+	found, err := listRecords[library.Named](ctx, c, from, query, limit)
+	return idsOf(found), err
+}
+
+func idsOf(found []library.Named) []string {
+	ids := make([]string, len(found))
+	for i, record := range found {
+		ids[i] = record.ID
+	}
+	return ids
+}
+
 // listPage returns a page of records and how many match the CQL query in all; an empty query
 // matches every record. Fault: Malformed, with the reason, for bad CQL.
 func (c *Client) listPage(ctx context.Context, from collection, query string, offset, limit int) ([]json.RawMessage, int, error) {

@@ -24,7 +24,7 @@ func (c *Client) Place(ctx context.Context, p schemas.Placement) (schemas.Placed
 
 // TitleItems implements requests.Library.
 func (c *Client) TitleItems(ctx context.Context, instanceID string) ([]library.Item, error) {
-	shelves, err := c.listShelves(ctx, instanceID)
+	shelves, err := listIDs(ctx, c, holdings, equals("instanceId", instanceID), schemas.MaxQueue)
 	if err != nil {
 		return nil, err
 	}
@@ -37,16 +37,6 @@ func (c *Client) TitleItems(ctx context.Context, instanceID string) ([]library.I
 		all = append(all, found...)
 	}
 	return all, nil
-}
-
-// listShelves returns the ids of the instance's holdings.
-func (c *Client) listShelves(ctx context.Context, instanceID string) ([]string, error) {
-	shelves, err := listRecords[library.Holdings](ctx, c, holdings, equals("instanceId", instanceID), schemas.MaxQueue)
-	ids := make([]string, len(shelves))
-	for i, h := range shelves {
-		ids[i] = h.ID
-	}
-	return ids, err
 }
 
 // PickupPoints implements requests.Library.
@@ -130,11 +120,7 @@ func (c *Client) MoveRequest(ctx context.Context, m schemas.RequestMove) (schema
 // ExistingRequests implements httpapi.Prints.
 func (c *Client) ExistingRequests(ctx context.Context, ids []string) ([]string, error) {
 	found, err := listByID[library.Named](ctx, c, requests, ids)
-	existing := make([]string, len(found))
-	for i, r := range found {
-		existing[i] = r.ID
-	}
-	return existing, err
+	return idsOf(found), err
 }
 
 // AddPrint implements httpapi.Prints.
