@@ -37,11 +37,6 @@ type Store interface {
 
 	// Figures returns figures of the last minutes, from 1 on, including the current one.
 	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
-
-	// Sweep deletes at most limit check-outs that ended longer ago than retention, and
-	// returns how many. It skips those in use. It also deletes old numbers of waiting
-	// check-outs.
-	Sweep(ctx context.Context, retention time.Duration, limit int) (int, error)
 }
 
 // Report checks reports. The caller has checked the texts with jsonschema.Decode: they

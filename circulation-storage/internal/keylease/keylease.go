@@ -68,10 +68,6 @@ type Store interface {
 	// Finish sets the answer. A repeat with the same answer is no error. Fault:
 	// KeyLeaseLost.
 	Finish(ctx context.Context, leaseID uuid.UUID, answer json.RawMessage) error
-
-	// Sweep deletes at most limit expired keys, and returns how many. It skips keys in
-	// use.
-	Sweep(ctx context.Context, limit int) (int, error)
 }
 
 // ErrRunning is the fault for a key that another caller works on.

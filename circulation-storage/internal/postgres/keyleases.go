@@ -148,7 +148,7 @@ func (s *KeyLeaseStore) updateLease(ctx context.Context, op, statement string, a
 	return err
 }
 
-// Sweep implements keylease.Store.
+// Sweep deletes at most limit expired keys, and returns how many. It skips keys in use.
 func (s *KeyLeaseStore) Sweep(ctx context.Context, limit int) (int, error) {
 	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping idempotency keys", sweepKeysSQL, limit)
 }
