@@ -62,7 +62,7 @@ mutants: ## break 50 lines that hold a promise, one by one; a test must fail for
 screenshots: ## picture the staff pages in docs/screenshots
 	TZ=UTC SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -run TestStaffScreenshots ./integration-tests
 
-# BASE names a revision to compare with, such as a tag. It takes about 17 minutes.
+# BASE names a revision to compare with, such as a tag. It takes about 20 minutes.
 bench: ## measure the services beside yardsticks and write docs/benchmarks.md
 	go run ./integration-tests/bench -report docs/benchmarks.md $(if $(BASE),-base $(BASE))
 

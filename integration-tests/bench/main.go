@@ -87,6 +87,7 @@ var sections = []section{
 	{"check-outs", measureCheckOuts},
 	{"fresh database", measureFresh},
 	{"growth", measureGrowth},
+	{"tenants", measureTenants},
 	{"sustained", measureSustained},
 	{"locket", measureLocket},
 	{"locktopus", measureLocktopus},

@@ -20,15 +20,24 @@ type shelf struct {
 
 // newShelf makes a library whose patrons may have as many items as the limit says.
 func newShelf(ctx context.Context, storageURL, databaseURL string, limit int) (*shelf, error) {
-	library, err := stack.NewLibrary(ctx, stack.Client{Base: storageURL, Tenant: tenant}, limit)
-	if err != nil {
-		return nil, err
-	}
 	pool, err := pgxpool.New(ctx, databaseURL)
 	if err != nil {
 		return nil, err
 	}
-	return &shelf{Library: library, pool: pool, schema: pgx.Identifier{tenant + "_mod_circulation_storage"}.Sanitize()}, nil
+	s, err := newShelfOf(ctx, tenant, storageURL, pool, limit)
+	if err != nil {
+		pool.Close()
+	}
+	return s, err
+}
+
+// newShelfOf is newShelf for a tenant of that name.
+func newShelfOf(ctx context.Context, name, storageURL string, pool *pgxpool.Pool, limit int) (*shelf, error) {
+	library, err := stack.NewLibrary(ctx, stack.Client{Base: storageURL, Tenant: name}, limit)
+	if err != nil {
+		return nil, err
+	}
+	return &shelf{Library: library, pool: pool, schema: pgx.Identifier{name + "_mod_circulation_storage"}.Sanitize()}, nil
 }
 
 const itemsSQL = `
