@@ -87,7 +87,8 @@ func TestServer_Examine(t *testing.T) {
 			check: "PgBouncer", level: doctor.Warning, text: "migrations need a session",
 		},
 		{
-			name: "a pooler that fits", change: func(s *server, o *own) { s.Pooled, o.ExecMode, o.MigrateDirect = true, true, true },
+			name:   "a pooler that fits",
+			change: func(s *server, o *own) { s.Pooled, o.ExecMode, o.MigrateDirect = true, true, true },
 			check: "PgBouncer", level: doctor.OK, text: "fit",
 		},
 		{
