@@ -89,7 +89,7 @@ func TestServer_Examine(t *testing.T) {
 		{
 			name:   "a pooler that fits",
 			change: func(s *server, o *own) { s.Pooled, o.ExecMode, o.MigrateDirect = true, true, true },
-			check: "PgBouncer", level: doctor.OK, text: "fit",
+			check:  "PgBouncer", level: doctor.OK, text: "fit",
 		},
 		{
 			name: "an inexact clock", change: func(s *server, _ *own) { s.Ahead, s.Uncertain = 3*time.Second, 2*time.Second },
