@@ -26,7 +26,7 @@ PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 PROTOC_GEN_GO_GRPC := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test fuzz mutants screenshots bench ha lint fmt build release release-check vulnerabilities licences proto tools rename \
+.PHONY: help run demo test fuzz mutants torture screenshots bench ha lint fmt build release release-check vulnerabilities licences proto tools rename \
 	compiler go-lines row-locks words
 
 help: ## list the targets
@@ -58,6 +58,11 @@ fuzz: ## run each fuzz target for FUZZTIME
 
 mutants: ## break 50 lines that hold a promise, one by one; a test must fail for each. ONLY selects by file and test
 	$(WITH_DB) -- go run ./integration-tests/cmd/mutants -only '$(ONLY)'
+
+# ROUNDS is how often each test runs. The histories of locks are long.
+ROUNDS := 1
+torture: compiler ## run the tests of faults with long histories and print a table; ONLY selects subjects
+	$(WITH_DB) -- go run ./integration-tests/cmd/torture -rounds $(ROUNDS) -only '$(ONLY)' -report '$(REPORT)'
 
 screenshots: ## picture the staff pages in docs/screenshots
 	TZ=UTC SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -run TestStaffScreenshots ./integration-tests

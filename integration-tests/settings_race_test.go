@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"checkoutlock/integration-tests/stack"
 )
@@ -142,5 +143,64 @@ func TestSettings_TurnOnUnderLoad(t *testing.T) {
 			t.Errorf("a patron has %d loans, want %d", n, limit)
 		}
 	}
+	p.checkNoLocks(t)
+}
+
+// The lock goes on and off every 200 ms while check-outs run. Each is answered, and is lent wholly or
+// not at all. With the lock on for good, the limit holds for those that come then.
+func TestSettings_SwitchedAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	const limit, patrons, each = 2, 4, 12
+	p := startPair(t, stack.Options{
+		Storages: 2, Circulations: 2, CirculationEnv: enableLock("CHECKOUT_LOCK_FEATURE_ENABLED=false"),
+	}, limit)
+	burst := func() (ids []string, all []stack.CheckOut) {
+		for range patrons {
+			id, patron := p.addPatron(t)
+			ids = append(ids, id)
+			for _, book := range p.addBooks(t, each) {
+				all = append(all, p.newCheckOut(book, patron))
+			}
+		}
+		return ids, all
+	}
+	send := func(all []stack.CheckOut) {
+		for _, o := range stack.SendBurst(t.Context(), p.machines, all) {
+			if o.Err != nil || o.Status >= http.StatusInternalServerError {
+				t.Errorf("a check-out failed: %d %s %v", o.Status, o.Body, o.Err)
+			}
+		}
+	}
+	switched, stop := 0, make(chan struct{})
+	var switching sync.WaitGroup
+	switching.Go(func() {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				switched++
+				p.changeSettings(t, switched%2, record{"enabled": switched%2 == 1})
+			}
+		}
+	})
+	for range timesInTorture(3, 30) {
+		_, all := burst()
+		send(all)
+	}
+	close(stop)
+	switching.Wait()
+	p.changeSettings(t, 0, record{"enabled": true})
+	ids, all := burst()
+	send(all)
+	for _, id := range ids {
+		if n := p.countOpenLoans(t, id); n != limit {
+			t.Errorf("a patron has %d loans, want %d", n, limit)
+		}
+	}
+	t.Logf("the lock was switched %d times", switched)
+	p.checkLoansAndItemsAgree(t)
 	p.checkNoLocks(t)
 }
