@@ -35,7 +35,7 @@ func startPairWithWire(t *testing.T, o stack.Options, limit int) (*pair, *wire) 
 
 func TestFrozenCommit(t *testing.T) {
 	t.Parallel()
-	const write = ".loan (id, jsonb) VALUES"
+	const write = ".loan (id, jsonb, limits) VALUES"
 	for _, tt := range []struct {
 		name, at string
 		enabled  bool
@@ -65,7 +65,14 @@ func TestFrozenCommit(t *testing.T) {
 			books := p.addBooks(t, 2)
 			frozen := before.pauseAt(tt.at)
 			sleeper := p.startLending(t.Context(), t, 0, books[0], patron)
-			<-frozen
+			waitUntil(t, patience, "the commit is frozen", func() bool {
+				select {
+				case <-frozen:
+					return true
+				default:
+					return false
+				}
+			})
 			began := time.Now()
 			if tt.operate {
 				p.checkOperators(t, id, tt.enabled)
