@@ -211,11 +211,14 @@ func (db *DB) Reset() {
 
 // leave drops all connections because of a COMMIT without confirmation on the host, and lets new
 // ones begin with another host. After a failover that left the old primary running, those lead to
-// the new one. Else they lead here again, because a standby refuses them.
-func (db *DB) leave(host string) {
-	if db.servers.leave(host) {
+// the new one. Else they lead here again, because a standby refuses them. It returns false if
+// connections lead to another host already.
+func (db *DB) leave(host string) bool {
+	left := db.servers.leave(host)
+	if left {
 		db.Reset()
 	}
+	return left
 }
 
 // AllowReset lets the next Reset work at once. Tests call it between two outages.

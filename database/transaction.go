@@ -198,8 +198,9 @@ func (db *DB) Confirm(conn *pgxpool.Conn, f func() error) error {
 	delete(marks, unconfirmed) // an earlier statement may have left it
 	host, _ := marks[servedBy].(string)
 	late := time.AfterFunc(lateCommit, func() {
-		db.leave(host)
-		db.lack.noteLateCommit()
+		if db.leave(host) {
+			db.lack.noteLateCommit()
+		}
 	})
 	err := f()
 	late.Stop()
