@@ -42,16 +42,16 @@ func TestStaffPages_Print(t *testing.T) {
 	tab.Click("Timing")
 	tab.Fill(waitsLabel, "5000, 5000")
 	const warning = "A machine may wait longer (10 s) than a lock lives (3 s)"
-	tab.See(warning, "Save the times", "Contention")
+	tab.See(warning, "Save the times", "Waiting times")
 	tab.OnPaper(func() {
 		tab.See(warning)
 		tab.Gone("Save the times")
-		tab.Gone("Contention")
+		tab.Gone("Waiting times")
 	})
 
 	userID, _ := p.addPatron(t)
 	p.acquireLockAs(t, userID, "self-check-3", "", time.Minute)
-	tab.Click("Live locks")
+	tab.Click("Locks now")
 	tab.See(maskID(userID), "Pause", "Copy", "Refresh", "Filter")
 	tab.OnPaper(func() {
 		tab.See(maskID(userID), "1 lock held")

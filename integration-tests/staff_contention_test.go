@@ -34,7 +34,7 @@ func TestStaffContention(t *testing.T) {
 	}
 
 	tab := p.openStaffPage(t, 1)
-	tab.Click("Contention")
+	tab.Click("Waiting times")
 	figures := tab.In("Figures of the last hour")
 	figures.See("Check-outs waiting now 0 Locks held now 0 Check-outs 8 Lent 2")
 	figures.See("8 check-outs in the last hour, 2 lent and 6 not.")

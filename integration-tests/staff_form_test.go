@@ -76,7 +76,7 @@ func TestStaffForm_ReleasesALockTwice(t *testing.T) {
 	first.See("The lock was released.")
 	second.Click("Release the lock")
 	second.See("The lock is gone already", "Nothing was done")
-	second.In("Pages").Click("Feature")
+	second.In("Pages").Click("On / off")
 	second.In("First of two").See("Released a lock by force")
 	second.Gone("Second of two")
 }

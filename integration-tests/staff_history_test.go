@@ -58,9 +58,9 @@ func TestStaffHistory_ShowsCauses(t *testing.T) {
 		p.waitForHistory(t, 0, book)
 	}
 	tab := p.openStaffPage(t, 0)
-	tab.Click("What happened")
+	tab.Click("Check-out history")
 	find := func(label, barcode string) {
-		tab.Click("What happened") // resets the filters
+		tab.Click("Check-out history") // resets the filters
 		tab.Fill(label, barcode)
 		tab.Click("Search")
 	}
@@ -145,7 +145,7 @@ func TestStaffHistory_SearchByTime(t *testing.T) {
 	_, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]
 	tab := p.openStaffPage(t, 0)
-	tab.Click("What happened")
+	tab.Click("Check-out history")
 	tab.See("No check-out has ended yet, or all are too old to be kept.")
 	began := time.Now()
 	readObject(t, p.lendBook(t, 0, book, patron), http.StatusCreated)

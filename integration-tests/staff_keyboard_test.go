@@ -30,7 +30,7 @@ func TestStaffKeyboard_TurnsTheLockOn(t *testing.T) {
 	checkFocus(t, tab, "Circulation rules") // the navigation's last link
 	tab.Reload()
 	for _, page := range []string{
-		"Feature", "Timing", "Live locks", "What happened", "Contention", "Try a check-out", "Circulation rules",
+		"On / off", "Timing", "Locks now", "Check-out history", "Waiting times", "Try a check-out", "Circulation rules",
 	} {
 		tab.TabTo(page)
 	}
@@ -61,7 +61,7 @@ func TestStaffKeyboard_FocusStays(t *testing.T) {
 	firstLock := p.acquireLockAs(t, first, "self-check-1", "", time.Minute)
 	secondLock := p.acquireLockAs(t, second, "self-check-2", "", time.Minute)
 	tab := p.openStaffPage(t, 0)
-	tab.TabTo("Live locks")
+	tab.TabTo("Locks now")
 	tab.Press("Enter")
 	tab.See(maskID(first), "Pause Live Refresh")
 

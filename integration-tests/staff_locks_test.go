@@ -58,7 +58,7 @@ func TestStaffLocks_ComeAndGo(t *testing.T) {
 	userID, _ := p.addPatron(t)
 	requestID := uuid.NewString()
 	tab := p.openStaffPage(t, 0)
-	tab.Click("Live locks")
+	tab.Click("Locks now")
 	tab.See("No lock is held now.", "That is normal", "No locks", "Pause Live Refresh")
 	tab.Fill("Held by (an instance)", "half typed") // a reload would empty the field
 
@@ -79,13 +79,18 @@ func TestStaffLocks_ComeAndGo(t *testing.T) {
 	tab.See("No lock is held now.", "No locks")
 
 	dead := p.acquireLockAs(t, userID, "self-check-4", "", 200*time.Millisecond)
-	tab.In(maskID(userID)).See("Outdated – blocks no check-out", "none")
-	tab.See("0 locks held, 1 outdated")
-	if n := readBar(t, tab, dead); n != 0 {
-		t.Errorf("the bar of the outdated lock shows %d ms", n)
-	}
+	tab.Gone(maskID(userID))
+	tab.See("No lock is held now.")
 	if got := tab.Find("Held by (an instance)").Value; got != "half typed" {
 		t.Errorf("the field has %q, want what was typed", got)
+	}
+	tab.Fill("Held by (an instance)", "")
+	tab.Select("State", "held and expired")
+	tab.Click("Filter")
+	tab.In(maskID(userID)).See("Expired – blocks no check-out", "none")
+	tab.See("0 locks held, 1 expired")
+	if n := readBar(t, tab, dead); n != 0 {
+		t.Errorf("the bar of the expired lock shows %d ms", n)
 	}
 }
 
@@ -96,7 +101,7 @@ func TestStaffLocks_Pause(t *testing.T) {
 	id := p.acquireLockAs(t, first, "self-check-3", "", time.Minute)
 	paused, watched := p.openStaffPage(t, 0), p.openStaffPage(t, 0)
 	for _, tab := range []*browser.Page{paused, watched} {
-		tab.Click("Live locks")
+		tab.Click("Locks now")
 		tab.See(maskID(first), "Pause Live Refresh")
 	}
 	paused.Click("Pause")
@@ -123,8 +128,12 @@ func TestStaffLocks_Filter(t *testing.T) {
 	p.acquireLockAs(t, stuck, "self-check-3", "", 100*time.Millisecond)
 	p.acquireLockAs(t, other, "self-check-4", "", time.Minute)
 	tab := p.openStaffPage(t, 0)
-	tab.Click("Live locks")
-	tab.See(maskID(stuck), maskID(other), "1 lock held, 1 outdated")
+	tab.Click("Locks now")
+	tab.See(maskID(other), "1 lock held")
+	tab.Gone(maskID(stuck)) // its lock is expired
+	tab.Select("State", "held and expired")
+	tab.Click("Filter")
+	tab.See(maskID(stuck), maskID(other), "1 lock held, 1 expired")
 	tab.Gone(barcode)
 
 	tab.Click("Show the patrons")
@@ -136,8 +145,9 @@ func TestStaffLocks_Filter(t *testing.T) {
 	tab.In("self-check-4").See(otherBarcode)
 
 	tab.Fill("Patron's barcode or id", barcode)
+	tab.Select("State", "held and expired")
 	tab.Click("Filter")
-	tab.See("0 locks held, 1 outdated", "Patrons are written out.")
+	tab.See("0 locks held, 1 expired", "Patrons are written out.")
 	tab.In("self-check-3").See(barcode)
 	tab.Gone("self-check-4")
 	p.acquireLockAs(t, uuid.NewString(), "self-check-5", "", time.Minute)
@@ -158,7 +168,7 @@ func TestStaffLocks_Filter(t *testing.T) {
 		t.Errorf("the field is %+v, want an error message", e)
 	}
 	tab.Click("Show all")
-	tab.Select("State", "outdated")
+	tab.Select("State", "expired")
 	tab.Click("Filter")
 	tab.See("No lock is like this now.")
 	tab.Select("State", "held")

@@ -59,7 +59,7 @@ func TestStaffWithoutScript_Release(t *testing.T) {
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
 	userID, _ := p.addPatron(t)
 	tab := p.openStaffPage(t, 0, browser.WithoutScript())
-	tab.Click("Live locks")
+	tab.Click("Locks now")
 	tab.See("No lock is held now.")
 	for _, button := range []string{"Pause", "Copy"} {
 		tab.Gone(button) // needs scripts
@@ -87,7 +87,7 @@ func TestStaffWithoutScript_HistoryAndTry(t *testing.T) {
 	p.waitForHistory(t, 0, books[1])
 
 	tab := p.openStaffPage(t, 0, browser.WithoutScript())
-	tab.Click("What happened")
+	tab.Click("Check-out history")
 	tab.Fill("Patron's barcode", patron)
 	tab.Select("Outcome", "Limit reached")
 	tab.Click("Search")
@@ -98,7 +98,7 @@ func TestStaffWithoutScript_HistoryAndTry(t *testing.T) {
 	tab.Click("What the outcomes mean") // works without scripts
 	tab.See("The loan was made.")
 
-	tab.Click("Contention")
+	tab.Click("Waiting times")
 	tab.See("2 check-outs in the last hour, 1 lent and 1 not.", "Most often: Limit reached")
 	tab.In("ITEM_LIMIT_MATERIAL_TYPE").See("Limit reached")
 	tab.Click("Refresh")

@@ -35,7 +35,7 @@ func TestStaffRelease_RefusesTheHolder(t *testing.T) {
 	p.waitForWaiters(t, 1)
 
 	tab := p.openStaffPage(t, 1, browser.BasicAuth(clerk, clerkPassword))
-	tab.Click("Live locks")
+	tab.Click("Locks now")
 	tab.In(maskID(userID)).See("Held", "circulation-1", requestID[:8])
 	tab.In(maskID(userID)).Click("Release …")
 	tab.See("Release this lock?", maskID(userID), "circulation-1", requestID, "Why it is safe",
@@ -72,7 +72,7 @@ func TestStaffRelease_RefusesTheHolder(t *testing.T) {
 		t.Errorf("the holder's book: %+v", got)
 	}
 
-	tab.Click("Feature")
+	tab.Click("On / off")
 	tab.In("Gate 1 hangs and the patron waits").See(clerk, "Released a lock by force", "patron "+maskID(userID)+
 		", held by circulation-1 for")
 	tab.Gone(userID)
@@ -84,7 +84,7 @@ func TestStaffRelease_OfALockThatIsGone(t *testing.T) {
 	userID, _ := p.addPatron(t)
 	id := p.acquireLock(t, userID, time.Minute)
 	tab := p.openStaffPage(t, 0)
-	tab.Click("Live locks")
+	tab.Click("Locks now")
 	tab.In(maskID(userID)).Click("Release …")
 	tab.Fill("Reason", "It stays for too long")
 	p.releaseLock(t, id)
@@ -94,7 +94,7 @@ func TestStaffRelease_OfALockThatIsGone(t *testing.T) {
 	tab.See("No lock is held now.")
 	tab.Goto(p.staffURL(0, "/locks/"+id+"/release"))
 	tab.See("The lock is gone already")
-	tab.In("Pages").Click("Feature")
+	tab.In("Pages").Click("On / off")
 	tab.See("No change of this library's settings is on record")
 	tab.Gone("Released a lock by force")
 }

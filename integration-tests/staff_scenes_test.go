@@ -101,11 +101,11 @@ func lockScenes() []scene {
 		{"locks", func(t *testing.T, p *pair, tab *browser.Page) {
 			t.Helper()
 			slow := p.holdSomeLocks(t)
-			tab.Goto(p.staffURL(0, "/locks"))
-			tab.See("1 lock held, 1 outdated")
+			tab.Goto(p.staffURL(0, "/locks?state=all"))
+			tab.See("1 lock held, 1 expired")
 			waitForTicks(t, tab, slow, 2)
 			p.acquireLockAs(t, leilaID, "circulation-2", uuid.NewString(), 8*time.Second)
-			tab.See("2 locks held, 1 outdated")
+			tab.See("2 locks held, 1 expired")
 		}},
 		{"locks-empty", func(t *testing.T, p *pair, tab *browser.Page) {
 			t.Helper()
@@ -174,7 +174,7 @@ func readerScenes() []scene {
 	return []scene{
 		pageScene("read-only", "/timing", "You may look at this, but not change it."),
 		pageScene("read-only-feature", "/", "You may look at this, but not change it."),
-		pageScene("read-only-locks", "/locks", "Live locks"),
+		pageScene("read-only-locks", "/locks", "Locks now"),
 		pageScene("error", "/check-outs", "Access requires permission"),
 	}
 }

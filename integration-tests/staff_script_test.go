@@ -51,7 +51,7 @@ func TestStaffScript_ReconnectsAfter429(t *testing.T) {
 	}
 	tab := p.openStaffPage(t, 0)
 	tab.ExpectError("429")
-	tab.Click("Live locks")
+	tab.Click("Locks now")
 	tab.See("Pause Not live: trying again Refresh")
 	leave()
 	tab.See("Pause Live Refresh")
@@ -76,7 +76,7 @@ func TestStaffScript_Copy(t *testing.T) {
 	p := startPair(t, stack.Options{CirculationEnv: append(enableLock(), requirePassword()...)}, 1)
 	id := p.acquireLockAs(t, uuid.NewString(), "self-check-3", "", time.Minute)
 	tab := p.openStaffPage(t, 0, browser.BasicAuth(clerk, clerkPassword))
-	tab.Click("Live locks")
+	tab.Click("Locks now")
 	row := tab.In("self-check-3")
 	row.See(id[:8])
 	row.TabTo("Copy")
@@ -90,7 +90,7 @@ func TestStaffScript_Copy(t *testing.T) {
 	p.Circulations[0] = strings.Replace(p.Circulations[0], "127.0.0.1", browser.FarHost, 1)
 	far := p.openStaffPage(t, 0, browser.BasicAuth(clerk, clerkPassword))
 	far.ExpectError("The Cross-Origin-Opener-Policy header has been ignored")
-	far.Click("Live locks")
+	far.Click("Locks now")
 	far.TabTo("Release …")
 	far.Press("Shift+Tab") // the copy button of the lock's id
 	far.Press("Enter")

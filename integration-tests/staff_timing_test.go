@@ -79,7 +79,7 @@ func TestStaffTiming(t *testing.T) {
 		"lockTtlMs.value": 9000.0, "lockTtlMs.source": "tenant", "retryIntervalsMs.source": "tenant", "longestWaitMs": 1500.0,
 		"enabled.value": true, "enabled.source": "environment",
 	})
-	tab.Click("Feature")
+	tab.Click("On / off")
 	tab.See("Time to live: 9000 ms, before that the service's own setting Waits: 700, 800 ms, before that the service's " +
 		"own setting The vault is slow")
 }

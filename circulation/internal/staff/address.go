@@ -75,7 +75,7 @@ func refuseParameter(p web.Parameter, value string) error {
 	case p.Type == web.Integer:
 		return fault.New(fault.Invalid, "%s is %s, allowed are %d to %d", p.Name, fault.Shown(value), p.Least, p.Most)
 	}
-	return fault.New(fault.Malformed, "Locks are held or outdated, not %s", fault.Shown(value))
+	return fault.New(fault.Malformed, "Locks are held or expired, not %s", fault.Shown(value))
 }
 
 // linkNeighbours returns the addresses of the pages before and after, with the same

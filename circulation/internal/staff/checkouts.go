@@ -15,7 +15,7 @@ import (
 	"checkoutlock/web"
 )
 
-// The page What happened: how check-outs ended, and why.
+// The page Check-out history: how check-outs ended, and why.
 
 const checkOutsShown = 50
 
@@ -71,7 +71,7 @@ func (p *pages) showCheckOuts(v *visit) error {
 			page.Newer, page.Older = v.linkNeighbours("/check-outs", offset, checkOutsShown, found.More)
 		}
 	}
-	return v.show(status, "checkouts.html", "/check-outs", "What happened", page)
+	return v.show(status, "checkouts.html", "/check-outs", "Check-out history", page)
 }
 
 // linkDays links to the same search on other days.

@@ -12,7 +12,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// The page Contention: how much check-outs waited for each other in the last hour.
+// The page Waiting times: how much check-outs waited for each other in the last hour.
 
 // figureMinutes is how far back the figures go.
 const figureMinutes = 60
@@ -54,7 +54,7 @@ func (p *pages) showContention(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, "contention.html", "/contention", "Contention", contentionPage{
+	return v.show(http.StatusOK, "contention.html", "/contention", "Waiting times", contentionPage{
 		Live: v.path("/contention/live"), Refresh: v.path("/contention"), Shown: drawFigures(f),
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"checkoutlock/web/page"
 )
 
-// The page Feature: whether the lock is on, who changed that, and the switch.
+// The page On / off: whether the lock is on, who changed that, and the switch.
 
 const changesShown = 20
 

@@ -42,11 +42,11 @@ var notes = map[string]string{
 }
 
 var nav = []struct{ path, permission, text string }{
-	{"/", admin.MaySeeSettings, "Feature"},
+	{"/", admin.MaySeeSettings, "On / off"},
 	{"/timing", admin.MaySeeSettings, "Timing"},
-	{"/locks", admin.MaySeeLocks, "Live locks"},
-	{"/check-outs", admin.MaySeeCheckOuts, "What happened"},
-	{"/contention", admin.MaySeeFigures, "Contention"},
+	{"/locks", admin.MaySeeLocks, "Locks now"},
+	{"/check-outs", admin.MaySeeCheckOuts, "Check-out history"},
+	{"/contention", admin.MaySeeFigures, "Waiting times"},
 	{"/try", admin.MayExplain, "Try a check-out"},
 	{"/rules", admin.MaySeeRules, "Circulation rules"},
 }

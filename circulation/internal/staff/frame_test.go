@@ -90,7 +90,7 @@ func TestNavigation_HasThePagesThatAreAllowed(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(true, 3000)}
 	p := visitAs(t, l, auth.Gateway, granted(admin.MaySeeSettings, admin.MayExplain)).get(t, "/staff/diku/timing")
-	p.has(t, `<a href="/staff/diku/">Feature</a>`, `<a href="/staff/diku/timing" aria-current="page">Timing</a>`,
+	p.has(t, `<a href="/staff/diku/">On / off</a>`, `<a href="/staff/diku/timing" aria-current="page">Timing</a>`,
 		`<a href="/staff/diku/try">`)
 	p.lacks(t, "/staff/diku/locks", "/staff/diku/check-outs", "/staff/diku/contention")
 	p.want(t, 200, "Signed in as Lovelace, Ada")
@@ -98,7 +98,7 @@ func TestNavigation_HasThePagesThatAreAllowed(t *testing.T) {
 	// Without the permission for the first page, the navigation has the allowed pages.
 	p = visitAs(t, l, auth.Gateway, granted(admin.MaySeeLocks)).get(t, "/staff/diku/")
 	p.want(t, 403, "Access requires permission")
-	p.has(t, `<a href="/staff/diku/locks">Live locks</a>`)
+	p.has(t, `<a href="/staff/diku/locks">Locks now</a>`)
 	p.lacks(t, "/staff/diku/timing")
 }
 

@@ -16,16 +16,20 @@ import (
 	"checkoutlock/web"
 )
 
-// The page Live locks: which locks are held, by which instance, and for how long.
+// The page Locks now: which locks are held, by which instance, and for how long.
 
 const (
 	locksShown = 100
 	locksEvery = time.Second
+
+	// The values of the parameter state. Expired locks block no check-out, so they are shown only on demand.
+	stateExpired = "expired"
+	stateAll     = "all"
 )
 
 type locksPage struct {
 	Patron, Holder field
-	State          string // held, outdated, or empty for all
+	State          string // stateExpired, stateAll, or empty for the held ones
 	ShowPatrons    bool
 	Problems       []field
 	List           *locksList // nil if the filter is wrong
@@ -56,10 +60,8 @@ type lockRow struct {
 }
 
 func (p *pages) showLocks(v *visit) error {
-	page, filter, err := readLockFilter(v)
-	if err != nil {
-		return err
-	}
+	page, filter := readLockFilter(v)
+	var err error
 	if filter.UserID, page.Patron.Wrong, err = p.findPatron(v, page.Patron.Value); err != nil {
 		return err
 	}
@@ -79,14 +81,11 @@ func (p *pages) showLocks(v *visit) error {
 			page.List = &list
 		}
 	}
-	return v.show(status, "locks.html", "/locks", "Live locks", page)
+	return v.show(status, "locks.html", "/locks", "Locks now", page)
 }
 
 func (p *pages) streamLocks(v *visit) error {
-	page, filter, err := readLockFilter(v)
-	if err != nil {
-		return err
-	}
+	page, filter := readLockFilter(v)
 	find := func() error { // finds the patron's id once
 		if filter.UserID != "" {
 			return nil
@@ -114,7 +113,7 @@ func (p *pages) streamLocks(v *visit) error {
 }
 
 // readLockFilter reads the query. The patron's id is missing: only storage knows it.
-func readLockFilter(v *visit) (locksPage, admin.LockFilter, error) {
+func readLockFilter(v *visit) (locksPage, admin.LockFilter) {
 	q := web.QueryOf(v.c)
 	page := locksPage{
 		Patron: field{Name: "patron", Label: "Patron's barcode or id", Value: strings.TrimSpace(q.Text("patron"))},
@@ -122,16 +121,12 @@ func readLockFilter(v *visit) (locksPage, admin.LockFilter, error) {
 		State:  q.Text("state"), ShowPatrons: v.showsPatrons(), Action: v.path("/locks"), All: v.keepShown("/locks"),
 	}
 	filter := admin.LockFilter{Holder: page.Holder.Value, Limit: locksShown}
-	switch page.State {
-	case "":
-	case "held", "outdated":
-		filter.Outdated = new(page.State == "outdated")
-	default:
-		return page, filter, fault.New(fault.Malformed, "Locks are held or outdated, not %s", fault.Shown(page.State))
+	if page.State != stateAll {
+		filter.Outdated = new(page.State == stateExpired)
 	}
 	same := func(url.Values) {}
 	page.Live, page.Refresh = v.pathOf("/locks/live", same), v.pathOf("/locks", same)
-	return page, filter, nil
+	return page, filter
 }
 
 // findPatron returns the id of the patron with a barcode or an id; wrong says why there
@@ -162,7 +157,7 @@ func (p *pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 		return locksList{}, err
 	}
 	list := locksList{
-		Summary: summarizeLocks(locks), Filtered: filter != admin.LockFilter{Limit: locksShown},
+		Summary: summarizeLocks(locks), Filtered: filter.UserID+filter.Holder != "" || filter.Outdated == nil || *filter.Outdated,
 		ShowPatrons: v.showsPatrons(), TogglePatrons: v.toggleShown("/locks"),
 	}
 	if len(locks.CheckoutLocks) == 0 {
@@ -212,7 +207,7 @@ func newLockRow(l schemas.CheckoutLock, inForce settings.View) lockRow {
 func (r lockRow) State() string {
 	switch {
 	case r.Lock.Outdated:
-		return "Outdated – blocks no check-out"
+		return "Expired – blocks no check-out"
 	case r.Left == 0:
 		return "Held – the next check-out takes it over"
 	}
@@ -241,7 +236,7 @@ func summarizeLocks(locks schemas.CheckoutLocks) string {
 	shown := len(locks.CheckoutLocks)
 	text := plural(shown-outdated, "lock", "locks") + " held"
 	if outdated > 0 {
-		text += ", " + plural(outdated, "outdated", "outdated")
+		text += ", " + plural(outdated, "expired", "expired")
 	}
 	switch {
 	case shown == 0:

@@ -18,9 +18,9 @@ func TestLocksPage_ListsLocks(t *testing.T) {
 	l := &library{Admin: &backend{locks: []schemas.CheckoutLock{held(), outdated()}}}
 	p := visit(t, l).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK,
-		"1 lock held, 1 outdated",
+		"1 lock held, 1 expired",
 		"****1234 Held 500 ms 2.5 s circulation-1 req-17/c Copy 0bab56e5 Copy Release …",
-		"****5678 Outdated – blocks no check-out 1 min 15 s none an unnamed instance – 6cf5ab4b Copy Release …",
+		"****5678 Expired – blocks no check-out 1 min 15 s none an unnamed instance – 6cf5ab4b Copy Release …",
 		"Patrons are masked. Show the patrons")
 	p.has(t,
 		`<tr id="lock-`+heldID+`">`, `data-copy="`+heldID+
@@ -35,7 +35,7 @@ func TestLocksPage_ShowsPatronsOnRequest(t *testing.T) {
 	t.Parallel()
 	l := &library{Admin: &backend{locks: []schemas.CheckoutLock{held(), outdated()}}}
 	p := visit(t, l).get(t, "/staff/diku/locks?holder=circulation-1&patrons=shown")
-	p.want(t, http.StatusOK, "ann<1> Ann Ahrens Held", benID+" Outdated", "Mask the patrons")
+	p.want(t, http.StatusOK, "ann<1> Ann Ahrens Held", benID+" Expired", "Mask the patrons")
 	p.has(t, "ann&lt;1&gt;", `href="/staff/diku/locks?holder=circulation-1"`,
 		`href="/staff/diku/locks?patrons=shown">Show all`,
 		`href="/staff/diku/locks/`+heldID+`/release?patrons=shown"`, `<input type="hidden" name="patrons" value="shown">`,
@@ -56,13 +56,13 @@ func TestLocksPage_Filters(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
 	for query, want := range map[string]admin.LockFilter{
-		"":                                  {},
-		"patron=+" + annID + "+":            {UserID: annID},
-		"patron=ann%3C1%3E":                 {UserID: annID},
-		"holder=circulation-1":              {Holder: "circulation-1"},
-		"state=held":                        {Outdated: &no},
-		"state=outdated&patron=ann%3C1%3E":  {UserID: annID, Outdated: &yes},
-		"state=&patron=&holder=&patrons=no": {},
+		"":                                  {Outdated: &no},
+		"patron=+" + annID + "+":            {UserID: annID, Outdated: &no},
+		"patron=ann%3C1%3E":                 {UserID: annID, Outdated: &no},
+		"holder=circulation-1":              {Holder: "circulation-1", Outdated: &no},
+		"state=all":                         {},
+		"state=expired&patron=ann%3C1%3E":   {UserID: annID, Outdated: &yes},
+		"state=&patron=&holder=&patrons=no": {Outdated: &no},
 	} {
 		d := &backend{}
 		p := visit(t, &library{Admin: d, view: own(true, 3000)}).get(t, "/staff/diku/locks?"+query)
@@ -72,7 +72,7 @@ func TestLocksPage_Filters(t *testing.T) {
 			t.Errorf("%s: asked for %+v, want %+v", query, got, want)
 		}
 		empty := "No lock is held now."
-		if want != (admin.LockFilter{}) {
+		if want != (admin.LockFilter{Outdated: &no}) {
 			empty = "No lock is like this now."
 		}
 		p.want(t, http.StatusOK, empty)
@@ -111,7 +111,7 @@ func TestLocksPage_RefusesAnInvalidFilterAtItsField(t *testing.T) {
 		})
 	}
 	p := visit(t, &library{Admin: &backend{}}).get(t, "/staff/diku/locks?state=broken")
-	p.want(t, http.StatusBadRequest, "Locks are held or outdated, not broken")
+	p.want(t, http.StatusBadRequest, "Locks are held or expired, not broken")
 }
 
 // refused is what a filter gets that has a wrong parameter.
@@ -149,7 +149,7 @@ func TestLocksPage_ExplainsAnEmptyList(t *testing.T) {
 		p.want(t, http.StatusOK, "No locks", words)
 		p.has(t, `data-live="table" data-shell hidden>`, `data-live="empty">`, `data-live="patrons" hidden>`,
 			`<p role="status" data-live="summary"><span class="unseen">No locks</span></p>`)
-		if offered := strings.Contains(p.text, "You can turn it on under Feature"); offered == enabled {
+		if offered := strings.Contains(p.text, "You can turn it on under On / off"); offered == enabled {
 			t.Errorf("with the lock on %t, turning it on is offered: %t", enabled, offered)
 		}
 	}

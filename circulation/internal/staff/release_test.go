@@ -33,7 +33,7 @@ func TestReleasePage_ExplainsTheRelease(t *testing.T) {
 		t.Errorf("patrons were looked up %d times, want never", d.lookups)
 	}
 	p = v.get(t, strings.Replace(releasePath, heldID, outdatedID, 1))
-	p.want(t, http.StatusOK, "Outdated – blocks no check-out", "need not be released")
+	p.want(t, http.StatusOK, "Expired – blocks no check-out", "need not be released")
 	if len(d.released) != 0 {
 		t.Errorf("looking released %v", d.released)
 	}
@@ -77,7 +77,7 @@ func TestReleasePage_LinksTheFirstReleaseAfterASecond(t *testing.T) {
 			v.get(t, releasePath)
 			p := v.post(t, releasePath, url.Values{"reason": {"stuck"}})
 			p.want(t, http.StatusNotFound, goneText, "Back to the live locks")
-			if linked := strings.Contains(p.text, "that is done: see Feature , Who changed what."); linked != tt.linked {
+			if linked := strings.Contains(p.text, "that is done: see On / off , Who changed what."); linked != tt.linked {
 				t.Errorf("links the changes: %t, want %t:\n%s", linked, tt.linked, p.text)
 			}
 		})

@@ -100,7 +100,7 @@ func (p *pages) routes() []web.Route {
 	filters := []web.Parameter{
 		{Name: "patron", Meaning: "a barcode or an id"},
 		{Name: "holder", Meaning: "an instance"},
-		{Name: "state", Meaning: "which locks", Allowed: []string{"held", "outdated"}},
+		{Name: "state", Meaning: "which locks", Allowed: []string{stateExpired, stateAll}},
 	}
 	for _, r := range []struct {
 		method, path, permission string
