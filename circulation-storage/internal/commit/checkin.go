@@ -3,7 +3,6 @@ package commit
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -87,32 +86,14 @@ func (c CheckIn) checkRequest() error {
 	return nil
 }
 
-// SeenReturn is what the transaction of a check-in read. It locked the item before the
-// loan, and the loan before the queue.
-type SeenReturn struct {
-	// Before is the committed check-in with the same id, nil for none. It was read after
-	// the item was locked.
-	Before *PastCheckIn
-	Item   records.Record // nil if there is none
-	Loan   records.Record // the item's open loan; nil if it is not on loan
-	Queue  Queue          // the open requests of the item or, for TitleLevel, of its instance
-	Now    time.Time      // the database's clock, read once after the last row was locked
-}
-
-// PastCheckIn is a check-in that was committed, with its answer.
-type PastCheckIn struct {
-	ItemID uuid.UUID
-	Result schemas.CheckInResult
-}
-
 // Decide judges a check-in. It answers a repeat with the stored answer, also if the item
 // has changed since. Faults: ItemChanged, LoanChanged, RequestChanged, Invalid.
-func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Change, error) {
+func (c CheckIn) Decide(ctx context.Context, seen Seen) (Change, error) {
 	switch {
-	case seen.Before != nil && seen.Before.ItemID != c.ItemID:
+	case seen.Before != uuid.Nil && seen.Before != c.ItemID:
 		return Change{}, c.newIDTaken()
-	case seen.Before != nil:
-		return Change{Repeated: true, Past: &seen.Before.Result}, nil
+	case seen.Before != uuid.Nil:
+		return Change{Repeated: true, Past: seen.Past}, nil
 	}
 	if seen.Item == nil {
 		return Change{}, newNoItem("itemId", c.ItemID)
@@ -169,7 +150,7 @@ func (c CheckIn) Violation(constraint string) error {
 	return nil
 }
 
-func (c CheckIn) closeLoan(seen SeenReturn) records.Record {
+func (c CheckIn) closeLoan(seen Seen) records.Record {
 	loan := clone(seen.Loan)
 	loan["status"] = map[string]any{"name": closed}
 	loan["action"] = c.loanAction
@@ -185,7 +166,7 @@ func (c CheckIn) closeLoan(seen SeenReturn) records.Record {
 }
 
 // serveRequest returns the queue after the item was set aside for the request.
-func (c CheckIn) serveRequest(request records.Record, seen SeenReturn) []records.Record {
+func (c CheckIn) serveRequest(request records.Record, seen Seen) []records.Record {
 	request = assignItem(request, seen.Item)
 	request["status"] = c.requestStatus
 	delete(request, "holdShelfExpirationDate")
@@ -196,7 +177,7 @@ func (c CheckIn) serveRequest(request records.Record, seen SeenReturn) []records
 }
 
 // describe returns the record of the check-in. Without a user in the call it names none.
-func (c CheckIn) describe(ctx context.Context, seen SeenReturn) records.Record {
+func (c CheckIn) describe(ctx context.Context, seen Seen) records.Record {
 	r := records.Record{
 		"id": uuid.NewString(), "occurredDateTime": seen.Now.UTC().Format(schemas.FolioTime), "itemId": c.ItemID.String(),
 		"servicePointId": c.servicePointID, "requestQueueSize": len(seen.Queue), "itemStatusPriorToCheckIn": seen.Item.Text("status.name"),
@@ -213,7 +194,7 @@ func (c CheckIn) describe(ctx context.Context, seen SeenReturn) records.Record {
 
 // receiveItem sets the item's status and destination. As in FOLIO, lastCheckIn has the
 // time of the processing, also if checkInDate is earlier.
-func (c CheckIn) receiveItem(seen SeenReturn) records.Record {
+func (c CheckIn) receiveItem(seen Seen) records.Record {
 	item := withStatus(seen.Item, c.itemStatus)
 	last := map[string]any{"dateTime": seen.Now.UTC().Format(schemas.FolioTime), "servicePointId": c.servicePointID}
 	if c.staffMemberID != "" {

@@ -139,7 +139,7 @@ func TestCheckIn_Decide(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen := commit.SeenReturn{Item: storedItem(t, "Checked out"), Now: now}
+			seen := commit.Seen{Item: storedItem(t, "Checked out"), Now: now}
 			loanOfEvent := ""
 			if tt.onLoan {
 				seen.Loan, loanOfEvent = storedLoan(t, patronID, itemID), loanID.String()
@@ -171,10 +171,10 @@ func TestCheckIn_Refusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Decide(ctx(t), commit.SeenReturn{}); !fault.Is(err, fault.Invalid) {
+	if _, err := c.Decide(ctx(t), commit.Seen{}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("no item: got %v, want Invalid", err)
 	}
-	if _, err := c.Decide(ctx(t), commit.SeenReturn{Item: storedItem(t, "Checked out")}); !fault.Is(err,
+	if _, err := c.Decide(ctx(t), commit.Seen{Item: storedItem(t, "Checked out")}); !fault.Is(err,
 		fault.ItemChanged) {
 		t.Errorf("another version: got %v, want ItemChanged", err)
 	}
@@ -187,15 +187,14 @@ func TestCheckIn_RepeatIgnoresTheItem(t *testing.T) {
 	if err != nil || c.ID.String() != checkInID {
 		t.Fatalf("got %s, %v", c.ID, err)
 	}
-	before := commit.PastCheckIn{ItemID: itemID, Result: schemas.CheckInResult{Item: json.RawMessage(`{"id":"i"}`)}}
+	past := schemas.CheckInResult{Item: json.RawMessage(`{"id":"i"}`)}
 	for name, item := range map[string]records.Record{"another version": storedItem(t, "Checked out"), "deleted": nil} {
-		got, err := c.Decide(ctx(t), commit.SeenReturn{Item: item, Before: &before})
+		got, err := c.Decide(ctx(t), commit.Seen{Item: item, Before: itemID, Past: past})
 		if err != nil || !got.Repeated || string(got.Past.Item) != `{"id":"i"}` || got.Item != nil {
 			t.Errorf("%s: got %+v, %v, want the earlier answer and nothing to write", name, got, err)
 		}
 	}
-	before.ItemID = loanID
-	if _, err := c.Decide(ctx(t), commit.SeenReturn{Before: &before}); !fault.Is(err, fault.Invalid) {
+	if _, err := c.Decide(ctx(t), commit.Seen{Before: loanID, Past: past}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("of another item: got %v, want %s", err, fault.Invalid)
 	}
 }

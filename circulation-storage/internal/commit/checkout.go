@@ -126,32 +126,6 @@ func readLimits(doc records.Record) []schemas.LoanLimit {
 	return limits
 }
 
-// Seen is what the transaction of a check-out read. It locked each row before it read
-// the next, in this order.
-type Seen struct {
-	// GivenUp means that the check-out was settled as not lent.
-	GivenUp bool
-	// LeasedLoan is the loan of the key lease KeyLeaseID; Nil means that there is no such
-	// key lease, or that its key is finished.
-	LeasedLoan uuid.UUID
-	// LockUser is the patron of the lock LockID; Nil means that there is no such lock, or that
-	// TakeLock found another one.
-	LockUser uuid.UUID
-	// SettingsVersion is the stored one, read if the check-out names one.
-	SettingsVersion string
-	// EnvironmentOn means that the environment of an instance turns the lock on; read
-	// with SettingsVersion.
-	EnvironmentOn bool
-	Item          records.Record // nil if there is none
-	Loan          records.Record // the one with the check-out's loan id; nil if there is none
-	OnLoan        bool           // the item has an open loan
-	Queue         Queue          // the open requests of the item or, for TitleLevel, of its instance
-	// OpenLoans is how many open loans each of the Limits counts: of items that exist and are not
-	// claimed returned. A statement of its own counted them, after the lock was locked.
-	OpenLoans []int
-	Now       time.Time // the database's clock, read once after the last row was locked
-}
-
 // notLendable are the item statuses that FOLIO's circulation refuses.
 var notLendable = []string{checkedOut, declaredLost, claimedReturned, "Intellectual item", agedToLost}
 

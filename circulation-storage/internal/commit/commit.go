@@ -27,12 +27,45 @@ func parseBody(schema string, body []byte) (records.Record, error) {
 	return doc, jsonschema.Check(schema, map[string]any(doc))
 }
 
+// Seen is what the transaction of a commit locked and read, in this order. What does not exist is
+// zero, and so is what the commit does not need.
+type Seen struct {
+	// LeasedLoan is the loan of the check-out's key lease; Nil also if its key is finished.
+	LeasedLoan uuid.UUID
+	// LockUser is the patron of the check-out's lock; Nil also if TakeLock found another one.
+	LockUser        uuid.UUID
+	SettingsVersion string // the stored one
+	EnvironmentOn   bool   // the environment of an instance turns the lock on
+	TitlesOn        bool   // there are requests for titles
+
+	Instance bool
+	Item     records.Record
+	Items    []records.Record // of a commit for several items
+	Loan     records.Record   // the one that is named; of a check-in and of requests, the item's open one
+	Queue    Queue            // the open requests of the items or, for TitleLevel or no item, of the instance
+
+	// Now is the database's clock, read once after the last row was locked.
+	Now time.Time
+	// Before is the item, the loan or the request of the committed change with the same id. It was
+	// read after that was locked.
+	Before uuid.UUID
+	// Past is the answer to that change, if it was a check-in.
+	Past     schemas.CheckInResult
+	Request  records.Record // as stored; it is locked if it is in the queue
+	Recalled bool           // an open recall names the loan's item
+	GivenUp  bool           // the check-out was settled as not lent
+	OnLoan   bool           // the item of the check-out has an open loan
+	// OpenLoans is how many open loans each of the check-out's Limits counts: of items that exist and
+	// are not claimed returned. A statement of its own counted them, after the lock was locked.
+	OpenLoans []int
+}
+
 // Change is what a commit writes and answers. What is zero is not written.
 type Change struct {
 	// Repeated means that it was committed before: nothing is written. Loan, Item and Request are as
 	// they are stored, and Past is the answer to a check-in.
 	Repeated bool
-	Past     *schemas.CheckInResult
+	Past     schemas.CheckInResult
 
 	Loan     records.Record
 	Items    []records.Record // those that change

@@ -30,7 +30,7 @@ func (e ExpiredQueue) ID() uuid.UUID {
 
 // Decide closes what has expired by now and moves the others up. It leaves a request that was given to another item since, and a queue that was found by another setting
 // for titles: the next turn finds those.
-func (e ExpiredQueue) Decide(ctx context.Context, seen SeenQueue) (Change, error) {
+func (e ExpiredQueue) Decide(ctx context.Context, seen Seen) (Change, error) {
 	if e.InstanceID != uuid.Nil && e.TitleLevel != seen.TitlesOn {
 		return Change{}, nil
 	}

@@ -77,7 +77,7 @@ func TestExpiredQueue_Decide(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			seen := commit.SeenQueue{TitlesOn: tt.titles, Queue: queue(t, tt.queue...)}
+			seen := commit.Seen{TitlesOn: tt.titles, Queue: queue(t, tt.queue...)}
 			if tt.item != "" {
 				seen.Items = []records.Record{storedItem(t, tt.item)}
 			}

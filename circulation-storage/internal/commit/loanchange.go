@@ -3,7 +3,6 @@ package commit
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -62,18 +61,8 @@ func (c LoanChange) ChangesItem() bool { return changedStatuses[c.action] != "" 
 // ReadsItem reports whether the item or its requests decide.
 func (c LoanChange) ReadsItem() bool { return c.ChangesItem() || c.action == schemas.DueDateChanged }
 
-// SeenLoan is what the transaction of a renewal or of another change of a loan read. It locked the
-// item before the loan.
-type SeenLoan struct {
-	Before   uuid.UUID      // the loan of the committed change with the same id; Nil for none, and for a renewal
-	Item     records.Record // nil if there is none, or if it is not read
-	Loan     records.Record // nil if there is none
-	Recalled bool           // an open recall names the item
-	Now      time.Time      // the database's clock, read once after the last row was locked
-}
-
 // Decide judges a change in mod-circulation's words. Faults: NotFound, Invalid.
-func (c LoanChange) Decide(ctx context.Context, seen SeenLoan) (Change, error) {
+func (c LoanChange) Decide(ctx context.Context, seen Seen) (Change, error) {
 	if repeated, err := seen.findRepeat(c.ID, c.LoanID); repeated || err != nil {
 		return Change{Repeated: repeated}, err
 	}
@@ -89,7 +78,7 @@ func (c LoanChange) Decide(ctx context.Context, seen SeenLoan) (Change, error) {
 }
 
 // check refuses a change that loan or item do not allow. Information is added to closed loans too.
-func (c LoanChange) check(seen SeenLoan) error {
+func (c LoanChange) check(seen Seen) error {
 	status, itemID := seen.Item.Text("status.name"), fault.Param("itemId", seen.Loan.Text("itemId"))
 	switch {
 	case !c.ReadsItem():
@@ -118,7 +107,7 @@ func refuse(message string, about ...fault.Parameter) error {
 	return fault.Validation(fault.Refusal("", message, about...))
 }
 
-func (c LoanChange) changeLoan(seen SeenLoan) records.Record {
+func (c LoanChange) changeLoan(seen Seen) records.Record {
 	loan := clone(seen.Loan)
 	loan["action"] = c.action
 	delete(loan, "actionComment") // it belonged to the action before
@@ -150,7 +139,7 @@ func (c LoanChange) changeLoan(seen SeenLoan) records.Record {
 
 // findRepeat reports whether a change of the loan was committed before. It refuses the id of a change
 // of another loan, and a loan that does not exist.
-func (seen SeenLoan) findRepeat(id, loanID uuid.UUID) (bool, error) {
+func (seen Seen) findRepeat(id, loanID uuid.UUID) (bool, error) {
 	switch {
 	case seen.Before != uuid.Nil && seen.Before != loanID:
 		return false, newChangeIDTaken(id)

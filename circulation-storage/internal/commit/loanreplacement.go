@@ -36,7 +36,7 @@ func ParseLoanReplacement(loanID uuid.UUID, body []byte) (LoanReplacement, error
 // unless it is declared lost. A closed loan leaves its item as it is, because the item may be lent
 // again. Faults: NotFound, Invalid; LoanChanged for a loan that is to be closed, because its item
 // has to be taken back.
-func (r LoanReplacement) Decide(ctx context.Context, seen SeenLoan) (Change, error) {
+func (r LoanReplacement) Decide(ctx context.Context, seen Seen) (Change, error) {
 	if repeated, err := seen.findRepeat(r.ID, r.LoanID); repeated || err != nil {
 		return Change{Repeated: repeated}, err
 	}
@@ -66,7 +66,7 @@ func (r LoanReplacement) Decide(ctx context.Context, seen SeenLoan) (Change, err
 }
 
 // check refuses a loan that contradicts the stored one or its item.
-func (r LoanReplacement) check(seen SeenLoan, loan records.Record, moved bool) error {
+func (r LoanReplacement) check(seen Seen, loan records.Record, moved bool) error {
 	open, wasOpen := records.IsOpenLoan(loan), records.IsOpenLoan(seen.Loan)
 	status, itemID := seen.Item.Text("status.name"), fault.Param("itemId", seen.Loan.Text("itemId"))
 	switch {

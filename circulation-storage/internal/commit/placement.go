@@ -61,7 +61,7 @@ func ParsePlacement(body []byte) (Placement, error) {
 const titleLevel = "Title"
 
 // Decide judges a placement. Faults: ItemChanged, LoanChanged, RequestChanged, Invalid.
-func (p Placement) Decide(ctx context.Context, seen SeenQueue) (Change, error) {
+func (p Placement) Decide(ctx context.Context, seen Seen) (Change, error) {
 	if seen.Request != nil {
 		return p.repeat(seen)
 	}
@@ -84,7 +84,7 @@ func (p Placement) Decide(ctx context.Context, seen SeenQueue) (Change, error) {
 	return p.appendRequest(ctx, seen)
 }
 
-func (p Placement) repeat(seen SeenQueue) (Change, error) {
+func (p Placement) repeat(seen Seen) (Change, error) {
 	if readID(seen.Request, "requesterId") != p.RequesterID || readID(seen.Request, "instanceId") != p.InstanceID {
 		return Change{}, p.newRequestTaken()
 	}
@@ -104,14 +104,16 @@ func (p Placement) checkRepeated(queue Queue) error {
 
 // appendRequest puts the request at the end of the queue. A page of an available item
 // sets the item's status. A hold and a recall change the loan of their item.
-func (p Placement) appendRequest(ctx context.Context, seen SeenQueue) (Change, error) {
+func (p Placement) appendRequest(ctx context.Context, seen Seen) (Change, error) {
 	change := Change{Request: clone(p.request), Item: seen.Item}
 	change.Request["status"] = schemas.RequestNotYetFilled
 	change.Request["position"] = seen.Queue.lastPosition(nil, true) + 1
 	change.Events = []Event{newRequestEvent(ctx, "REQUEST_CREATED_EVENT", change.Request, map[string]any{"created": change.Request})}
-	if err := p.changeLoan(ctx, seen, &change); err != nil {
+	loan, recalled, err := p.changeLoan(ctx, seen.Item, seen.Loan)
+	if err != nil {
 		return Change{}, err
 	}
+	change.Loan, change.Events = loan, append(change.Events, recalled...)
 	if p.request.Text("requestType") == schemas.RequestPage && seen.Item.Text("status.name") == available {
 		change.setItem(withStatus(seen.Item, paged))
 	}

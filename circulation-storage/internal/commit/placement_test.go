@@ -84,7 +84,7 @@ func TestPlacement_Decide(t *testing.T) {
 	of, ofInstance := itemID.String(), fmt.Sprintf(`,"instanceId":%q`, instanceID)
 	tests := map[string]struct {
 		replace map[string]any
-		change  func(*commit.SeenQueue)
+		change  func(*commit.Seen)
 		queue   []queued
 		code    fault.Code
 		says    string
@@ -103,9 +103,9 @@ func TestPlacement_Decide(t *testing.T) {
 		"page of a free item": {replace: map[string]any{"request.requestType": "Page"}, place: 1, item: "Paged"},
 		"page of another": {
 			replace: map[string]any{"request.requestType": "Page"},
-			change:  func(s *commit.SeenQueue) { s.Item = storedItem(t, "In transit") }, place: 1,
+			change:  func(s *commit.Seen) { s.Item = storedItem(t, "In transit") }, place: 1,
 		},
-		"for any copy": {replace: forTitle(nil), change: func(s *commit.SeenQueue) { s.Item = nil }, place: 1},
+		"for any copy": {replace: forTitle(nil), change: func(s *commit.Seen) { s.Item = nil }, place: 1},
 		"any copy, by oneself": {
 			replace: forTitle(nil), queue: []queued{{name: "a", of: of, position: 1, requires: mine(ofInstance)}},
 			code: fault.Invalid, says: "one of the instance's items",
@@ -127,11 +127,11 @@ func TestPlacement_Decide(t *testing.T) {
 			replace: map[string]any{"titleLevelRequests": true},
 			queue:   []queued{{name: "a", of: otherCopy, position: 1, requires: mine("")}}, place: 2,
 		},
-		"no instance":  {change: func(s *commit.SeenQueue) { s.Instance = false }, code: fault.Invalid, says: "no instance"},
-		"no item":      {change: func(s *commit.SeenQueue) { s.Item = nil }, code: fault.Invalid, says: "no item"},
+		"no instance":  {change: func(s *commit.Seen) { s.Instance = false }, code: fault.Invalid, says: "no instance"},
+		"no item":      {change: func(s *commit.Seen) { s.Item = nil }, code: fault.Invalid, says: "no item"},
 		"item changed": {replace: map[string]any{"itemVersion": 2}, code: fault.ItemChanged, says: "3, not 2"},
 		"another's id": {
-			change: func(s *commit.SeenQueue) { s.Request = queue(t, queued{"new", of, 1, ""})[0] }, code: fault.Invalid,
+			change: func(s *commit.Seen) { s.Request = queue(t, queued{"new", of, 1, ""})[0] }, code: fault.Invalid,
 			says: "that of another request",
 		},
 	}
@@ -142,7 +142,7 @@ func TestPlacement_Decide(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen := commit.SeenQueue{
+			seen := commit.Seen{
 				TitlesOn: p.TitleLevel, Instance: true, Item: storedItem(t, "Available"), Queue: queue(t, tt.queue...), Now: now,
 			}
 			if tt.change != nil {
@@ -172,7 +172,7 @@ func TestPlacement_Writes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := commit.SeenQueue{Instance: true, Item: storedItem(t, "Checked out"), Now: now}
+	seen := commit.Seen{Instance: true, Item: storedItem(t, "Checked out"), Now: now}
 	got, err := p.Decide(ctx(t), seen)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -19,20 +18,6 @@ const closedFilled = "Closed - Filled"
 
 // Queue is the open requests of one item or one title, in any order.
 type Queue []records.Record
-
-// SeenQueue is what the transaction of a commit of requests read, as far as the commit needs it. It
-// locked the instance before the items, the items before the loan, and the loan before the queue.
-type SeenQueue struct {
-	TitlesOn bool             // there are requests for titles, locked against changes
-	Instance bool             // there is one with the instance id
-	Item     records.Record   // nil if the request names none, or there is none
-	Items    []records.Record // of a commit for several items, those that exist
-	Loan     records.Record   // the item's open loan, read if the commit may change it; nil if there is none
-	Request  records.Record   // as stored; nil if there is none. It is locked if it is in the queue
-	Before   uuid.UUID        // the request of the committed change with the same id; Nil for none
-	Queue    Queue            // the open requests of the items or, for TitleLevel or no item, of the instance
-	Now      time.Time        // the database's clock, read once after the last row was locked
-}
 
 // sorted returns the queue in the order of positions. A request without a position is
 // last, as a new request is.

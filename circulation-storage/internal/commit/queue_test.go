@@ -75,11 +75,11 @@ type madeOf struct {
 
 // judge is a commit of requests.
 type judge interface {
-	Decide(ctx context.Context, seen commit.SeenQueue) (commit.Change, error)
+	Decide(ctx context.Context, seen commit.Seen) (commit.Change, error)
 }
 
 // wantMade lets a commit that names a request, "" for none, judge a queue.
-func wantMade(t *testing.T, c judge, seen commit.SeenQueue, name string, want madeOf) commit.Change {
+func wantMade(t *testing.T, c judge, seen commit.Seen, name string, want madeOf) commit.Change {
 	t.Helper()
 	seen.Now = now
 	for _, r := range seen.Queue {

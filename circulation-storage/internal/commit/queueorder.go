@@ -51,7 +51,7 @@ func ParseQueueOrder(body []byte) (QueueOrder, error) {
 // that the queue has already is no change, also for a caller that saw another one: it is a repeat.
 // Faults: NotFound for an empty queue; Invalid in FOLIO's words, which circulation answers as they
 // are; RequestChanged if the caller saw other positions.
-func (o QueueOrder) Decide(ctx context.Context, seen SeenQueue) (Change, error) {
+func (o QueueOrder) Decide(ctx context.Context, seen Seen) (Change, error) {
 	if err := checkTitles(o.InstanceID != uuid.Nil, seen.TitlesOn); err != nil {
 		return Change{}, err
 	}

@@ -124,7 +124,7 @@ func TestQueueOrder_Decide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := order(t, tt.of, tt.places...)
-			got := wantMade(t, o, commit.SeenQueue{TitlesOn: o.ItemID == uuid.Nil, Queue: queue(t, tt.queue...)}, "",
+			got := wantMade(t, o, commit.Seen{TitlesOn: o.ItemID == uuid.Nil, Queue: queue(t, tt.queue...)}, "",
 				madeOf{code: tt.code, says: tt.says, writes: tt.writes})
 			for i, r := range got.Queue {
 				if fmt.Sprint(r["position"]) != fmt.Sprint(i+1) {

@@ -39,33 +39,33 @@ func (p Placement) ChangesLoan() bool {
 	return p.ItemID != uuid.Nil && (kind == schemas.RequestHold || kind == schemas.RequestRecall)
 }
 
-// changeLoan adds the item's loan to what is written, if the request changes it. A hold changes its
-// action. A recall also sets the due date, once: a loan whose date was changed by another recall
-// stays as it is. So does one whose caller sent no recall. Fault: LoanChanged.
-func (p Placement) changeLoan(ctx context.Context, seen SeenQueue, change *Change) error {
+// changeLoan returns the item's loan as the request changes it, nil if it does not, and the event of
+// another due date. A hold changes the action. A recall also sets the due date, once: a loan whose date
+// was changed by another recall stays as it is. So does one whose caller sent no recall. Fault:
+// LoanChanged.
+func (p Placement) changeLoan(ctx context.Context, item, stored records.Record) (loan records.Record, events []Event, err error) {
 	recalls := p.request.Text("requestType") == schemas.RequestRecall
 	switch {
-	case !p.ChangesLoan(), recalls && (p.recall == nil || seen.Loan[changedByRecall] == true):
-		return nil
+	case !p.ChangesLoan(), recalls && (p.recall == nil || stored[changedByRecall] == true):
+		return nil, nil, nil
 	case recalls:
-		if err := p.recall.check(seen.Loan); err != nil {
-			return err
+		if err := p.recall.check(stored); err != nil {
+			return nil, nil, err
 		}
-	case seen.Loan == nil:
-		return nil
+	case stored == nil:
+		return nil, nil, nil
 	}
-	loan := clone(seen.Loan)
-	loan["action"], loan["itemStatus"] = actionOfHold, seen.Item.Text("status.name")
+	loan = clone(stored)
+	loan["action"], loan["itemStatus"] = actionOfHold, item.Text("status.name")
 	delete(loan, "actionComment") // it belonged to the action before
 	if recalls {
 		loan["action"], loan["dueDate"], loan[changedByRecall] = actionOfRecall, p.recall.dueDate, true
 		delete(loan, remindersOfFines) // FOLIO counts them from the due date
 	}
-	change.Loan = loan
 	if recalls && !readInstant(p.recall.dueDate).Equal(readInstant(p.recall.judgedDueDate)) {
-		change.Events = append(change.Events, newLoanEvent(ctx, LoanDueDateChanged, seen.Loan, loan))
+		events = []Event{newLoanEvent(ctx, LoanDueDateChanged, stored, loan)}
 	}
-	return nil
+	return loan, events, nil
 }
 
 // check refuses a recall of a loan that is not as the caller judged it. Fault: LoanChanged.

@@ -76,7 +76,7 @@ func TestPlacement_ChangesTheLoanOfItsItem(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		seen := commit.SeenQueue{Instance: true, Item: storedItem(t, "Checked out"), Now: now}
+		seen := commit.Seen{Instance: true, Item: storedItem(t, "Checked out"), Now: now}
 		if tt.loan != "" {
 			seen.Loan = decode(t, `{"id":%q,"itemId":%q,"userId":%q,"loanDate":"2026-03-01T00:00:00Z",`+
 				`"status":{"name":"Open"},"vendorField":[1.5],%s}`, loanID, itemID, otherID, tt.loan)
@@ -130,7 +130,7 @@ func TestRenewal_ForgetsARecallThatIsGone(t *testing.T) {
 		}
 		loan := decode(t, `{"id":%q,"itemId":%q,"userId":%q,"loanDate":"2026-03-01T00:00:00Z",`+
 			`"dueDate":"2026-03-25T00:00:00Z","status":{"name":"Open"},"dueDateChangedByRecall":true}`, loanID, itemID, otherID)
-		got, err := r.Decide(ctx(t), commit.SeenLoan{
+		got, err := r.Decide(ctx(t), commit.Seen{
 			Item: storedItem(t, "Checked out"), Loan: loan, Recalled: recalled, Now: now,
 		})
 		if err != nil || got.Loan["dueDateChangedByRecall"] != recalled {

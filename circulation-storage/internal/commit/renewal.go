@@ -71,7 +71,7 @@ func readInstant(date string) time.Time {
 
 // Decide judges a renewal. The loan must be as the caller saw it. Faults: ItemChanged,
 // LoanChanged, Invalid.
-func (r Renewal) Decide(ctx context.Context, seen SeenLoan) (Change, error) {
+func (r Renewal) Decide(ctx context.Context, seen Seen) (Change, error) {
 	if seen.Item == nil {
 		return Change{}, newNoItem("itemId", r.ItemID)
 	}
@@ -104,7 +104,7 @@ func (r Renewal) Decide(ctx context.Context, seen SeenLoan) (Change, error) {
 	return change.complete(ctx, seen.Now, seen.Loan, []records.Record{seen.Item}, nil)
 }
 
-func (r Renewal) checkLoan(seen SeenLoan) error {
+func (r Renewal) checkLoan(seen Seen) error {
 	var changed string
 	switch due := readInstant(seen.Loan.Text("dueDate")); {
 	case !records.IsOpenLoan(seen.Loan):

@@ -26,7 +26,7 @@ func (n Renumbering) ID() uuid.UUID {
 
 // Decide leaves a queue that was found by another setting for titles: the next turn finds others. Of
 // requests at one position, the one that was requested or stored first goes first.
-func (n Renumbering) Decide(ctx context.Context, seen SeenQueue) (Change, error) {
+func (n Renumbering) Decide(ctx context.Context, seen Seen) (Change, error) {
 	if (n.ItemID == uuid.Nil) != seen.TitlesOn {
 		return Change{}, nil
 	}

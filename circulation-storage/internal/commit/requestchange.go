@@ -47,7 +47,7 @@ func ParseRequestChange(body []byte) (RequestChange, error) {
 // decide; see keptByEdits. One that is closed or deleted leaves its queue, and the next ones move up.
 // A change that would close a closed request as it is already is a repeat. Faults: NotFound,
 // RequestChanged, Invalid.
-func (c RequestChange) Decide(ctx context.Context, seen SeenQueue) (Change, error) {
+func (c RequestChange) Decide(ctx context.Context, seen Seen) (Change, error) {
 	switch {
 	case seen.Before != uuid.Nil && seen.Before != c.RequestID:
 		return Change{}, newInvalid("id is already that of a change of another request", "id", c.ID.String())
@@ -101,7 +101,7 @@ func (c RequestChange) closesAs(stored records.Record) bool {
 
 // isOutdated reports whether the caller saw the request in another queue. One without an instance and
 // an item is in none.
-func (c RequestChange) isOutdated(seen SeenQueue) bool {
+func (c RequestChange) isOutdated(seen Seen) bool {
 	queued := c.InstanceID != uuid.Nil || c.ItemID != uuid.Nil
 	return readID(seen.Request, "instanceId") != c.InstanceID || readID(seen.Request, "itemId") != c.ItemID ||
 		queued && indexOf(seen.Queue, seen.Request.ID()) < 0

@@ -147,7 +147,7 @@ func TestRequestChange_Decide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := change(t, tt.more, tt.replace)
-			seen := commit.SeenQueue{TitlesOn: c.TitleLevel, Queue: queue(t, tt.queue...)}
+			seen := commit.Seen{TitlesOn: c.TitleLevel, Queue: queue(t, tt.queue...)}
 			if tt.item != "" {
 				seen.Item = storedItem(t, tt.item)
 			}
@@ -181,7 +181,7 @@ func TestRequestChange_ReplacesCopies(t *testing.T) {
 		} else {
 			tt.replace["proxy"] = sent["proxy"]
 		}
-		got, err := change(t, "", tt.replace).Decide(ctx(t), commit.SeenQueue{Request: stored[0], Queue: stored, Now: now})
+		got, err := change(t, "", tt.replace).Decide(ctx(t), commit.Seen{Request: stored[0], Queue: stored, Now: now})
 		if err != nil || len(got.Requests) != 1 {
 			t.Fatalf("%s: got %+v, %v", name, got, err)
 		}
@@ -201,7 +201,7 @@ func TestRequestChange_KeepsWhatOthersDecide(t *testing.T) {
 		"item":{"barcode":"b"},"requester":{"barcode":"r"},"holdShelfExpirationDate":"2026-04-01T00:00:00Z"`)})
 	edit := func(replace map[string]any) records.Record {
 		t.Helper()
-		got, err := change(t, "", replace).Decide(ctx(t), commit.SeenQueue{Request: stored[0], Queue: stored, Now: now})
+		got, err := change(t, "", replace).Decide(ctx(t), commit.Seen{Request: stored[0], Queue: stored, Now: now})
 		if err != nil || len(got.Requests) != 1 {
 			t.Fatalf("got %+v, %v", got, err)
 		}

@@ -34,11 +34,11 @@ func ParseRequestMove(body []byte) (RequestMove, error) {
 // those behind its old place move up. Its items and its loan change as by a cancellation and a
 // placement. A request that is at the new item already, with the same type, was moved before.
 // Faults: NotFound, RequestChanged, ItemChanged, LoanChanged, Invalid.
-func (m RequestMove) Decide(ctx context.Context, seen SeenQueue) (Change, error) {
+func (m RequestMove) Decide(ctx context.Context, seen Seen) (Change, error) {
 	if moved, err := m.check(seen); moved || err != nil {
-		return Change{Request: seen.Request, Item: seen.find(m.To.ItemID), Repeated: true}, err
+		return Change{Request: seen.Request, Item: seen.findItem(m.To.ItemID), Repeated: true}, err
 	}
-	request := assignItem(seen.Request, seen.find(m.To.ItemID))
+	request := assignItem(seen.Request, seen.findItem(m.To.ItemID))
 	request["requestType"] = m.To.request.Text("requestType")
 	for _, key := range [...]string{"item", "searchIndex"} {
 		if copied, ok := m.To.request[key]; ok { // with the names of the location and the pickup place
@@ -59,7 +59,7 @@ func (m RequestMove) Decide(ctx context.Context, seen SeenQueue) (Change, error)
 }
 
 // check refuses a request that cannot be moved, and reports whether it was moved before.
-func (m RequestMove) check(seen SeenQueue) (moved bool, err error) {
+func (m RequestMove) check(seen Seen) (moved bool, err error) {
 	id := m.To.RequestID
 	switch stored := seen.Request; {
 	case stored == nil:
@@ -74,33 +74,34 @@ func (m RequestMove) check(seen SeenQueue) (moved bool, err error) {
 		return false, refuse("Only a request that is not yet filled can be moved", fault.Param("id", id.String()))
 	case m.FromItemID == m.To.ItemID: // as in FOLIO, also with another type
 		return false, newQueued(stored).RefuseRepeated(Queue{stored}.list(), m.To.TitleLevel).Err()
-	case seen.find(m.To.ItemID) == nil:
+	case seen.findItem(m.To.ItemID) == nil:
 		return false, newNoItem("request.itemId", m.To.ItemID)
 	}
 	if err := checkTitles(m.To.TitleLevel, seen.TitlesOn); err != nil {
 		return false, err
 	}
-	return false, checkVersion(seen.find(m.To.ItemID), m.To.ItemVersion)
+	return false, checkVersion(seen.findItem(m.To.ItemID), m.To.ItemVersion)
 }
 
 // complete makes everything ready to be written that the move changes.
-func (m RequestMove) complete(ctx context.Context, seen SeenQueue, request records.Record, after Queue) (Change, error) {
+func (m RequestMove) complete(ctx context.Context, seen Seen, request records.Record, after Queue) (Change, error) {
 	change := Change{
-		Request: request, Item: seen.find(m.To.ItemID), Requests: seen.Queue.listChanged(after), Items: freeItem(seen.find(m.FromItemID), after),
+		Request: request, Item: seen.findItem(m.To.ItemID), Requests: seen.Queue.listChanged(after), Items: freeItem(seen.findItem(m.FromItemID), after),
 		Events: []Event{newRequestChangeEvent(ctx, "REQUEST_MOVED_EVENT", seen.Request, request)},
 	}
-	there := SeenQueue{Item: change.Item, Loan: seen.Loan, Now: seen.Now}
-	if err := m.To.changeLoan(ctx, there, &change); err != nil {
+	loan, recalled, err := m.To.changeLoan(ctx, change.Item, seen.Loan)
+	if err != nil {
 		return Change{}, err
 	}
+	change.Loan, change.Events = loan, append(change.Events, recalled...)
 	if request.Text("requestType") == schemas.RequestPage && change.Item.Text("status.name") == available {
 		change.setItem(withStatus(change.Item, paged))
 	}
 	return change.complete(ctx, seen.Now, seen.Loan, seen.Items, seen.Queue)
 }
 
-// find returns one of the items, nil if it does not exist.
-func (s SeenQueue) find(id uuid.UUID) records.Record {
+// findItem returns one of the items, nil if it does not exist.
+func (s Seen) findItem(id uuid.UUID) records.Record {
 	at := slices.IndexFunc(s.Items, func(r records.Record) bool { return readID(r, "id") == id })
 	if at < 0 {
 		return nil

@@ -100,7 +100,7 @@ func TestRequestMove_Decide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := move(t, tt.replace)
-			seen := commit.SeenQueue{TitlesOn: m.To.TitleLevel, Queue: queue(t, tt.queue...)}
+			seen := commit.Seen{TitlesOn: m.To.TitleLevel, Queue: queue(t, tt.queue...)}
 			if tt.to != "" {
 				seen.Items = append(seen.Items, storedItem(t, tt.to))
 			}
@@ -133,7 +133,7 @@ func TestRequestMove_CopiesTheNewItem(t *testing.T) {
 		},
 		"by the item": {nil, "1  "},
 	} {
-		got, err := move(t, tt.replace).Decide(ctx(t), commit.SeenQueue{
+		got, err := move(t, tt.replace).Decide(ctx(t), commit.Seen{
 			Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Now: now,
 		})
 		r := got.Request
@@ -156,7 +156,7 @@ func TestRequestMove_RecallsTheLoan(t *testing.T) {
 		"recall":              map[string]any{"loanId": deskID, "judgedDueDate": loan["dueDate"], "dueDate": due},
 	})
 	q := queue(t, queued{"new", otherCopy, 1, inTitle("")})
-	got, err := m.Decide(ctx(t), commit.SeenQueue{
+	got, err := m.Decide(ctx(t), commit.Seen{
 		Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Loan: loan, Now: now,
 	})
 	if err != nil || got.Loan.Text("dueDate") != due || got.Loan["dueDateChangedByRecall"] != true ||

@@ -79,7 +79,7 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen := commit.SeenReturn{Item: storedItem(t, "Checked out"), Queue: queue(t, tt.queue...), Now: now}
+			seen := commit.Seen{Item: storedItem(t, "Checked out"), Queue: queue(t, tt.queue...), Now: now}
 			got, err := c.Decide(ctx(t), seen)
 			if tt.says != "" {
 				if !fault.Is(err, fault.RequestChanged) || !strings.Contains(err.Error(), tt.says) {
@@ -168,7 +168,7 @@ func TestDecide_WritesChangedRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := in.Decide(ctx(t), commit.SeenReturn{
+		back, err := in.Decide(ctx(t), commit.Seen{
 			Item: item, Loan: storedLoan(t, patronID, itemID), Queue: queue(t, own), Now: now,
 		})
 		if err != nil || len(back.Requests) != 1 {

@@ -24,7 +24,7 @@ type batched struct {
 	sql  string
 	args []any
 	dest []any
-	all  *[]json.RawMessage // of a statement with any number of rows
+	all  *[]records.Record // of a statement with any number of rows
 }
 
 // query adds a statement and reads its row, if there is one, into dest.
@@ -32,8 +32,8 @@ func (b *batch) query(sql string, args []any, dest ...any) {
 	b.statements = append(b.statements, batched{sql: sql, args: args, dest: dest})
 }
 
-// queryAll adds a statement and reads its rows, one JSON text each, into all.
-func (b *batch) queryAll(sql string, args []any, all *[]json.RawMessage) {
+// queryAll adds a statement and reads its rows, one record each, into all.
+func (b *batch) queryAll(sql string, args []any, all *[]records.Record) {
 	b.statements = append(b.statements, batched{sql: sql, args: args, all: all})
 }
 
@@ -128,7 +128,7 @@ func (s batched) addTo(queue *pgx.Batch, sql string) {
 	queued := queue.Queue(sql, s.args...)
 	if s.all != nil {
 		queued.Query(func(rows pgx.Rows) (err error) {
-			*s.all, err = pgx.CollectRows(rows, pgx.RowTo[json.RawMessage])
+			*s.all, err = pgx.CollectRows(rows, scanRecord)
 			return err
 		})
 	}
@@ -141,6 +141,22 @@ func (s batched) addTo(queue *pgx.Batch, sql string) {
 		}
 		return nil
 	})
+}
+
+// stored is a destination for a record; NULL is no record.
+type stored records.Record
+
+// ScanBytes implements pgtype.BytesScanner.
+func (s *stored) ScanBytes(doc []byte) error {
+	r, err := decodeStored(doc)
+	*s = stored(r)
+	return err
+}
+
+// scanRecord reads a row that is one record.
+func scanRecord(row pgx.CollectableRow) (r records.Record, err error) {
+	err = row.Scan((*stored)(&r))
+	return r, err
 }
 
 // decodeStored reads a record as the database returned it; nil is no record.

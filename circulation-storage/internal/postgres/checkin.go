@@ -23,28 +23,19 @@ SELECT $1::uuid, i.id, i.jsonb::text, (SELECT l.jsonb::text FROM {schema}.loan l
 // CheckIn implements commit.Store. It looks for an earlier check-in with the same id after it locked
 // the item: the earlier one held that lock until its COMMIT.
 func (s *CommitStore) CheckIn(ctx context.Context, c commit.CheckIn) (schemas.CheckInResult, error) {
-	return run(ctx, s, operation[commit.SeenReturn, schemas.CheckInResult]{
+	return run(ctx, s, operation[schemas.CheckInResult]{
 		kind: commit.CheckingIn, op: "committing a check-in", reads: "what a check-in changes", writes: "a check-in",
 		decide: c.Decide, violation: c.Violation,
-		read: func(b *batch) func() (commit.SeenReturn, error) {
-			var seen commit.SeenReturn
-			var past commit.PastCheckIn
-			rows := b.lockRows(rowLocks{itemID: c.ItemID, openLoan: true, queue: true, titleLevel: c.TitleLevel})
+		locks: rowLocks{itemID: c.ItemID, openLoan: true, queue: true, titleLevel: c.TitleLevel},
+		read: func(b *batch, seen *commit.Seen) {
 			if c.ID != uuid.Nil {
-				b.query(pastCheckInSQL, []any{c.ID}, &past.ItemID, &past.Result.Item, &past.Result.Loan)
+				b.query(pastCheckInSQL, []any{c.ID}, &seen.Before, &seen.Past.Item, &seen.Past.Loan)
 			}
 			b.query(clockSQL, nil, &seen.Now)
-			return func() (_ commit.SeenReturn, err error) {
-				if past.Result.Item != nil {
-					seen.Before = &past
-				}
-				seen.Item, seen.Loan, seen.Queue, err = rows.decode()
-				return seen, err
-			}
 		},
-		write: func(ctx context.Context, b *batch, change commit.Change, answer *schemas.CheckInResult) {
+		write: func(b *batch, change commit.Change, answer *schemas.CheckInResult) {
 			if change.Repeated {
-				*answer = *change.Past
+				*answer = change.Past
 				return
 			}
 			b.updateItems(change.Items, &answer.Item)

@@ -34,29 +34,21 @@ const returnLockSQL = `DELETE FROM {schema}.check_out_lock WHERE id = $1::uuid`
 
 // CheckOut implements commit.Store. A repeat is answered with both records as they are now.
 func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.CheckOutResult, error) {
-	return run(ctx, s, operation[commit.Seen, schemas.CheckOutResult]{
+	locks := rowLocks{
+		checkOutID: c.LoanID, keyLeaseID: c.KeyLeaseID, lockID: c.LockID, settingsVersion: c.SettingsVersion != "",
+		itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel,
+	}
+	if c.TakeLock != nil {
+		locks.takeFor = c.UserID
+	}
+	return run(ctx, s, operation[schemas.CheckOutResult]{
 		kind: commit.CheckingOut, op: "committing a check-out", reads: "what a check-out changes", writes: "a check-out",
-		impatient: c.TakeLock != nil, decide: c.Decide, violation: c.Violation,
-		read: func(b *batch) func() (commit.Seen, error) {
-			var seen commit.Seen
-			locks := rowLocks{
-				checkOutID: c.LoanID, keyLeaseID: c.KeyLeaseID, lockID: c.LockID, settingsVersion: c.SettingsVersion != "",
-				itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel,
-			}
-			if c.TakeLock != nil {
-				locks.takeFor = c.UserID
-			}
-			rows := b.lockRows(locks)
+		impatient: c.TakeLock != nil, locks: locks, decide: c.Decide, violation: c.Violation,
+		read: func(b *batch, seen *commit.Seen) {
 			b.query(checkOutLoanSQL, []any{c.LoanID, c.ItemID, c.UserID, b.encode(c.Limits)},
-				&seen.Now, &rows.loan, &seen.GivenUp, &seen.OnLoan, &seen.OpenLoans)
-			return func() (_ commit.Seen, err error) {
-				seen.LeasedLoan, seen.LockUser = rows.leasedLoan, rows.lockUser
-				seen.SettingsVersion, seen.EnvironmentOn = rows.settingsVersion, rows.environmentOn
-				seen.Item, seen.Loan, seen.Queue, err = rows.decode()
-				return seen, err
-			}
+				&seen.Now, (*stored)(&seen.Loan), &seen.GivenUp, &seen.OnLoan, &seen.OpenLoans)
 		},
-		write: func(ctx context.Context, b *batch, change commit.Change, answer *schemas.CheckOutResult) {
+		write: func(b *batch, change commit.Change, answer *schemas.CheckOutResult) {
 			loan, item := b.encode(change.Loan), b.encode(change.Item)
 			answer.Loan, answer.Item = json.RawMessage(loan), json.RawMessage(item)
 			if change.Repeated {

@@ -29,8 +29,8 @@ func NewCommitStore(db *DB, obs commit.Observer) *CommitStore {
 	return &CommitStore{db: db, obs: obs, facts: facts}
 }
 
-// operation is one commit, that reads an S and answers an R. Each part runs again with the transaction.
-type operation[S, R any] struct {
+// operation is one commit, that answers an R. Each part runs again with the transaction.
+type operation[R any] struct {
 	kind   commit.Kind
 	op     string // what is being done, for errors
 	reads  string // what is read, for errors
@@ -39,12 +39,13 @@ type operation[S, R any] struct {
 	// impatient makes a wait for rows LockHeld soon, because the caller has another way.
 	impatient bool
 
-	// read adds the statements that lock and read. It returns what makes an S of their rows.
-	read   func(b *batch) func() (S, error)
-	decide func(ctx context.Context, seen S) (commit.Change, error)
+	locks rowLocks
+	// read adds the statements that read after the locks, the last row with the clock.
+	read   func(b *batch, seen *commit.Seen)
+	decide func(ctx context.Context, seen commit.Seen) (commit.Change, error)
 	// write adds the statements that write the change, none for a repeat. It fills the answer, or lets
 	// them do it.
-	write func(ctx context.Context, b *batch, change commit.Change, answer *R)
+	write func(b *batch, change commit.Change, answer *R)
 	// violation explains a constraint that a write violates, nil for one that means nothing to the
 	// caller. It may be nil.
 	violation func(constraint string) error
@@ -56,7 +57,7 @@ type operation[S, R any] struct {
 const impatientWait = 250 * time.Millisecond
 
 // run commits o in a transaction of urgentTx, and reports its end.
-func run[S, R any](ctx context.Context, s *CommitStore, o operation[S, R]) (R, error) {
+func run[R any](ctx context.Context, s *CommitStore, o operation[R]) (R, error) {
 	start := time.Now()
 	bounds := urgentTx
 	if o.impatient {
@@ -80,7 +81,7 @@ func run[S, R any](ctx context.Context, s *CommitStore, o operation[S, R]) (R, e
 }
 
 // runIn runs o in one transaction of two round trips, and again after the errors of DB.repeat.
-func (o operation[S, R]) runIn(ctx context.Context, db *DB, pool *pgxpool.Pool, b database.Bounds) (change commit.Change, answer R, err error) {
+func (o operation[R]) runIn(ctx context.Context, db *DB, pool *pgxpool.Pool, b database.Bounds) (change commit.Change, answer R, err error) {
 	err = db.repeat(ctx, o.op, func() error {
 		change, answer, err = o.try(ctx, db.conns, pool, b)
 		return err
@@ -89,20 +90,19 @@ func (o operation[S, R]) runIn(ctx context.Context, db *DB, pool *pgxpool.Pool, 
 }
 
 // try locks and reads in one batch, decides, and writes in another.
-func (o operation[S, R]) try(ctx context.Context, db *database.DB, pool *pgxpool.Pool, b database.Bounds) (change commit.Change, answer R, err error) {
+func (o operation[R]) try(ctx context.Context, db *database.DB, pool *pgxpool.Pool, b database.Bounds) (change commit.Change, answer R, err error) {
 	var reads, writes batch
-	see, read, decided := o.read(&reads), false, false
+	var seen commit.Seen
+	read, decided := false, false
+	reads.lockRows(o.locks, &seen)
+	o.read(&reads, &seen)
 	err = db.InTwoBatches(ctx, pool, b, reads.fill(ctx), func() (database.Fill, error) {
 		read = true
-		seen, err := see()
-		if err != nil {
-			return nil, err
-		}
 		if change, err = o.decide(ctx, seen); err != nil {
 			return nil, err
 		}
 		decided = true
-		o.write(ctx, &writes, change, &answer)
+		o.write(&writes, change, &answer)
 		return writes.fill(ctx), nil
 	})
 	switch {
@@ -116,7 +116,7 @@ func (o operation[S, R]) try(ctx context.Context, db *database.DB, pool *pgxpool
 
 // explain returns why the writes failed, nil if they did not. Others changed the queue, or violation
 // explains the constraint.
-func (o operation[S, R]) explain(err error) error {
+func (o operation[R]) explain(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -37,25 +37,23 @@ func (s *CommitStore) ReplaceLoan(ctx context.Context, r commit.LoanReplacement)
 // changeLoan changes a loan, and its item with it, under the locks. It looks for an earlier change with
 // the same id after it locked the loan: the earlier one held that lock until its COMMIT.
 func (s *CommitStore) changeLoan(
-	ctx context.Context, kind commit.Kind, id uuid.UUID, locks rowLocks, decide func(context.Context, commit.SeenLoan) (commit.Change, error),
+	ctx context.Context, kind commit.Kind, id uuid.UUID, locks rowLocks, decide func(context.Context, commit.Seen) (commit.Change, error),
 ) error {
-	_, err := run(ctx, s, operation[commit.SeenLoan, struct{}]{
+	_, err := run(ctx, s, operation[struct{}]{
 		kind: kind, op: "changing a loan", reads: "what a change of a loan changes", writes: "a change of a loan",
-		decide: decide, violation: func(constraint string) error { return commit.ChangeViolation(id, constraint) },
-		read: func(b *batch) func() (commit.SeenLoan, error) {
-			var seen commit.SeenLoan
-			rows := b.lockRows(locks)
+		decide: func(ctx context.Context, seen commit.Seen) (commit.Change, error) {
+			if seen.Item != nil && seen.Loan != nil && !strings.EqualFold(seen.Item.ID(), seen.Loan.Text("itemId")) {
+				return commit.Change{}, fmt.Errorf("the loan got another item meanwhile: %w", database.ErrRunAgain)
+			}
+			return decide(ctx, seen)
+		},
+		violation: func(constraint string) error { return commit.ChangeViolation(id, constraint) },
+		locks:     locks,
+		read: func(b *batch, seen *commit.Seen) {
 			b.query(pastLoanChangeSQL, []any{id}, &seen.Before)
 			b.query(loanRecalledSQL, []any{locks.loanID}, &seen.Now, &seen.Recalled)
-			return func() (_ commit.SeenLoan, err error) {
-				seen.Item, seen.Loan, _, err = rows.decode()
-				if err == nil && seen.Item != nil && seen.Loan != nil && !strings.EqualFold(seen.Item.ID(), seen.Loan.Text("itemId")) {
-					err = fmt.Errorf("the loan got another item meanwhile: %w", database.ErrRunAgain)
-				}
-				return seen, err
-			}
 		},
-		write: func(_ context.Context, b *batch, change commit.Change, _ *struct{}) {
+		write: func(b *batch, change commit.Change, _ *struct{}) {
 			if change.Repeated {
 				return
 			}
@@ -76,19 +74,14 @@ SELECT clock_timestamp(),
 
 // Renew implements commit.Store. It shares the item's lock unless the renewal changes the item.
 func (s *CommitStore) Renew(ctx context.Context, r commit.Renewal) (schemas.RenewalResult, error) {
-	return run(ctx, s, operation[commit.SeenLoan, schemas.RenewalResult]{
+	return run(ctx, s, operation[schemas.RenewalResult]{
 		kind: commit.LoanRenewal, op: "renewing a loan", reads: "what a renewal changes", writes: "a renewal",
 		decide: r.Decide,
-		read: func(b *batch) func() (commit.SeenLoan, error) {
-			var seen commit.SeenLoan
-			rows := b.lockRows(rowLocks{itemID: r.ItemID, shareItem: !r.ChangesItem(), loanID: r.LoanID})
+		locks:  rowLocks{itemID: r.ItemID, shareItem: !r.ChangesItem(), loanID: r.LoanID},
+		read: func(b *batch, seen *commit.Seen) {
 			b.query(recalledSQL, []any{r.ItemID}, &seen.Now, &seen.Recalled)
-			return func() (_ commit.SeenLoan, err error) {
-				seen.Item, seen.Loan, _, err = rows.decode()
-				return seen, err
-			}
 		},
-		write: func(_ context.Context, b *batch, change commit.Change, answer *schemas.RenewalResult) {
+		write: func(b *batch, change commit.Change, answer *schemas.RenewalResult) {
 			b.updateLoan(change.Loan, &answer.Loan)
 			b.updateItems(change.Items)
 			b.addEvents(change.Events)

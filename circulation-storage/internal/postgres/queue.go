@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -19,29 +18,15 @@ const isWaiting = `r.is_open IS NOT FALSE`
 
 const getRequestSQL = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schema}.request WHERE id = $1::uuid)`
 
-// readQueue locks rows and reads them and a request, Nil for none. The request needs no lock of its
-// own, because commits refuse one that is open and not in the queue. An earlier change held the locks
-// until its COMMIT, so changeID is looked for after them, and after the request, which it may have
-// deleted.
-func readQueue(requestID, changeID uuid.UUID, locks rowLocks) func(*batch) func() (commit.SeenQueue, error) {
-	return func(b *batch) func() (commit.SeenQueue, error) {
-		var seen commit.SeenQueue
-		var request json.RawMessage
-		rows := b.lockRows(locks)
-		b.query(getRequestSQL, []any{requestID}, &seen.Now, &request)
+// readRequest adds the statements that read a request, Nil for none, after the locks. The request needs
+// no lock of its own, because commits refuse one that is open and not in the queue. An earlier change
+// held the locks until its COMMIT, so changeID is looked for after them, and after the request, which
+// it may have deleted.
+func readRequest(requestID, changeID uuid.UUID) func(*batch, *commit.Seen) {
+	return func(b *batch, seen *commit.Seen) {
+		b.query(getRequestSQL, []any{requestID}, &seen.Now, (*stored)(&seen.Request))
 		if changeID != uuid.Nil {
 			b.query(pastRequestChangeSQL, []any{changeID}, &seen.Before)
-		}
-		return func() (_ commit.SeenQueue, err error) {
-			seen.Instance, seen.TitlesOn = rows.instance, rows.titlesOn
-			if seen.Request, err = decodeStored(request); err != nil {
-				return commit.SeenQueue{}, err
-			}
-			if seen.Items, err = decodeAll(rows.items); err != nil {
-				return commit.SeenQueue{}, err
-			}
-			seen.Item, seen.Loan, seen.Queue, err = rows.decode()
-			return seen, err
 		}
 	}
 }

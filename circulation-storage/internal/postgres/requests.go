@@ -23,12 +23,13 @@ const changesQueue = "a queue of requests"
 // ChangeRequest implements commit.Store. It locks the instance too, so that changes of one title's
 // requests come one after another.
 func (s *CommitStore) ChangeRequest(ctx context.Context, c commit.RequestChange) error {
-	_, err := run(ctx, s, operation[commit.SeenQueue, struct{}]{
+	_, err := run(ctx, s, operation[struct{}]{
 		kind: c.Kind(), op: "changing a request", reads: changesQueue, writes: changesQueue, decide: c.Decide,
-		read: readQueue(c.RequestID, c.ID, rowLocks{
+		read: readRequest(c.RequestID, c.ID),
+		locks: rowLocks{
 			instanceID: c.InstanceID, itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel || c.ItemID == uuid.Nil, titleSetting: true,
-		}),
-		write: func(ctx context.Context, b *batch, change commit.Change, _ *struct{}) {
+		},
+		write: func(b *batch, change commit.Change, _ *struct{}) {
 			if change.Repeated {
 				return
 			}
@@ -51,13 +52,14 @@ const insertRequestSQL = `INSERT INTO {schema}.request (id, jsonb) VALUES ($1::u
 // Place implements commit.Store. It locks the instance whether or not its items share a queue, so that
 // requests of one title come one after another.
 func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.PlacedRequest, error) {
-	return run(ctx, s, operation[commit.SeenQueue, schemas.PlacedRequest]{
+	return run(ctx, s, operation[schemas.PlacedRequest]{
 		kind: commit.RequestPlacement, op: "placing a request", reads: changesQueue, writes: "a request",
 		decide: p.Decide, violation: p.Violation,
-		read: readQueue(p.RequestID, uuid.Nil, rowLocks{
+		read: readRequest(p.RequestID, uuid.Nil),
+		locks: rowLocks{
 			instanceID: p.InstanceID, itemID: p.ItemID, openLoan: p.ChangesLoan(), queue: true, titleLevel: p.TitleLevel, titleSetting: true,
-		}),
-		write: func(ctx context.Context, b *batch, change commit.Change, answer *schemas.PlacedRequest) {
+		},
+		write: func(b *batch, change commit.Change, answer *schemas.PlacedRequest) {
 			answer.Request = json.RawMessage(b.encode(change.Request))
 			if change.Item != nil {
 				answer.Item = json.RawMessage(b.encode(change.Item))
@@ -82,10 +84,10 @@ func (s *CommitStore) MoveRequest(ctx context.Context, m commit.RequestMove) (sc
 	if m.FromItemID != uuid.Nil {
 		locks.itemIDs = append(locks.itemIDs, m.FromItemID)
 	}
-	return run(ctx, s, operation[commit.SeenQueue, schemas.PlacedRequest]{
+	return run(ctx, s, operation[schemas.PlacedRequest]{
 		kind: commit.RequestMoving, op: "moving a request", reads: changesQueue, writes: changesQueue, decide: m.Decide,
-		read: readQueue(m.To.RequestID, uuid.Nil, locks),
-		write: func(ctx context.Context, b *batch, change commit.Change, answer *schemas.PlacedRequest) {
+		locks: locks, read: readRequest(m.To.RequestID, uuid.Nil),
+		write: func(b *batch, change commit.Change, answer *schemas.PlacedRequest) {
 			answer.Request, answer.Item = json.RawMessage(b.encode(change.Request)), json.RawMessage(b.encode(change.Item))
 			b.updateLoan(change.Loan)
 			b.updateItems(change.Items)
@@ -97,12 +99,13 @@ func (s *CommitStore) MoveRequest(ctx context.Context, m commit.RequestMove) (sc
 
 // OrderQueue implements commit.Store.
 func (s *CommitStore) OrderQueue(ctx context.Context, o commit.QueueOrder) (schemas.OrderedQueue, error) {
-	return run(ctx, s, operation[commit.SeenQueue, schemas.OrderedQueue]{
+	return run(ctx, s, operation[schemas.OrderedQueue]{
 		kind: commit.QueueOrdering, op: "ordering a queue of requests", reads: changesQueue, writes: changesQueue, decide: o.Decide,
-		read: readQueue(uuid.Nil, uuid.Nil, rowLocks{
+		read: readRequest(uuid.Nil, uuid.Nil),
+		locks: rowLocks{
 			instanceID: o.InstanceID, itemID: o.ItemID, queue: true, titleLevel: o.InstanceID != uuid.Nil, titleSetting: true,
-		}),
-		write: func(ctx context.Context, b *batch, change commit.Change, answer *schemas.OrderedQueue) {
+		},
+		write: func(b *batch, change commit.Change, answer *schemas.OrderedQueue) {
 			answer.Requests = make([]json.RawMessage, len(change.Queue))
 			for i, r := range change.Queue {
 				answer.Requests[i] = json.RawMessage(b.encode(r))

@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"encoding/json"
-
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/commit"
@@ -111,20 +109,7 @@ type rowLocks struct {
 	titleLevel bool // those of its instance instead
 }
 
-// lockedRows is what lockRows read, once the batch was sent. What does not exist is zero.
-type lockedRows struct {
-	leasedLoan      uuid.UUID
-	lockUser        uuid.UUID
-	settingsVersion string
-	environmentOn   bool
-	titlesOn        bool
-	instance        bool
-	item, loan      json.RawMessage
-	items           []json.RawMessage
-	queue           []json.RawMessage
-}
-
-// lockRows adds the statements that lock rows, in the order of all transactions:
+// lockRows adds the statements that lock rows and read them into seen, in the order of all transactions:
 // fences (loan's id, key lease, lock, version of the settings, setting for titles), instance, item, loan, queue.
 //
 //   - The fences come first. Acquires, releases and takeovers of key leases lock one fence and
@@ -133,80 +118,66 @@ type lockedRows struct {
 //   - The item guards its loan and its requests. So a commit may lock one more loan
 //     after the queue, as check-outs do.
 //   - The instance comes before the item, since one queue serves many items.
-func (b *batch) lockRows(l rowLocks) *lockedRows {
-	rows := &lockedRows{}
+func (b *batch) lockRows(l rowLocks, seen *commit.Seen) {
 	switch {
 	case l.takeFor != uuid.Nil:
-		b.query(takeLockSQL, []any{l.checkOutID, l.lockID, l.takeFor}, &rows.lockUser)
+		b.query(takeLockSQL, []any{l.checkOutID, l.lockID, l.takeFor}, &seen.LockUser)
 	case l.checkOutID != uuid.Nil:
 		b.query(lockCheckOutSQL, []any{l.checkOutID})
 	}
 	if l.keyLeaseID != uuid.Nil {
-		b.query(lockKeyLeaseSQL, []any{l.keyLeaseID}, &rows.leasedLoan)
+		b.query(lockKeyLeaseSQL, []any{l.keyLeaseID}, &seen.LeasedLoan)
 	}
 	if l.lockID != uuid.Nil && l.takeFor == uuid.Nil {
-		b.query(lockFenceSQL, []any{l.lockID}, &rows.lockUser)
+		b.query(lockFenceSQL, []any{l.lockID}, &seen.LockUser)
 	}
 	if l.settingsVersion {
-		b.query(lockVersionSQL, nil, &rows.settingsVersion, &rows.environmentOn)
+		b.query(lockVersionSQL, nil, &seen.SettingsVersion, &seen.EnvironmentOn)
 	}
 	if l.titleSetting {
 		b.query(shareTitleSettingSQL, nil)
-		b.query(titleLevelSQL, nil, &rows.titlesOn)
+		b.query(titleLevelSQL, nil, &seen.TitlesOn)
 	}
 
 	switch {
 	case l.instanceID != uuid.Nil:
-		b.query(lockInstanceSQL, []any{l.instanceID}, &rows.instance)
+		b.query(lockInstanceSQL, []any{l.instanceID}, &seen.Instance)
 	case l.titleLevel:
-		b.query(lockInstanceOfItemSQL, []any{l.itemID}, &rows.instance)
+		b.query(lockInstanceOfItemSQL, []any{l.itemID}, &seen.Instance)
 	}
 
 	switch {
 	case len(l.itemIDs) > 0:
-		b.queryAll(lockItemsSQL, []any{formatIDs(l.itemIDs)}, &rows.items)
+		b.queryAll(lockItemsSQL, []any{formatIDs(l.itemIDs)}, &seen.Items)
 	case l.itemOfLoan && l.shareItem:
-		b.query(shareItemOfLoanSQL, []any{l.loanID}, &rows.item)
+		b.query(shareItemOfLoanSQL, []any{l.loanID}, (*stored)(&seen.Item))
 	case l.itemOfLoan:
-		b.query(lockItemOfLoanSQL, []any{l.loanID}, &rows.item)
+		b.query(lockItemOfLoanSQL, []any{l.loanID}, (*stored)(&seen.Item))
 	case l.itemID == uuid.Nil:
 	case l.shareItem:
-		b.query(shareItemSQL, []any{l.itemID}, &rows.item)
+		b.query(shareItemSQL, []any{l.itemID}, (*stored)(&seen.Item))
 	default:
-		b.query(lockItemSQL, []any{l.itemID}, &rows.item)
+		b.query(lockItemSQL, []any{l.itemID}, (*stored)(&seen.Item))
 	}
 
 	switch {
 	case l.loanID != uuid.Nil:
-		b.query(lockLoanSQL, []any{l.loanID}, &rows.loan)
+		b.query(lockLoanSQL, []any{l.loanID}, (*stored)(&seen.Loan))
 	case l.openLoan:
-		b.query(lockOpenLoanSQL, []any{l.itemID}, &rows.loan)
+		b.query(lockOpenLoanSQL, []any{l.itemID}, (*stored)(&seen.Loan))
 	}
 
 	switch {
 	case !l.queue:
 	case l.titleLevel && l.instanceID != uuid.Nil:
-		b.queryAll(lockInstanceQueueSQL, []any{l.instanceID}, &rows.queue)
+		b.queryAll(lockInstanceQueueSQL, []any{l.instanceID}, (*[]records.Record)(&seen.Queue))
 	case l.titleLevel:
-		b.queryAll(lockInstanceQueueOfItemSQL, []any{l.itemID}, &rows.queue)
+		b.queryAll(lockInstanceQueueOfItemSQL, []any{l.itemID}, (*[]records.Record)(&seen.Queue))
 	case len(l.itemIDs) > 0:
-		b.queryAll(lockItemQueuesSQL, []any{formatIDs(l.itemIDs)}, &rows.queue)
+		b.queryAll(lockItemQueuesSQL, []any{formatIDs(l.itemIDs)}, (*[]records.Record)(&seen.Queue))
 	default:
-		b.queryAll(lockItemQueueSQL, []any{l.itemID}, &rows.queue)
+		b.queryAll(lockItemQueueSQL, []any{l.itemID}, (*[]records.Record)(&seen.Queue))
 	}
-	return rows
-}
-
-// decode reads the item, the loan and the queue.
-func (l *lockedRows) decode() (item, loan records.Record, queue commit.Queue, err error) {
-	if item, err = decodeStored(l.item); err != nil {
-		return nil, nil, nil, err
-	}
-	if loan, err = decodeStored(l.loan); err != nil {
-		return nil, nil, nil, err
-	}
-	queue, err = decodeAll(l.queue)
-	return item, loan, queue, err
 }
 
 // formatIDs returns ids as text, because a connection in exec mode cannot send them otherwise.

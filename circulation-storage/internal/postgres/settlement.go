@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/schemas"
 )
 
@@ -40,7 +41,7 @@ func (s *CommitStore) SettleCheckOut(ctx context.Context, loanID uuid.UUID) (sch
 	err := s.db.inTx(ctx, "settling a check-out", func(tx pgx.Tx) error {
 		settled = schemas.SettledCheckOut{}
 		var b batch
-		b.lockRows(rowLocks{checkOutID: loanID})
+		b.lockRows(rowLocks{checkOutID: loanID}, new(commit.Seen))
 		b.query(shareLoanSQL, []any{loanID}, &settled.Loan)
 		b.query(deletedLoanSQL, []any{loanID}, &settled.Loan)
 		b.query(itemOfLoanSQL, []any{loanID}, &settled.Item)

@@ -98,12 +98,13 @@ func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (closed int
 
 // expireQueue uses the connections of slow queries, so that it delays no check-out.
 func (s *CommitStore) expireQueue(ctx context.Context, e commit.ExpiredQueue) (int, error) {
-	o := operation[commit.SeenQueue, struct{}]{
+	o := operation[struct{}]{
 		op: "closing expired requests", reads: changesQueue, writes: changesQueue, decide: e.Decide,
-		read: readQueue(uuid.Nil, uuid.Nil, rowLocks{
+		read: readRequest(uuid.Nil, uuid.Nil),
+		locks: rowLocks{
 			instanceID: e.InstanceID, itemIDs: e.ItemIDs, queue: true, titleLevel: e.TitleLevel || len(e.ItemIDs) == 0, titleSetting: true,
-		}),
-		write: func(ctx context.Context, b *batch, change commit.Change, _ *struct{}) {
+		},
+		write: func(b *batch, change commit.Change, _ *struct{}) {
 			b.updateItems(change.Items)
 			b.updateRequests(change.Requests)
 			b.addEvents(change.Events)

@@ -93,12 +93,13 @@ func (s *CommitStore) renumberQueues(ctx context.Context) (wrong []string, err e
 }
 
 func (s *CommitStore) renumberQueue(ctx context.Context, n commit.Renumbering) error {
-	o := operation[commit.SeenQueue, struct{}]{
+	o := operation[struct{}]{
 		op: "renumbering a queue of requests", reads: changesQueue, writes: changesQueue, decide: n.Decide,
-		read: readQueue(uuid.Nil, uuid.Nil, rowLocks{
+		read: readRequest(uuid.Nil, uuid.Nil),
+		locks: rowLocks{
 			instanceID: n.InstanceID, itemID: n.ItemID, queue: true, titleLevel: n.ItemID == uuid.Nil, titleSetting: true,
-		}),
-		write: func(_ context.Context, b *batch, change commit.Change, _ *struct{}) {
+		},
+		write: func(b *batch, change commit.Change, _ *struct{}) {
 			b.updateRequests(change.Requests)
 		},
 	}
