@@ -87,6 +87,25 @@ func ParseLockSettings(value json.RawMessage) (LockSettings, error) {
 	return s, ValidateLockWaits(waits)
 }
 
+// ParseLockSettingsEntry reads a checkoutLockFeature entry, an object whose value
+// ParseLockSettings reads. Nothing and null set nothing.
+func ParseLockSettingsEntry(entry json.RawMessage) (LockSettings, error) {
+	if len(entry) == 0 || string(entry) == "null" {
+		return LockSettings{}, nil
+	}
+	var e struct {
+		Value json.RawMessage `json:"value"`
+	}
+	if err := json.Unmarshal(entry, &e); err != nil {
+		return LockSettings{}, fmt.Errorf("the settings entry cannot be read: %w", err)
+	}
+	own, err := ParseLockSettings(e.Value)
+	if err != nil {
+		return LockSettings{}, fmt.Errorf("the settings entry %s/%s cannot be used: %w", LockSettingsScope, LockSettingsKey, err)
+	}
+	return own, nil
+}
+
 func readTTL(v lockSettingsValue[json.RawMessage]) (*time.Duration, error) {
 	if v.LockTTL == nil {
 		return nil, nil

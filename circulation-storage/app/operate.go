@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -74,11 +73,7 @@ func readTTL(ctx context.Context, db *postgres.DB) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	var entry struct {
-		Value json.RawMessage `json:"value"`
-	}
-	_ = json.Unmarshal(state.Entry, &entry) // without a value there are no settings
-	own, err := schemas.ParseLockSettings(entry.Value)
+	own, err := schemas.ParseLockSettingsEntry(state.Entry)
 	if err != nil || own.TTL == nil { // circulation does not use such settings either
 		return schemas.MaxLockTTLMs * time.Millisecond, nil
 	}

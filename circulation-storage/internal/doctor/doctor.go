@@ -111,10 +111,11 @@ func (t Tenant) Examine(own Settings) []Finding {
 	if text := t.Schema.Problem(); text != "" {
 		return []Finding{{Check: name("migrations"), Level: Broken, Text: text, Advice: "run the command that the text names"}}
 	}
+	set, err := schemas.ParseLockSettingsEntry(t.Entry)
 	return []Finding{
 		judge(name("migrations"), fmt.Sprintf("migration %d, as this build needs", t.Schema.Version)),
-		t.examineFeature(name("feature")),
-		t.examineWaits(name("patience"), own.Patience),
+		t.examineFeature(name("feature"), set, err),
+		examineWaits(name("patience"), set.Waits, own.Patience),
 		judge(name("limits"), "no patron has a loan of the last hour beyond its limit",
 			problem(t.OverLimit > 0, Broken, fmt.Sprintf("%d patrons have loans beyond their limit", t.OverLimit), "see PatronsOverLimit in docs/operations.md")),
 		judge(name("fence"), "all loans of the last day are of check-outs",
@@ -128,26 +129,12 @@ func (t Tenant) Examine(own Settings) []Finding {
 	}
 }
 
-// readSettings returns the tenant's own settings; none are the zero value.
-func (t Tenant) readSettings() (schemas.LockSettings, error) {
-	if t.Entry == nil {
-		return schemas.LockSettings{}, nil
-	}
-	var entry struct {
-		Value json.RawMessage `json:"value"`
-	}
-	if err := json.Unmarshal(t.Entry, &entry); err != nil {
-		return schemas.LockSettings{}, err
-	}
-	return schemas.ParseLockSettings(entry.Value)
-}
-
-func (t Tenant) examineFeature(check string) Finding {
-	set, err := t.readSettings()
+// examineFeature judges the tenant's own settings, or why they cannot be used.
+func (t Tenant) examineFeature(check string, set schemas.LockSettings, err error) Finding {
 	text := "the environment of circulation decides"
 	switch {
 	case err != nil:
-		return judge(check, "", problem(true, Broken, "the settings cannot be used: "+err.Error(), "store them anew on the staff page Feature"))
+		return judge(check, "", problem(true, Broken, err.Error(), "store them anew on the staff page Feature"))
 	case set.Enabled != nil && *set.Enabled:
 		text = "the lock is on"
 	case set.Enabled != nil:
@@ -158,13 +145,12 @@ func (t Tenant) examineFeature(check string) Finding {
 	return judge(check, text)
 }
 
-func (t Tenant) examineWaits(check string, patience time.Duration) Finding {
-	set, err := t.readSettings()
-	if err != nil || set.Waits == nil {
+func examineWaits(check string, waits []time.Duration, patience time.Duration) Finding {
+	if waits == nil {
 		return judge(check, "the environment of circulation decides how long a check-out waits")
 	}
 	var longest time.Duration
-	for _, wait := range set.Waits {
+	for _, wait := range waits {
 		longest += wait
 	}
 	return judge(check, fmt.Sprintf("a check-out waits %s at most, and machines %s", longest, patience),

@@ -85,7 +85,7 @@ func (s *Store) announce(ctx context.Context, state schemas.LockSettingsState) (
 // readEntry reads the tenant's entry. problem is why it returns the last good one in place of
 // the stored one.
 func (s *Store) readEntry(ctx context.Context, state schemas.LockSettingsState) (entry schemas.LockSettings, problem error) {
-	if entry, problem = parseEntry(state.Entry); problem == nil {
+	if entry, problem = schemas.ParseLockSettingsEntry(state.Entry); problem == nil {
 		return entry, nil
 	}
 	id, _ := okapi.TenantFrom(ctx) // without a tenant nothing is stored

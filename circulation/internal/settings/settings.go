@@ -4,7 +4,6 @@ package settings
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -89,26 +88,6 @@ func (e Environment) Merge(own schemas.LockSettings) Settings {
 		s.Waits, s.WaitsSource = own.Waits, FromTenant
 	}
 	return s
-}
-
-// parseEntry reads the tenant's entry. No entry, or one without a value, sets
-// nothing.
-func parseEntry(entry json.RawMessage) (schemas.LockSettings, error) {
-	if isNull(entry) {
-		return schemas.LockSettings{}, nil
-	}
-	var e struct {
-		Value json.RawMessage `json:"value"`
-	}
-	if err := json.Unmarshal(entry, &e); err != nil {
-		return schemas.LockSettings{}, fmt.Errorf("the settings entry cannot be read: %w", err)
-	}
-	own, err := schemas.ParseLockSettings(e.Value)
-	if err != nil {
-		return schemas.LockSettings{}, fmt.Errorf("the settings entry %s/%s cannot be used: %w",
-			schemas.LockSettingsScope, schemas.LockSettingsKey, err)
-	}
-	return own, nil
 }
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
