@@ -55,7 +55,7 @@ func FuzzHashBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if !json.Valid(body) { // which web.ReadUnique refuses
-			t.Skip()
+			return
 		}
 		want, err := hashBody(body)
 		if err != nil {
