@@ -94,35 +94,39 @@ func TestSettings_TurnOnDuringCommits(t *testing.T) {
 	p.checkNoLocks(t)
 }
 
+// newBurst returns patrons, and for each of them that many check-outs.
+func (p *pair) newBurst(t *testing.T, patrons, each int) (ids []string, all []stack.CheckOut) {
+	t.Helper()
+	for range patrons {
+		id, patron := p.addPatron(t)
+		ids = append(ids, id)
+		for _, book := range p.addBooks(t, each) {
+			all = append(all, p.newCheckOut(book, patron))
+		}
+	}
+	return ids, all
+}
+
+// sendBurst sends check-outs at once. Each must be answered, and none with a 5xx.
+func (p *pair) sendBurst(t *testing.T, all []stack.CheckOut) {
+	t.Helper()
+	for _, o := range stack.SendBurst(t.Context(), p.machines, all) {
+		if o.Err != nil || o.Status >= http.StatusInternalServerError {
+			t.Errorf("a check-out failed: %d %s %v", o.Status, o.Body, o.Err)
+		}
+	}
+}
+
 func TestSettings_TurnOnUnderLoad(t *testing.T) {
 	t.Parallel()
 	const limit, patrons, each = 2, 4, 12
 	p := startPair(t, stack.Options{
 		Storages: 2, Circulations: 2, CirculationEnv: enableLock("CHECKOUT_LOCK_FEATURE_ENABLED=false"),
 	}, limit)
-	burst := func() (ids []string, all []stack.CheckOut) {
-		for range patrons {
-			id, patron := p.addPatron(t)
-			ids = append(ids, id)
-			for _, book := range p.addBooks(t, each) {
-				all = append(all, p.newCheckOut(book, patron))
-			}
-		}
-		return ids, all
-	}
-	earlyIDs, early := burst()
-	laterIDs, later := burst()
+	earlyIDs, early := p.newBurst(t, patrons, each)
+	laterIDs, later := p.newBurst(t, patrons, each)
 	var running sync.WaitGroup
-	send := func(all []stack.CheckOut) {
-		running.Go(func() {
-			for _, o := range stack.SendBurst(t.Context(), p.machines, all) {
-				if o.Err != nil || o.Status >= http.StatusInternalServerError {
-					t.Errorf("a check-out failed: %d %s %v", o.Status, o.Body, o.Err)
-				}
-			}
-		})
-	}
-	send(early)
+	running.Go(func() { p.sendBurst(t, early) })
 	waitUntil(t, patience, "check-outs run", func() bool {
 		return sumMetric(t, p, `checkout_commits_total{kind="check-out",outcome="committed"}`) > 0
 	})
@@ -131,7 +135,7 @@ func TestSettings_TurnOnUnderLoad(t *testing.T) {
 	for i, id := range earlyIDs {
 		before[i] = p.countOpenLoans(t, id)
 	}
-	send(later)
+	running.Go(func() { p.sendBurst(t, later) })
 	running.Wait()
 	for i, id := range earlyIDs {
 		if n := p.countOpenLoans(t, id); n > max(limit, before[i]) {
@@ -154,23 +158,6 @@ func TestSettings_SwitchedAgainAndAgain(t *testing.T) {
 	p := startPair(t, stack.Options{
 		Storages: 2, Circulations: 2, CirculationEnv: enableLock("CHECKOUT_LOCK_FEATURE_ENABLED=false"),
 	}, limit)
-	burst := func() (ids []string, all []stack.CheckOut) {
-		for range patrons {
-			id, patron := p.addPatron(t)
-			ids = append(ids, id)
-			for _, book := range p.addBooks(t, each) {
-				all = append(all, p.newCheckOut(book, patron))
-			}
-		}
-		return ids, all
-	}
-	send := func(all []stack.CheckOut) {
-		for _, o := range stack.SendBurst(t.Context(), p.machines, all) {
-			if o.Err != nil || o.Status >= http.StatusInternalServerError {
-				t.Errorf("a check-out failed: %d %s %v", o.Status, o.Body, o.Err)
-			}
-		}
-	}
 	switched, stop := 0, make(chan struct{})
 	var switching sync.WaitGroup
 	switching.Go(func() {
@@ -187,14 +174,14 @@ func TestSettings_SwitchedAgainAndAgain(t *testing.T) {
 		}
 	})
 	for range timesInTorture(3, 30) {
-		_, all := burst()
-		send(all)
+		_, all := p.newBurst(t, patrons, each)
+		p.sendBurst(t, all)
 	}
 	close(stop)
 	switching.Wait()
 	p.changeSettings(t, 0, record{"enabled": true})
-	ids, all := burst()
-	send(all)
+	ids, all := p.newBurst(t, patrons, each)
+	p.sendBurst(t, all)
 	for _, id := range ids {
 		if n := p.countOpenLoans(t, id); n != limit {
 			t.Errorf("a patron has %d loans, want %d", n, limit)
