@@ -22,19 +22,9 @@ func locketCommand(fs *flag.FlagSet) func(context.Context, command.Process) erro
 			return command.NewUsage("invalid-config-file: %w", err)
 		}
 		p.Environ = append(original.Environ(), p.Environ...)
-		cfg, log, err := loadConfig(ctx, p)
-		if err != nil {
+		return serveAfter(ctx, p, func() error {
+			_, err := fmt.Fprintln(p.Stdout, "locket.started")
 			return err
-		}
-		return command.Serve(ctx, log, func(ctx context.Context) error {
-			a, err := app.New(ctx, cfg, log)
-			if err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintln(p.Stdout, "locket.started"); err != nil {
-				return errors.Join(err, a.Close(ctx))
-			}
-			return a.Run(ctx)
 		})
 	}
 }

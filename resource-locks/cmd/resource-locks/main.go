@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"checkoutlock/config"
@@ -56,6 +57,11 @@ func loadConfig(ctx context.Context, p command.Process) (app.Config, *slog.Logge
 }
 
 func serve(ctx context.Context, p command.Process) error {
+	return serveAfter(ctx, p, func() error { return nil })
+}
+
+// serveAfter runs the service. It calls started once its fronts listen; an error stops it.
+func serveAfter(ctx context.Context, p command.Process, started func() error) error {
 	cfg, log, err := loadConfig(ctx, p)
 	if err != nil {
 		return err
@@ -64,6 +70,9 @@ func serve(ctx context.Context, p command.Process) error {
 		a, err := app.New(ctx, cfg, log)
 		if err != nil {
 			return err
+		}
+		if err := started(); err != nil {
+			return errors.Join(err, a.Close(ctx))
 		}
 		return a.Run(ctx)
 	})
