@@ -29,7 +29,10 @@ func TestLogLevel_IsSetByCallersOnThisMachine(t *testing.T) {
 			name: "no level", method: "PUT", target: "?level=loud", status: 422,
 			want: "must be debug or info or warn or error", level: "debug",
 		},
-		{name: "nothing", method: "PUT", status: 422, want: "is required", level: "debug"},
+		{
+			name: "nothing", method: "PUT", status: 422,
+			want: "is required and must be debug or info or warn or error", level: "debug",
+		},
 		{name: "two", method: "PUT", target: "?level=info&level=warn", status: 422, want: "given once", level: "debug"},
 		{name: "another", method: "PUT", target: "?to=info", status: 422, want: "allowed are level", level: "debug"},
 		{

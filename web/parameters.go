@@ -217,6 +217,9 @@ func (v *Values) brokenRule(p Parameter) string {
 	case v.values.Has(p.Name):
 		return p.Rule(v.values.Get(p.Name))
 	case p.Required:
+		if rule := p.Rule(""); rule != "" {
+			return "is required and " + rule
+		}
 		return "is required"
 	}
 	return ""
