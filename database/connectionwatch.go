@@ -18,12 +18,20 @@ type connectionWatch struct {
 	hosts   string
 	servers *servers
 	log     *slog.Logger
+	// settle is how long after a return failed attempts count for nothing. A proxy may still lead
+	// some of them to the old primary.
+	settle time.Duration
 
-	mu      sync.Mutex
-	made    time.Time // when the last connection was made; zero before the first
-	lost    bool
-	refused int // calls while it is lost
+	mu       sync.Mutex
+	made     time.Time // when the last connection was made; zero before the first
+	returned time.Time // when the last outage ended
+	lost     bool
+	refused  int // calls while it is lost
 }
+
+// settleTime is longer than a proxy takes to see that a server is no primary any more
+// (docs/scale.md).
+const settleTime = time.Second
 
 // attemptBegun is the key of an attempt's begin in its context.
 type attemptBegun struct{}
@@ -43,13 +51,14 @@ func (w *connectionWatch) TraceConnectEnd(ctx context.Context, data pgx.TraceCon
 	case data.Err == nil:
 		if w.lost {
 			w.log.InfoContext(ctx, "the database is back", "database", w.hosts, "refused", w.refused)
+			w.returned = time.Now()
 		}
 		w.made, w.lost, w.refused = time.Now(), false, 0
 		w.servers.noteConnected(data.Conn)
 	case w.made.IsZero(), begun.Before(w.made), !isOutage(data.Err):
 	default:
 		w.servers.leaveLast() // it may be the silent one
-		if !w.lost {
+		if !w.lost && time.Since(w.returned) >= w.settle {
 			w.lost = true
 			w.log.ErrorContext(ctx, "the database is lost", "database", w.hosts, "err", strings.Join(listCauses(data.Err), "; "))
 		}

@@ -49,7 +49,7 @@ func Open(ctx context.Context, cfg Settings, log *slog.Logger) (*DB, error) {
 	attrs := requirePrimary(cfg.URL, base.ConnConfig)
 	size := cmp.Or(cfg.MaxConns, base.MaxConns)
 	db := &DB{MigrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), Hosts: strings.Join(hosts(base.ConnConfig), ", "), log: log}
-	db.watch = &connectionWatch{hosts: db.Hosts, servers: &db.servers, log: log}
+	db.watch = &connectionWatch{hosts: db.Hosts, servers: &db.servers, log: log, settle: settleTime}
 	watched := tracer{db.watch, newPlans()}
 	base.ConnConfig.Tracer = watched
 	if cfg.Traced {

@@ -1,0 +1,43 @@
+package database
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/devpostgres/testserver"
+)
+
+// In a switchover behind a proxy some attempts lead to the old primary for a moment.
+func TestConnectionWatch_TakesAlternatingAttemptsForOneOutage(t *testing.T) {
+	t.Parallel()
+	var lines bytes.Buffer
+	w := &connectionWatch{servers: &servers{}, log: slog.New(slog.NewTextHandler(&lines, nil)), settle: time.Hour}
+	conn, err := pgx.Connect(t.Context(), testserver.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	attempt := func(result pgx.TraceConnectEndData) {
+		w.TraceConnectEnd(w.TraceConnectStart(t.Context(), pgx.TraceConnectStartData{}), result)
+	}
+	made, failed := pgx.TraceConnectEndData{Conn: conn}, pgx.TraceConnectEndData{Err: io.EOF}
+	for range 3 {
+		attempt(made)
+		attempt(failed)
+	}
+	lost, back := strings.Count(lines.String(), "is lost"), strings.Count(lines.String(), "is back")
+	if lost != 1 || back != 1 || !w.isConnected() {
+		t.Errorf("%d losses and %d returns are logged, want one each\n%s", lost, back, lines.String())
+	}
+	w.settle = 0
+	attempt(failed)
+	if w.isConnected() {
+		t.Error("the next outage is not seen")
+	}
+}
