@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/devpostgres"
@@ -80,7 +81,7 @@ func (d *database) cpu() (time.Duration, error) { return treeProcessorTime(d.pid
 
 // fork makes an empty database of that name and returns its URL.
 func (d *database) fork(ctx context.Context, name string) (string, error) {
-	if _, err := d.pool.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+	if _, err := d.pool.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()); err != nil {
 		return "", err
 	}
 	u, err := url.Parse(d.server.URL())

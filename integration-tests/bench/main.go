@@ -85,6 +85,7 @@ var sections = []section{
 	{"contended", measureContended},
 	{"hand-over", measureHandOver},
 	{"check-outs", measureCheckOuts},
+	{"what is watched", measureWatched},
 	{"fresh database", measureFresh},
 	{"growth", measureGrowth},
 	{"tenants", measureTenants},

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,9 +20,10 @@ import (
 
 // build is one revision's pair of programs.
 type build struct {
-	name     string // "now", "base" or "plain"
+	name     string // "now", "base" or "plain", or what its settings turn on
 	revision string
 	dir      string
+	environ  []string // further settings of both services
 }
 
 // plain returns the build of the plain service for check-outs, beside which a storage of the
@@ -90,13 +92,13 @@ type process struct {
 // startStorage starts a circulation-storage on the database whose URL is given.
 func (b build) startStorage(ctx context.Context, databaseURL string, environ ...string) (*process, error) {
 	return startProcess(ctx, filepath.Join(b.dir, "circulation-storage"), []string{"serve"}, "/admin/health/ready",
-		append([]string{"DATABASE_URL=" + databaseURL, "DATABASE_MAX_CONNS=32", "LOG_LEVEL=warn"}, environ...))
+		append([]string{"DATABASE_URL=" + databaseURL, "DATABASE_MAX_CONNS=32", "LOG_LEVEL=warn"}, slices.Concat(b.environ, environ)...))
 }
 
 // startCirculation starts a circulation on a storage.
 func (b build) startCirculation(ctx context.Context, storageURL string, environ ...string) (*process, error) {
 	return startProcess(ctx, filepath.Join(b.dir, "circulation"), nil, "/admin/health/ready",
-		append([]string{"STORAGE_URL=" + storageURL, "STAFF_AUTH=none", "LOG_LEVEL=warn", "HTTP_ADDR=127.0.0.1"}, environ...))
+		append([]string{"STORAGE_URL=" + storageURL, "STAFF_AUTH=none", "LOG_LEVEL=warn", "HTTP_ADDR=127.0.0.1"}, slices.Concat(b.environ, environ)...))
 }
 
 // startYardstick starts this program as one of its own yardsticks.
