@@ -1,0 +1,4 @@
+package wire
+
+// ChecksumOf is checksumOf.
+var ChecksumOf = checksumOf

@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"bufio"
+	"errors"
+	"io"
+)
+
+const (
+	// MaxLine is the longest message in bytes.
+	MaxLine = 8192
+	// readBuffer is what an idle connection keeps.
+	readBuffer = 512
+)
+
+// ErrTooLong is a message of more than MaxLine bytes. The rest of the connection cannot be read.
+var ErrTooLong = errors.New("message too long")
+
+// Reader cuts a stream into messages. A message ends with CR, LF, or both. A Reader keeps at most
+// MaxLine bytes.
+type Reader struct {
+	in *bufio.Reader
+}
+
+// NewReader returns a Reader of what a connection sends.
+func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, readBuffer)} }
+
+// Await returns when a message has begun. It skips empty lines.
+func (r *Reader) Await() error {
+	for {
+		b, err := r.in.ReadByte()
+		if err != nil {
+			return err //nolint:wrapcheck // the connection's own: io.EOF or a time-out
+		}
+		if !endsLine(b) {
+			return r.in.UnreadByte() //nolint:wrapcheck // it follows a ReadByte
+		}
+	}
+}
+
+// Line returns the next message without its end. It skips empty lines. A message that the end
+// of the stream cuts off is io.ErrUnexpectedEOF.
+func (r *Reader) Line() ([]byte, error) {
+	if err := r.Await(); err != nil {
+		return nil, err
+	}
+	var line []byte
+	for {
+		b, err := r.in.ReadByte()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, io.ErrUnexpectedEOF
+		case err != nil:
+			return nil, err //nolint:wrapcheck // the connection's own: a time-out
+		case endsLine(b):
+			return line, nil
+		case len(line) == MaxLine:
+			return nil, ErrTooLong
+		}
+		line = append(line, b)
+	}
+}
+
+func endsLine(b byte) bool { return b == '\r' || b == '\n' }

@@ -1,0 +1,333 @@
+package wire_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/sip2/wire"
+)
+
+// TestParse_ReadsEveryRequest has a request of each kind with a right checksum.
+func TestParse_ReadsEveryRequest(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"9300CNuser_id|COpassw0rd|AY1AZF594",
+		"9300CNkiosk1|COsecret|CPbbc823fa-06e7-42c6-87b5-605a5da22f15|AY0AZEC61",
+		"9900402.00AY1AZFCA4",
+		"9900402.00|AY1AZFC28",
+		"3520260105    101500AOmain|AAP-1002|AC|AD|AY0AZF40C",
+		"2300120260105    101500AOmain|AAP-1002|AC|AD|AY2AZF37C",
+		"01N20260105    101500AOmain|ALcard left behind|AAP-1002|AC|AY1AZEDCD",
+		"6300120260105    101500  Y       AOmain|AAP-1002|AC|BP1|BQ5|AY3AZF07C",
+		"11NN20260105    101500                  AOmain|AAP-1002|ABD-2003|AC|AY4AZEFFE",
+		"29NN20260105    101500                  AOmain|AAP-1002|ABD-2001|AC|AY7AZEFF4",
+		"6520260105    101500AOmain|AAP-1002|AC|BON|AY8AZF3A7",
+		"09N20260105    10150020260105    101500AP|AOmain|ABD-2003|AC|AY6AZF07D",
+		"1720260105    101500AOmain|ABD-2003|AC|AY9AZF50D",
+		"15+20260105    101500BS|BY2|AOmain|AAP-1002|ABD-2004|AC|BON|AY3AZEEF6",
+		"2520260105    101500AOmain|AAP-1002|AC|AY2AZF50C",
+		"3720260105    1015000100EURBV2.50|AOmain|AAP-1002|AC|AY4AZF181",
+		"1920260105    101500AOmain|ABD-2003|AC|CHtorn|AY5AZF245",
+		"97AZFEF5",
+		"97",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			r, err := wire.Parse([]byte(line), wire.CP850, wire.DetectErrors)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := strings.Contains(line, "AZ"); r.Checked != want {
+				t.Errorf("Checked = %t, want %t", r.Checked, want)
+			}
+			if r.Code != "97" && !strings.HasPrefix(line, r.Body()+"AY"+r.Sequence) {
+				t.Errorf("body %q and sequence %q are not those of the line", r.Body(), r.Sequence)
+			}
+		})
+	}
+}
+
+func TestParse_ReadsFields(t *testing.T) {
+	t.Parallel()
+	r := parse(t, "63001202601050000101500  y       "+
+		"AO main |AA P-1002 |AA2|AAAB12|AD s |BP007|BQx|BIy|ZZ?|A|BT   |CK006|CK001")
+	for _, c := range []struct{ name, got, want string }{
+		{"a value has no blanks at its ends", r.Field("AO"), "main"},
+		{"the first of two fields counts", r.Field("AA"), "P-1002"},
+		{"a value may look like a field", strings.Join(r.Fields("AA"), " "), "P-1002 2 AB12"},
+		{"a password keeps its blanks", r.Field("AD"), " s "},
+		{"blanks are the same as nothing", r.Field("BT"), ""},
+		{"the last field needs no delimiter", strings.Join(r.Fields("CK"), " "), "006 001"},
+		{"an absent field is empty", r.Field("AB"), ""},
+		{"a fixed field is as it was sent", r.Fixed(wire.Summary), "  y       "},
+		{"the language", r.Language(), "001"},
+		{"the institution of the request", r.Institution(""), "main"},
+		{"the configured institution", r.Institution("other"), "other"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, c.got, c.want)
+		}
+	}
+	if n, ok := r.Number("BP"); n != 7 || !ok {
+		t.Errorf("BP = %d, %t", n, ok)
+	}
+	if _, ok := r.Number("BQ"); ok {
+		t.Error("BQ is no number")
+	}
+	if !r.Yes("BI") || r.Yes("AO") {
+		t.Error("y is yes, and all else is no")
+	}
+}
+
+func parse(t *testing.T, line string) wire.Request {
+	t.Helper()
+	r, err := wire.Parse([]byte(line), wire.CP850, wire.DetectErrors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestParse_AcceptsStrangeRequests has what clients send, though the standard has it otherwise.
+func TestParse_AcceptsStrangeRequests(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, line, id, value string }{
+		{"a print width without zeros", "990401.00", "AO", ""},
+		{"99 without a fixed part", "99", "AO", ""},
+		{"99 without a fixed part and with fields", "99|AOmain|", "AO", "main"},
+		{"a delimiter before the first field", "9300|CNa|COb|", "CN", "a"},
+		{"three delimiters at the end", "9300CNa|COb|||", "CO", "b"},
+		{"a checksum after a value without a delimiter", "9300CNuser_id|COpassw0rdAY1AZF610", "CO", "passw0rd"},
+		{"a checksum without a sequence number", "9300CNa|COb|AZFBBB", "CO", "b"},
+		{"a value that ends like a checksum", "9300CNa|COxAZ1234", "CO", "xAZ1234"},
+		{"lower-case digits", "9300CNuser_id|COpassw0rd|AY1AZf594", "CO", "passw0rd"},
+		{"a sequence number without a checksum", "9300CNa|COb|AY3", "CO", "b"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := parse(t, c.line).Field(c.id); got != c.value {
+				t.Errorf("%s = %q, want %q", c.id, got, c.value)
+			}
+		})
+	}
+}
+
+func TestParse_RefusesWhatIsNoRequest(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, line string
+		detection  wire.Detection
+		checked    bool
+	}{
+		{"a code alone of one digit", "9", wire.DetectErrors, false},
+		{"an unknown code", "42", wire.DetectErrors, false},
+		{"an unknown code with a checksum", "42AY1AZ0000", wire.DetectErrors, true},
+		{"the code of an answer", "941", wire.DetectErrors, false},
+		{"a short fixed part", "2300120260105", wire.DetectErrors, false},
+		{"a delimiter in the fixed part", "93|0CNa|", wire.DetectErrors, false},
+		{"a wrong checksum", "9300CNuser_id|COpassw0rd|AY1AZF595", wire.DetectErrors, true},
+		{"a checksum of three digits", "9300CNuser_id|COpassw0rd|AY1AZF59", wire.DetectErrors, false},
+		{"a checksum of other letters", "9300CNuser_id|COpassw0rd|AY1AZG594", wire.DetectErrors, true},
+		{"a sign among the digits", "9300CNuser_id|COpassw0rd|AY1AZ+594", wire.DetectErrors, true},
+		{"a sequence number that is no digit", "9300CNa|AYxAZFC19", wire.DetectErrors, true},
+		{"no checksum where one is required", "9300CNa|COb|", wire.RequireErrors, false},
+		{"NUL", "9300CNa\x00|", wire.DetectErrors, false},
+		{"a tab", "9300CNa\t|", wire.IgnoreErrors, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := wire.Parse([]byte(c.line), wire.CP850, c.detection)
+			var malformed *wire.MalformedError
+			if !errors.As(err, &malformed) {
+				t.Fatalf("got %v, want a MalformedError", err)
+			}
+			if malformed.Checked != c.checked {
+				t.Errorf("Checked = %t, want %t", malformed.Checked, c.checked)
+			}
+		})
+	}
+}
+
+func TestParse_DetectionOff_IgnoresTheChecksum(t *testing.T) {
+	t.Parallel()
+	r, err := wire.Parse([]byte("9300CNa|COb|AY1AZ0000"), wire.CP850, wire.IgnoreErrors)
+	if err != nil || r.Checked || r.Sequence != "1" {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
+func TestParse_ReadsAResendWithAWrongChecksum(t *testing.T) {
+	t.Parallel()
+	if r := parse(t, "97AZ0000"); r.Code != wire.Resend || !r.Checked {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestAnswer_IsWrittenAsTheContractHasIt(t *testing.T) {
+	t.Parallel()
+	const at = "20260105    101500"
+	loan := wire.NewAnswer("12", "1NUY", at)
+	loan.Add("AO", "main")
+	loan.Add("AA", "P-1002")
+	loan.Add("AB", "D-2003")
+	loan.Add("AJ", "Metropolis")
+	loan.Add("AH", "20260126    235959")
+	loan.AddFilled("AF", "")
+	renewed := wire.NewAnswer("66", "1", wire.Count(1, 4), wire.Count(1, 4), at)
+	renewed.Add("AO", "main")
+	renewed.Add("BM", "D-2001")
+	renewed.Add("BN", "D-2002")
+	renewed.Say("D-2002: no renewals left")
+	for _, c := range []struct {
+		answer wire.Answer
+		line   string
+	}{
+		{loan, "121NUY20260105    101500AOmain|AAP-1002|ABD-2003|AJMetropolis|AH20260126    235959|AY4AZE91E"},
+		{renewed, "6610001000120260105    101500AOmain|BMD-2001|BND-2002|AFD-2002: no renewals left|AY8AZE951"},
+		{wire.NewAnswer("94", "1"), "941AY1AZFDFC"},
+	} {
+		sequence := strings.Split(c.line, "AY")[1][:1]
+		if got := c.answer.Encode(wire.Request{Sequence: sequence, Checked: true}, wire.CP850); string(got) != c.line {
+			t.Errorf("got  %s\nwant %s", got, c.line)
+		}
+	}
+	if got := string(wire.AskAgain(true)) + string(wire.AskAgain(false)); got != "96AZFEF696" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestRefusal_AnswersEachRequest has the refusals of the contract, and others in their shape.
+func TestRefusal_AnswersEachRequest(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 5, 10, 15, 0, 0, time.UTC)
+	for _, c := range []struct{ request, text, want string }{
+		{
+			"15+20260105    101500BS|BY2|AOmain|AAP-1002|ABD-2004|AC|BON|AY3AZEEF6", "Please place requests in the catalogue.",
+			"160N20260105    101500AOmain|AAP-1002|ABD-2004|AFPlease place requests in the catalogue.|AY3AZE3DE",
+		},
+		{
+			"3720260105    1015000100EURBV2.50|AOmain|AAP-1002|AC|AY4AZF181", "Fees are paid at the desk.",
+			"38N20260105    101500AOmain|AAP-1002|AFFees are paid at the desk.|AY4AZEBD1",
+		},
+		{
+			"1920260105    101500AOmain|ABD-2003|AC|CHtorn|AY5AZF245", "Please tell the desk.",
+			"20020260105    101500ABD-2003|AFPlease tell the desk.|AY5AZF014",
+		},
+		{
+			"11NN20260105    101500                  AOmain|AAP-1|ABD-1|", "No.",
+			"120NUN20260105    101500AOmain|AAP-1|ABD-1|AJ|AH|AFNo.|",
+		},
+		{
+			"29NN20260105    101500                  AOmain|AAP-1|ABD-1|", "No.",
+			"300NUN20260105    101500AOmain|AAP-1|ABD-1|AJ|AH|AFNo.|",
+		},
+		{
+			"09N20260105    10150020260105    101500AP|AOmain|ABD-1|", "No.",
+			"100NUY20260105    101500AOmain|ABD-1|AQ|CV99|AFNo.|",
+		},
+		{"6520260105    101500AOmain|AAP-1|", "No.", "66000000000" + "20260105    101500AOmain|AFNo.|"},
+		{"1720260105    101500AOmain|ABD-1|", "No.", "1801010120260105    101500ABD-1|AJ|AFNo.|"},
+		{"2300120260105    101500AOmain|AAP-1|", "No.", "24YYYY          00120260105    101500AOmain|AAP-1|AE|AFNo.|"},
+		{"01N20260105    101500AOmain|AAP-1|", "No.", "24YYYY          00020260105    101500AOmain|AAP-1|AE|AFNo.|"},
+		{"2520260105    101500AOmain|AAP-1|", "No.", "26YYYY          00020260105    101500AOmain|AAP-1|AE|AFNo.|"},
+		{
+			"6300120260105    101500  Y       AOmain|AAP-1|", "No.",
+			"64YYYY          00120260105    101500000000000000    00000000AOmain|AAP-1|AE|AFNo.|",
+		},
+		{"3520260105    101500AOmain|AAP-1|", "No.", "36N20260105    101500AOmain|AAP-1|AFNo.|"},
+		{"9300CNa|COb|", "No.", "940"},
+	} {
+		r := parse(t, c.request)
+		if got := wire.Refusal(r, "", at, c.text).Encode(r, wire.CP850); string(got) != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+func TestEncode_WritesCharacters(t *testing.T) {
+	t.Parallel()
+	long, umlauts := strings.Repeat("0123456789 ", 30), strings.Repeat("ä", 255)
+	for _, c := range []struct {
+		name, id, value string
+		set             wire.CharacterSet
+		want            string
+	}{
+		{"CP850", "AJ", "Käse", wire.CP850, "94AJK\x84se|"},
+		{"ISO 8859-1", "AJ", "Käse", wire.ISO88591, "94AJK\xe4se|"},
+		{"Windows-1252", "AJ", "10 €", wire.Windows1252, "94AJ10 \x80|"},
+		{"UTF-8", "AJ", "Łódź", wire.UTF8, "94AJŁódź|"},
+		{"a letter of another language", "AJ", "Łódź Ćirić", wire.ISO88591, "94AJL\xf3dz Ciric|"},
+		{"a letter and its mark", "AJ", "Ka\u0308se", wire.ISO88591, "94AJK\xe4se|"},
+		{"a character without a likeness", "AJ", "本", wire.CP850, "94AJ?|"},
+		{"control characters", "AJ", "a|b\r\nc\td", wire.UTF8, "94AJa b  c d|"},
+		{"a long value is cut", "AJ", long, wire.UTF8, "94AJ" + long[:255] + "|"},
+		{"a long text goes on in another field", "AF", long, wire.UTF8, "94AF" + long[:252] + "|AF" + long[253:] + "|"},
+		{"a long text without blanks", "AG", umlauts + "ä", wire.UTF8, "94AG" + umlauts + "|AGä|"},
+	} {
+		a := wire.NewAnswer("94")
+		a.Add(c.id, c.value)
+		if got := string(a.Encode(wire.Request{}, c.set)); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestParse_BytesThatAreNoCharactersMatchNoBarcode(t *testing.T) {
+	t.Parallel()
+	r, err := wire.Parse([]byte("3520260105    101500AOmain|AAP-\xff1|"), wire.UTF8, wire.DetectErrors)
+	if err != nil || r.Field("AA") != "P-\uFFFD1" {
+		t.Errorf("AA = %q, %v", r.Field("AA"), err)
+	}
+}
+
+func TestRequest_Time(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, date, want string }{
+		{"local time", "20260705    101500", "2026-07-05T10:15:00+02:00"},
+		{"zeros in place of the zone", "202607050000101500", "2026-07-05T10:15:00+02:00"},
+		{"UTC", "20260705   Z101500", "2026-07-05T10:15:00Z"},
+		{"one hour east", "20260705   A101500", "2026-07-05T10:15:00+01:00"},
+		{"nine hours east", "20260705   I101500", "2026-07-05T10:15:00+09:00"},
+		{"ten hours east", "20260705   K101500", "2026-07-05T10:15:00+10:00"},
+		{"twelve hours east", "20260705   M101500", "2026-07-05T10:15:00+12:00"},
+		{"one hour west", "20260705   N101500", "2026-07-05T10:15:00-01:00"},
+		{"twelve hours west", "20260705   Y101500", "2026-07-05T10:15:00-12:00"},
+		{"J is no zone", "20260705   J101500", "none"},
+		{"a word is no zone", "20260705 UTC101500", "none"},
+		{"no day", "20260732    101500", "none"},
+		{"no time", "20260705    246000", "none"},
+		{"blanks", strings.Repeat(" ", 18), "none"},
+	} {
+		r := parse(t, "17"+c.date+"ABD-1|")
+		got := "none"
+		if at, ok := r.Time(wire.Date, berlin); ok {
+			got = at.Format(time.RFC3339)
+		}
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestFormatDate(t *testing.T) {
+	t.Parallel()
+	if got := wire.FormatDate(time.Date(2026, 1, 5, 10, 15, 0, 0, time.UTC)); got != "20260105    101500" {
+		t.Errorf("got %q", got)
+	}
+	if got := wire.FormatDate(time.Time{}); got != strings.Repeat(" ", 18) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestCount(t *testing.T) {
+	t.Parallel()
+	if got := wire.Count(3, 4) + wire.Count(-1, 4) + wire.Count(12345, 4) + wire.Count(0, 4); got != "0003    99990000" {
+		t.Errorf("got %q", got)
+	}
+}
