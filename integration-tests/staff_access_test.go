@@ -28,7 +28,7 @@ func TestStaffAccess_ByPassword(t *testing.T) {
 	tab.See("Signed in as " + clerk)
 	tab.Gone("STAFF_AUTH")
 	turnLock(tab, "on", "The new self-checks open today")
-	tab.In("The new self-checks open today").See(clerk + " Lock: on, before that the service's own setting")
+	tab.In("The new self-checks open today").See(clerk + " Lock: on, before that the default")
 }
 
 // gatewayOptions returns the headers that a gateway sends for a user with permissions.

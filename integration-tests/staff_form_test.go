@@ -46,7 +46,7 @@ func TestStaffForm_SentTwice(t *testing.T) {
 	for _, tab := range tabs {
 		tab.Click("Turn on")
 		tab.See("The check-out lock is on now.")
-		tab.In("Sent twice to turn it on").See("Lock: on, before that the service's own setting")
+		tab.In("Sent twice to turn it on").See("Lock: on, before that the default")
 	}
 	for _, tab := range tabs {
 		tab.Click("Timing")

@@ -29,7 +29,7 @@ func TestStaffWithoutScript_Settings(t *testing.T) {
 	tab.Fill(waitsLabel, "1000, 2000")
 	tab.Click("Show what they mean") // works without a reason
 	tab.See("A machine asks for the lock 3 times", "It waits at most 3 s",
-		"A machine may wait longer (3 s) than a lock lives (2.5 s)")
+		"A machine may wait longer (3 s) than until the lock expires (2.5 s)")
 	tab.Gone("Please look at this again")
 	checkParts(t, "settings before they are saved", p.readSettings(t, 1), record{
 		"enabled.value": true, "lockTtlMs.source": "environment",
@@ -40,7 +40,7 @@ func TestStaffWithoutScript_Settings(t *testing.T) {
 	tab.Click("Save the times")
 	tab.See("Please look at this again", "The times cannot be used as they are.")
 	if e := tab.FindField(ttlLabel); !e.Invalid ||
-		!strings.Contains(e.Description, "Type a whole number from 250 to 600000") || e.Value != "soon" {
+		!strings.Contains(e.Description, "Type a time from 250 ms to 600 s") || e.Value != "soon" {
 		t.Errorf("the field is %+v, want an error message and the typed value", e)
 	}
 	if e := tab.FindField(waitsLabel); e.Invalid || e.Value != "1000, 2000" {
@@ -48,7 +48,7 @@ func TestStaffWithoutScript_Settings(t *testing.T) {
 	}
 	tab.Fill(ttlLabel, "4000")
 	tab.Click("Save the times")
-	tab.See("The new times are saved.", "In force: 4000 ms, set for this library.")
+	tab.See("The new times are saved.", "In force: 4 s, set by your library.")
 	checkParts(t, "settings once they are saved", p.readSettings(t, 1), record{
 		"enabled.value": true, "lockTtlMs.value": 4000.0, "longestWaitMs": 3000.0,
 	})

@@ -83,7 +83,7 @@ func settingsScenes() []scene {
 		pageScene("timing", "/timing", "It waits at most 2 s"),
 		{"timing-error", func(_ *testing.T, p *pair, tab *browser.Page) {
 			tab.Goto(p.staffURL(0, "/timing"))
-			tab.Fill(ttlLabel, "8 s")
+			tab.Fill(ttlLabel, "8 sec")
 			tab.Fill("Reason", "Back to what it was")
 			tab.Click("Save the times")
 			tab.See("Please look at this again")
@@ -91,7 +91,7 @@ func settingsScenes() []scene {
 		{"timing-warning", func(_ *testing.T, p *pair, tab *browser.Page) {
 			tab.Goto(p.staffURL(0, "/timing"))
 			tab.Fill(waitsLabel, "3000, 3000, 3000")
-			tab.See("MACHINE_PATIENCE")
+			tab.See("give up after")
 		}},
 	}
 }

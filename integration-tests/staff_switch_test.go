@@ -42,7 +42,7 @@ func TestStaffSwitch(t *testing.T) {
 	}
 
 	tab := p.openStaffPage(t, 0, browser.BasicAuth(clerk, clerkPassword))
-	tab.See("The lock is off", "the service's own setting", "No change of this library's settings is on record",
+	tab.See("The lock is off", "the default", "No change of this library's settings is on record",
 		"Signed in as "+clerk)
 	tab.Click("Turn on …")
 	tab.See("the loan limit holds also when machines send many at once", "It takes effect at once")
@@ -61,20 +61,20 @@ func TestStaffSwitch(t *testing.T) {
 	}
 	tab.Fill("Reason", why)
 	tab.Click("Turn on")
-	tab.See("The check-out lock is on now.", "The lock is on", "set for this library")
+	tab.See("The check-out lock is on now.", "The lock is on", "Set by your library.")
 	if !refused() {
 		t.Error("the lock is on, and a check-out on the other instance ignored it")
 	}
-	tab.In(why).See(clerk, "Lock: on, before that the service's own setting")
+	tab.In(why).See(clerk, "Lock: on, before that the default")
 
 	turnLock(tab, "off", "The gate is repaired")
 	waitUntil(t, settingsLimit, "the lock is off on the other instance", func() bool { return !refused() })
 	tab.In("The gate is repaired").See(clerk, "Lock: off, before that on")
-	tab.In(why).See("Lock: on, before that the service's own setting") // is still listed
+	tab.In(why).See("Lock: on, before that the default") // is still listed
 
-	tab.Click("Follow the service's own setting (off) …")
+	tab.Click("Go back to the default (off) …")
 	tab.Fill("Reason", "Another office decides")
-	tab.Click("Follow the service")
-	tab.See("This library now follows the service's own setting.", "The lock is off", "the service's own setting")
-	tab.In("Another office decides").See("Lock: the service's own setting, before that off")
+	tab.Click("Go back to the default")
+	tab.See("This library now follows the default.", "The lock is off", "the default")
+	tab.In("Another office decides").See("Lock: the default, before that off")
 }

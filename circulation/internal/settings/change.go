@@ -99,17 +99,12 @@ type Change struct {
 	Reason, ByName string
 }
 
-// TTLAllowed says which milliseconds a TTL may have. number is the reader's word for an integer.
-func TTLAllowed(number string) string {
-	return fmt.Sprintf("%s from %d to %d", number, schemas.MinLockTTLMs, schemas.MaxLockTTLMs)
-}
-
-// WaitsAllowed says which milliseconds the waits may have. numbers is the reader's word for
-// integers.
-func WaitsAllowed(numbers string) string {
-	return fmt.Sprintf("at most %d %s from 0 to %d, together at most %d",
-		schemas.MaxRetries, numbers, schemas.MaxLockWaitMs, schemas.MaxLockWaits.Milliseconds())
-}
+// The milliseconds that a change may have.
+var (
+	ttlAllowed   = fmt.Sprintf("an integer from %d to %d", schemas.MinLockTTLMs, schemas.MaxLockTTLMs)
+	waitsAllowed = fmt.Sprintf("a list of at most %d integers from 0 to %d, together at most %d",
+		schemas.MaxRetries, schemas.MaxLockWaitMs, schemas.MaxLockWaits.Milliseconds())
+)
 
 // ParseTTL converts milliseconds; it returns false if they are not allowed.
 func ParseTTL(ms int) (time.Duration, bool) {
@@ -156,7 +151,6 @@ func (e Environment) ParseChange(body json.RawMessage) (Change, error) {
 	}
 	defaults := e.Settings().View(nil)
 	enabled := readField(&r, "enabled", "true or false", map[Source]bool{FromEnvironment: e.Enabled, FromOtherInstance: true})
-	ttlAllowed, waitsAllowed := TTLAllowed("an integer"), "a list of "+WaitsAllowed("integers")
 	ttl := readField(&r, "lockTtlMs", ttlAllowed, map[Source]int{FromEnvironment: defaults.LockTTLMs.Value})
 	waits := readField(&r, "retryIntervalsMs", waitsAllowed, map[Source][]int{FromEnvironment: defaults.RetryIntervalsMs.Value})
 	change := Change{Version: r.readVersion(), Reason: r.readReason()}

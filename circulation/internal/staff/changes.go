@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -49,7 +48,7 @@ func describeSettings(before, after json.RawMessage) []string {
 		}
 	}
 	note("Lock", formatSwitch(was.Enabled), formatSwitch(is.Enabled))
-	note("Time to live", formatSet(was.TTL, exact), formatSet(is.TTL, exact))
+	note(ttlLabel, formatSet(was.TTL, formatWhole), formatSet(is.TTL, formatWhole))
 	note("Waits", formatWaits(was.Waits), formatWaits(is.Waits))
 	if len(what) == 0 {
 		return []string{"Saved the settings unchanged"}
@@ -66,7 +65,7 @@ func parseSettings(value json.RawMessage) (schemas.LockSettings, bool) {
 }
 
 // byService is what an unset field of the settings means.
-const byService = "the service's own setting"
+const byService = "the default"
 
 func formatSet[T any](value *T, format func(T) string) string {
 	if value == nil {
@@ -84,8 +83,7 @@ func formatSwitch(enabled *bool) string {
 	})
 }
 
-// formatWaits writes waits as they are typed: 500, 500, 1000 ms. nil means that they
-// are not set.
+// formatWaits writes waits: 500 ms, 500 ms, 1 s. nil means that they are not set.
 func formatWaits(waits []time.Duration) string {
 	switch {
 	case waits == nil:
@@ -93,11 +91,11 @@ func formatWaits(waits []time.Duration) string {
 	case len(waits) == 0:
 		return noWaits
 	case len(waits) > 3 && len(slices.Compact(slices.Clone(waits))) == 1:
-		return fmt.Sprintf("%d times %s", len(waits), exact(waits[0]))
+		return fmt.Sprintf("%d times %s", len(waits), formatWhole(waits[0]))
 	}
 	texts := make([]string, len(waits))
 	for i, w := range waits {
-		texts[i] = strconv.FormatInt(w.Milliseconds(), 10)
+		texts[i] = formatWhole(w)
 	}
-	return strings.Join(texts, ", ") + nbsp + "ms"
+	return strings.Join(texts, ", ")
 }

@@ -20,10 +20,12 @@ const changesShown = 20
 
 type featurePage struct {
 	Settings      settings.View
-	Service       bool // the service's own setting
+	Default       bool     // whether the lock is on by default
+	Warnings      []string // of the times in force
 	MayTurn       bool
 	MaySeeChanges bool
-	Switch        string // path of the switch
+	Switch        string // paths
+	Timing        string
 	Figures       *schemas.Figures
 	Changes       []change
 	Unread        bool   // the changes could not be read
@@ -39,8 +41,11 @@ func (p *pages) showFeature(v *visit) error {
 		return err
 	}
 	page := featurePage{
-		Settings: view, Service: p.admin.Environment().Enabled,
-		MayTurn: v.may(admin.MayChangeSettings), MaySeeChanges: v.may(admin.MaySeeChanges), Switch: v.path("/switch"),
+		Settings: view, Default: p.admin.Environment().Enabled,
+		MayTurn: v.may(admin.MayChangeSettings), MaySeeChanges: v.may(admin.MaySeeChanges), Switch: v.path("/switch"), Timing: v.path("/timing"),
+	}
+	if view.Enabled.Value {
+		page.Warnings = sumUp(time.Duration(view.LockTTLMs.Value)*time.Millisecond, view.Waits(), p.admin.Environment().MachinePatience).Warnings
 	}
 	if v.may(admin.MaySeeFigures) {
 		f, err := p.admin.Figures(v.ctx(), figureMinutes)
@@ -79,7 +84,7 @@ func (p *pages) parseTarget(to string) (target, error) {
 	case "off":
 		return target{to, false, "Turn the check-out lock off?", "Turn off"}, nil
 	case "default":
-		return target{to, p.admin.Environment().Enabled, "Follow the service's own setting?", "Follow the service"}, nil
+		return target{to, p.admin.Environment().Enabled, "Go back to the default?", "Go back to the default"}, nil
 	}
 	return target{}, fault.New(fault.Malformed, "The switch can be turned to on, off or default, not to %s", fault.Shown(to))
 }

@@ -24,7 +24,7 @@ func TestFeaturePage_SaysWhatIsOnAndWhy(t *testing.T) {
 	}{
 		"on": {
 			l:     &library{view: own(true, 3000)},
-			words: []string{"The lock is on", "set for this library", "Turn off …", "Follow the service's own setting (off)"},
+			words: []string{"The lock is on", "Set by your library.", "Turn off …", "Go back to the default (off)"},
 			lacks: []string{"Turn on …"},
 		},
 		"off": {
@@ -32,16 +32,16 @@ func TestFeaturePage_SaysWhatIsOnAndWhy(t *testing.T) {
 			words: []string{"The lock is off", "more than the loan limit allows", "Turn on …"}, lacks: []string{"Turn off …"},
 		},
 		"the service's": {
-			l: &library{view: following()}, words: []string{"The lock is off", "This is the service's own setting."},
-			lacks: []string{"Follow the service"},
+			l: &library{view: following()}, words: []string{"The lock is off", "This is the default."},
+			lacks: []string{"Go back to the default"},
 		},
 		"another instance's": {
 			l: &library{view: followed()},
 			words: []string{
-				"The lock is on", "Another one turns the lock on, so this one takes it too.", "CHECKOUT_LOCK_FEATURE_ENABLED",
+				"The lock is on", "Another one turns the lock on, so this one takes it too.", "give all instances the same default",
 				"Turn off …",
 			},
-			lacks: []string{"This is the service's own setting", "Follow the service"},
+			lacks: []string{"This is the default", "Go back to the default"},
 		},
 		"unusable settings": {
 			l: &library{view: broken}, words: []string{"cannot be used, so others are in force", "value has lockTTL <b>"},
@@ -95,8 +95,8 @@ func TestSwitch_TurnsTheLockOnAndOff(t *testing.T) {
 			to: "off", enabled: &off, ask: "Turn the check-out lock off?", effect: soon, note: "The check-out lock is off now.",
 		},
 		"default": {
-			to: "default", ask: "The service's own setting is then in force, which is off now", effect: soon,
-			note: "This library now follows the service's own setting.",
+			to: "default", ask: "The default is then in force, which is off now", effect: soon,
+			note: "This library now follows the default.",
 		},
 	}
 	for name, tt := range tests {
@@ -218,17 +218,17 @@ func TestFeaturePage_ShowsChangedTimesToTheMillisecond(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ before, after, want string }{
 		"a small change": {
-			before: `{"lockTtl":3000}`, after: `{"lockTtl":3040}`, want: "Time to live: 3040 ms, before that 3000 ms",
+			before: `{"lockTtl":3000}`, after: `{"lockTtl":3040}`, want: "Lock expires after: 3.04 s, before that 3 s",
 		},
 		"unlike waits": {
 			before: `{"retryIntervals":[1000,1000,1000,1000]}`, after: `{"retryIntervals":[1000,1010,1020,1030]}`,
-			want: "Waits: 1000, 1010, 1020, 1030 ms, before that 4 times 1000 ms",
+			want: "Waits: 1 s, 1.01 s, 1.02 s, 1.03 s, before that 4 times 1 s",
 		},
 		"no waits at all": {
-			before: `{}`, after: `{"retryIntervals":[]}`, want: "Waits: none, before that the service's own setting",
+			before: `{}`, after: `{"retryIntervals":[]}`, want: "Waits: none, before that the default",
 		},
 		"three waits": {
-			before: `{}`, after: `{"retryIntervals":[500,500,500]}`, want: "Waits: 500, 500, 500 ms, before that",
+			before: `{}`, after: `{"retryIntervals":[500,500,500]}`, want: "Waits: 500 ms, 500 ms, 500 ms, before that",
 		},
 		"nothing": {
 			before: `{"lockTtl":3000,"retryIntervals":[500]}`, after: `{"retryIntervals":[500],"lockTtl":3000}`,
@@ -275,9 +275,9 @@ func TestFeaturePage_PagesThroughTheChanges(t *testing.T) {
 	p := visit(t, l).get(t, "/staff/diku/?offset=20")
 	p.want(t, 200,
 		"22 Aug 2026", "Ada <script>", "exams <script>", "Lock: on, before that off",
-		"Time to live: 2500 ms, before that the service's own setting",
-		"Waits: 4 times 250 ms, before that the service's own setting", "soon", actorID,
-		"Waits: the service's own setting, before that none",
+		"Lock expires after: 2.5 s, before that the default",
+		"Waits: 4 times 250 ms, before that the default", "soon", actorID,
+		"Waits: the default, before that none",
 		"not known", "Replaced settings that could not be used", "Saved the settings unchanged",
 		"Released a lock by force patron ****234, held by circ-2 for 1 min 1 s",
 		"patron no longer kept, held by an unnamed instance")

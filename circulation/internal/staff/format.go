@@ -18,7 +18,6 @@ func formats() template.FuncMap {
 	return template.FuncMap{
 		"when":   formatDate,
 		"ms":     milliseconds,
-		"exact":  exact,
 		"felt":   formatWhole,
 		"mask":   redact.Mask,
 		"short":  shortenID,
@@ -66,16 +65,11 @@ func parseDate(date string) (time.Time, error) {
 // nbsp keeps a number and its unit in one line.
 const nbsp = page.NoBreak
 
-// exact writes a duration of the settings as it is typed, in milliseconds.
-func exact(d time.Duration) string {
-	return strconv.FormatInt(d.Milliseconds(), 10) + nbsp + "ms"
-}
-
 // formatWhole writes a duration of the settings for reading, without rounding: 250 ms,
 // 3.04 s, 2 min 30 s.
 func formatWhole(d time.Duration) string {
 	if d < time.Second {
-		return exact(d)
+		return strconv.FormatInt(d.Milliseconds(), 10) + nbsp + "ms"
 	}
 	var parts []string
 	if minutes := d / time.Minute; minutes > 0 {
@@ -113,7 +107,7 @@ func shortenID(id string) string { return id[:min(len(id), 8)] }
 // nameSource names the origin of a setting.
 func nameSource(s settings.Source) string {
 	if s == settings.FromTenant {
-		return "set for this library"
+		return "set by your library"
 	}
 	return byService
 }

@@ -24,13 +24,14 @@ func TestMilliseconds_RoundsMeasuredTimes(t *testing.T) {
 	}
 }
 
-func TestExact_WritesTimesAsTheyAreTyped(t *testing.T) {
+func TestTypeTime_WritesWhatCanBeTyped(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
-		0: "0 ms", 3040 * time.Millisecond: "3040 ms", 10 * time.Minute: "600000 ms",
+		0: "0 ms", 3040 * time.Millisecond: "3.04 s", 10 * time.Minute: "600 s", 999 * time.Millisecond: "999 ms",
 	} {
-		if got := exact(d); got != strings.ReplaceAll(want, " ", nbsp) {
-			t.Errorf("got %q, want %q", got, want)
+		got := typeTime(d)
+		if got != want || parseTime(got) != int(d.Milliseconds()) {
+			t.Errorf("got %q, read as %d ms, want %q", got, parseTime(got), want)
 		}
 	}
 }

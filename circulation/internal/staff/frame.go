@@ -36,7 +36,7 @@ func (v *visit) may(permission string) bool { return v.pages.guard.May(v.ctx(), 
 var notes = map[string]string{
 	"on":       "The check-out lock is on now.",
 	"off":      "The check-out lock is off now.",
-	"default":  "This library now follows the service's own setting.",
+	"default":  "This library now follows the default.",
 	"timing":   "The new times are saved.",
 	"released": "The lock was released.",
 }

@@ -192,7 +192,7 @@ func (p *pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 }
 
 // newLockRow describes a lock while these settings are in force. A check-out takes over a
-// lock that is older than the lock's own time to live, or than the one in force.
+// lock that is older than the lock's own TTL, or than the one in force.
 func newLockRow(l schemas.CheckoutLock, inForce settings.View) lockRow {
 	age := max(0, l.AgeMs) // a clock may be set back
 	ttl := int64(min(l.TTLMs, inForce.LockTTLMs.Value))

@@ -110,10 +110,10 @@ func (p *pages) routes() []web.Route {
 		{http.MethodGet, "/", admin.MaySeeSettings, p.showFeature, []web.Parameter{offset}},
 		{http.MethodGet, "/switch", admin.MayChangeSettings, p.askSwitch, []web.Parameter{{Name: "to", Meaning: "on, off or default"}}},
 		{http.MethodPost, "/switch", admin.MayChangeSettings, p.turnSwitch, nil},
-		{http.MethodGet, "/timing", admin.MaySeeSettings, p.showTiming, nil},
+		{http.MethodGet, "/timing", admin.MaySeeSettings, p.showTiming, []web.Parameter{{Name: "choice", Meaning: "a choice to fill in"}}},
 		{http.MethodPost, "/timing", admin.MayChangeSettings, p.saveTiming, nil},
 		{http.MethodGet, "/timing/sums", admin.MaySeeSettings, p.showSums, []web.Parameter{
-			{Name: ttlField, Meaning: "the time to live as typed"}, {Name: waitsField, Meaning: "the waits as typed"},
+			{Name: ttlField, Meaning: "the lock's time as typed"}, {Name: waitsField, Meaning: "the waits as typed"},
 		}},
 		{http.MethodGet, "/locks", admin.MaySeeLocks, p.showLocks, filters},
 		{http.MethodGet, "/locks/live", admin.MaySeeLocks, p.streamLocks, filters},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,10 +24,20 @@ type timingPage struct {
 	SumsPath   string
 	Version    string
 	InForce    [2]namedTime
+	Choices    []shownChoice
 	TTL, Waits field
 	Reason     page.Reason
 	Problems   []field
 	Sums       sums
+	Accepted   string // the times whose warnings the next save accepts; empty for none
+}
+
+// shownChoice is a choice, what it means, and whether its times are in force.
+type shownChoice struct {
+	choice
+	Sums    sums
+	InForce bool
+	Path    string // fills it into the form
 }
 
 func (p *pages) showTiming(v *visit) error {
@@ -34,17 +45,28 @@ func (p *pages) showTiming(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return p.showTimes(v, http.StatusOK, view, ownTimes(view), page.Reason{})
+	t, chosen := findChoice(web.QueryOf(v.c).Text("choice"))
+	if !chosen {
+		t = ownTimes(view)
+	}
+	return p.showTimes(v, http.StatusOK, view, t, page.Reason{}, "")
 }
 
-// showTimes shows the form with times in it, and what is wrong with them.
-func (p *pages) showTimes(v *visit, status int, view settings.View, t times, reason page.Reason) error {
+// showTimes shows the form with times in it, and what is wrong with them. If accepted is not empty, it asks once
+// more whether to save times with warnings.
+func (p *pages) showTimes(v *visit, status int, view settings.View, t times, reason page.Reason, accepted string) error {
 	page := timingPage{
 		Settings: view, MayChange: v.may(admin.MayChangeSettings), Action: v.path("/timing"), SumsPath: v.path("/timing/sums"),
 		Version: cmp.Or(v.c.FormValue("version"), view.Version),
 		InForce: describeTimes(view),
 		Reason:  reason,
-		Sums:    p.computeSums(t),
+		Sums:    p.computeSums(t), Accepted: accepted,
+	}
+	for _, c := range choices {
+		page.Choices = append(page.Choices, shownChoice{
+			choice: c, Sums: sumUp(c.ttl, c.waits, p.admin.Environment().MachinePatience), Path: v.path("/timing") + "?choice=" + c.key + "#reason",
+			InForce: view.LockTTLMs.Value == int(c.ttl.Milliseconds()) && slices.Equal(view.Waits(), c.waits),
+		})
 	}
 	page.TTL, page.Waits = p.makeTimeFields(page.InForce, t)
 	page.Problems = findProblems(page.TTL, page.Waits, field{Name: reasonName, Label: "Reason", Wrong: page.Reason.Wrong})
@@ -54,11 +76,11 @@ func (p *pages) showTimes(v *visit, status int, view settings.View, t times, rea
 // namedTime is a time in force and its origin, in words.
 type namedTime struct{ Label, Text string }
 
-// describeTimes describes the time to live and the waits in force.
+// describeTimes describes both times in force.
 func describeTimes(view settings.View) [2]namedTime {
 	ttl := time.Duration(view.LockTTLMs.Value) * time.Millisecond
 	return [2]namedTime{
-		{ttlLabel, exact(ttl) + ", " + nameSource(view.LockTTLMs.Source)},
+		{ttlLabel, formatWhole(ttl) + ", " + nameSource(view.LockTTLMs.Source)},
 		{waitsLabel, formatWaits(view.Waits()) + ", " + nameSource(view.RetryIntervalsMs.Source)},
 	}
 }
@@ -67,29 +89,31 @@ func describeTimes(view settings.View) [2]namedTime {
 func (p *pages) makeTimeFields(inForce [2]namedTime, t times) (ttl, waits field) {
 	service := p.admin.Environment().Settings()
 	_, wrong := t.parse()
-	const inMilliseconds = ", in milliseconds"
 	ttl = field{
-		Name: ttlField, Label: ttlLabel + inMilliseconds, Value: t.ttl, Wrong: wrong.ttl,
-		Hint: fmt.Sprintf("How long a lock lives when its holder dies.\nIn force: %s.\n%s. Empty means the service's own setting, which is %s.",
-			inForce[0].Text, capitalize(ttlAllowed), exact(service.TTL)),
+		Name: ttlField, Label: ttlLabel, Value: t.ttl, Wrong: wrong.ttl,
+		Hint: fmt.Sprintf("How long a patron is kept out when a check-out breaks off, such as 3 s or 500 ms.\nIn force: %s.\n%s. Empty means the default, which is %s.",
+			inForce[0].Text, capitalize(ttlAllowed), formatWhole(service.TTL)),
 	}
 	waits = field{
-		Name: waitsField, Label: waitsLabel + inMilliseconds, Value: t.waits, Rows: 2, Wrong: wrong.waits,
-		Hint: fmt.Sprintf("One number for each wait, in order, such as 500, 500, 1000.\nIn force: %s.\n%s. "+
-			"The word none means one try without waiting. Empty means the service's own setting, which is %s.",
+		Name: waitsField, Label: waitsLabel, Value: t.waits, Rows: 2, Wrong: wrong.waits,
+		Hint: fmt.Sprintf("One time for each wait, in order, such as 0.5 s, 0.5 s, 1 s. A number without a unit is in milliseconds.\nIn force: %s.\n%s. "+
+			"The word none means one try without waiting. Empty means the default, which is %s.",
 			inForce[1].Text, capitalize(waitsAllowed), formatWaits(append([]time.Duration{}, service.Waits...))),
 	}
 	return ttl, waits
 }
 
+// acceptedName is the field with the typed times whose warnings the visitor has seen.
+const acceptedName = "accepted"
+
 // saveTiming handles POST /staff/{tenant}/timing. With do=sums it only shows what the
-// times would mean; browsers without scripts use that.
+// times would mean; browsers without scripts use that. It saves times with warnings once the visitor has seen them.
 func (p *pages) saveTiming(v *visit) error {
 	view, err := p.admin.Settings(v.ctx())
 	if err != nil {
 		return err
 	}
-	t := times{v.c.FormValue(ttlField), v.c.FormValue(waitsField)}
+	t := times{strings.TrimSpace(v.c.FormValue(ttlField)), strings.TrimSpace(v.c.FormValue(waitsField))}
 	reason := page.Reason{Value: v.c.FormValue(reasonName)}
 	own, wrong := t.parse()
 	if v.c.FormValue("do") == "sums" {
@@ -97,11 +121,15 @@ func (p *pages) saveTiming(v *visit) error {
 		if wrong != (wrongTimes{}) {
 			status = http.StatusUnprocessableEntity
 		}
-		return p.showTimes(v, status, view, t, reason)
+		return p.showTimes(v, status, view, t, reason, "")
 	}
 	why, usable := checkReason(&reason) // before the save, so that one page names all problems
 	if !usable || wrong != (wrongTimes{}) {
-		return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason)
+		return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason, "")
+	}
+	typed := strings.Join(strings.Fields(t.ttl+" / "+t.waits), " ")
+	if len(p.computeSums(t).Warnings) > 0 && v.c.FormValue(acceptedName) != typed {
+		return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason, typed)
 	}
 	own.Enabled = view.Own().Enabled // the switch stays as it is
 	err = p.saveSettings(v, settings.Change{Own: own, Version: cmp.Or(v.c.FormValue("version"), view.Version), Reason: why})
@@ -114,7 +142,7 @@ func (p *pages) saveTiming(v *visit) error {
 	if detail, refused := findDetail(err, reasonName); refused {
 		reason.Wrong = capitalize(detail.Message) + "."
 	}
-	return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason)
+	return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason, "")
 }
 
 // showSums handles GET /staff/{tenant}/timing/sums: the part of the page that says what

@@ -21,26 +21,26 @@ func TestTimingPage_ShowsWhatIsInForce(t *testing.T) {
 	}{
 		"the library's": {
 			view:  own(true, 2500, 500, 500, 1000),
-			parts: []string{`value="2500"`, `>500, 500, 1000</textarea>`},
+			parts: []string{`value="2.5 s"`, `>500 ms, 500 ms, 1 s</textarea>`},
 			words: []string{
-				"In force: 2500 ms, set for this library.", "which is 3000 ms",
-				"In force: 500, 500, 1000 ms, set for this library.", "own setting, which is 500, 1000 ms.",
+				"In force: 2.5 s, set by your library.", "which is 3 s",
+				"In force: 500 ms, 500 ms, 1 s, set by your library.", "the default, which is 500 ms, 1 s.",
 			},
 		},
 		"no waits": {
-			view: own(true, 2500), parts: []string{`>none</textarea>`}, words: []string{"In force: none, set for this library."},
+			view: own(true, 2500), parts: []string{`>none</textarea>`}, words: []string{"In force: none, set by your library."},
 		},
 		"the service's": {
 			view: following(), parts: []string{`name="lockTtlMs" value=""`, `></textarea>`},
-			words: []string{"In force: 3000 ms, the service's own setting.", "The lock is off, so nothing here is in use."},
+			words: []string{"In force: 3 s, the default.", "The lock is off, so nothing here is in use."},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := visit(t, &library{view: tt.view}).get(t, "/staff/diku/timing")
-			p.want(t, 200, append(tt.words, "A whole number from 250 to 600000",
-				"At most 100 whole numbers from 0 to 10000, together at most 25000")...)
+			p.want(t, 200, append(tt.words, "A time from 250 ms to 600 s",
+				"At most 100 times from 0 s to 10 s, together at most 25 s")...)
 			p.has(t, append(tt.parts, `name="version" value="7"`, `data-sums="/staff/diku/timing/sums" data-target="sums"`,
 				`<div id="sums" role="status">`)...)
 			p.lacks(t, `id="problems"`, "aria-invalid")
@@ -54,7 +54,7 @@ func TestTimingPage_ShowsTimesWithoutThePermissionToChange(t *testing.T) {
 	view.LockTTLMs.Source = settings.FromTenant
 	p := visitAs(t, &library{view: view}, auth.Gateway, granted(admin.MaySeeSettings)).get(t, "/staff/diku/timing")
 	p.want(t, 200, "The lock is off, so nothing here is in use.", "You may look at this, but not change it.",
-		"Time to live 3000 ms, set for this library Waits between tries 500, 1000 ms, the service's own setting",
+		"Lock expires after 3 s, set by your library Waits between tries 500 ms, 1 s, the default",
 		"It waits at most 1.5 s")
 	p.lacks(t, "Empty means", "What you set", "in the form", "<form", "<input", "<textarea")
 }
@@ -88,6 +88,8 @@ func TestTimingPage_SavesTheTypedTimes(t *testing.T) {
 		"spaces":        {ttl: " 2500 ", waits: " 500  500\t1000\r\n", want: "2.5s [500ms 500ms 1s]"},
 		"bars":          {ttl: "2500", waits: "500|500;1000", want: "2.5s [500ms 500ms 1s]"},
 		"no waits":      {ttl: "250", waits: "None", want: "250ms []"},
+		"units":         {ttl: "3 s", waits: "0.5s 500 ms,1.25 S", want: "3s [500ms 500ms 1.25s]"},
+		"as shown":      {ttl: "2.5 s", waits: "500 ms, 500 ms, 1 s", want: "2.5s [500ms 500ms 1s]"},
 		"the service's": {want: "- -"},
 		"one of them":   {waits: "0", want: "- [0s]"},
 		// the library's own now, whatever the service does
@@ -126,9 +128,9 @@ func TestTimingPage_KeepsTheSwitch(t *testing.T) {
 func TestTimingPage_RefusesUnusableTimesAtTheirField(t *testing.T) {
 	t.Parallel()
 	const (
-		ttl   = "Type a whole number from 250 to 600000, or leave the field empty."
-		waits = "Type at most 100 whole numbers from 0 to 10000, together at most 25000, or the word none, or leave the " +
-			"field empty."
+		ttl   = "cannot be used. Type a time from 250 ms to 600 s, such as 3 s, or leave the field empty."
+		waits = "cannot be used. Type at most 100 times from 0 s to 10 s, together at most 25 s, or the word none, or " +
+			"leave the field empty."
 		reason = "Say why, in a few words"
 	)
 	tests := map[string]struct {
@@ -136,7 +138,7 @@ func TestTimingPage_RefusesUnusableTimesAtTheirField(t *testing.T) {
 		wrong              []string // ids of fields
 		words              []string
 	}{
-		"a short TTL": {ttl: "249", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
+		"a short TTL": {ttl: "249", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{"“249” " + ttl}},
 		"a long TTL":  {ttl: "600001", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
 		"a TTL in words": {
 			ttl: "<script>", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl},
@@ -148,11 +150,16 @@ func TestTimingPage_RefusesUnusableTimesAtTheirField(t *testing.T) {
 		"a thousand": {
 			ttl: "2500", waits: "1,000", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits},
 		},
+		"a decimal comma": {
+			ttl: "3 s", waits: "1 s, 0,5 s", reason: "x", wrong: []string{"retryIntervalsMs"},
+			words: []string{"“0,5 s” " + waits},
+		},
 		"a long wait": {
 			ttl: "2500", waits: "10001", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits},
 		},
 		"waits in words": {
-			ttl: "2500", waits: "500, soon", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits},
+			ttl: "2500", waits: "500, soon", reason: "x", wrong: []string{"retryIntervalsMs"},
+			words: []string{"“soon” " + waits},
 		},
 		"only separators": {
 			ttl: "2500", waits: ",;|", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits},
@@ -221,7 +228,7 @@ func TestTimingPage_RefusesAnOldVersion(t *testing.T) {
 func TestTimingPage_SaysWhatTimesMean(t *testing.T) {
 	t.Parallel()
 	const overtakes, impatient = "it can overtake a check-out that is slow but alive", "but the library's machines give " +
-		"up after 10 s (MACHINE_PATIENCE)"
+		"up after 10 s."
 	tests := map[string]struct {
 		ttl, waits string
 		words      []string
@@ -229,11 +236,11 @@ func TestTimingPage_SaysWhatTimesMean(t *testing.T) {
 	}{
 		"calm": {
 			ttl: "3000", waits: "500, 1000",
-			words: []string{"asks for the lock 3 times", "It waits at most 1.5 s", "when the holder dies 3 s"},
+			words: []string{"asks for the lock 3 times", "It waits at most 1.5 s", "its patron waits at most 3 s"},
 			lacks: []string{overtakes, impatient},
 		},
 		"no waits": {
-			waits: "none", words: []string{"asks for the lock 1 time ", "It waits at most 0 ms", "when the holder dies 3 s"},
+			waits: "none", words: []string{"asks for the lock 1 time ", "It waits at most 0 ms", "its patron waits at most 3 s"},
 			lacks: []string{overtakes, impatient},
 		},
 		"the service's":    {words: []string{"3 times", "1.5 s"}, lacks: []string{overtakes, impatient}},
@@ -251,7 +258,7 @@ func TestTimingPage_SaysWhatTimesMean(t *testing.T) {
 		"both": {ttl: "3000", waits: "10000 1", words: []string{overtakes, impatient}},
 		"of no use": {
 			ttl: "1", waits: "x",
-			words: []string{"The times cannot be used as they are. Look at Time to live and Waits between tries."},
+			words: []string{"The times cannot be used as they are. Look at Lock expires after and Waits between tries."},
 			lacks: []string{"It waits"},
 		},
 		"HTML": {ttl: "<script>", words: []string{"cannot be used"}, lacks: []string{"<script>"}},

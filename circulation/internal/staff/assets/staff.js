@@ -130,7 +130,7 @@ document.addEventListener('click', async event => {
 // A form with data-sums shows the server's sums of its values while they are typed.
 function sums(form) {
   const target = document.getElementById(form.dataset.target);
-  const apart = ['token', 'version', 'reason']; // not part of the sums
+  const apart = ['token', 'version', 'reason', 'accepted']; // not part of the sums
   let timer = 0, latest = 0;
   form.addEventListener('input', event => {
     if (apart.includes(event.target.name)) return;
