@@ -36,7 +36,7 @@ var subjects = []subject{
 	{"the limit under load", services, "TestLimit_Holds.*|TestGroupLimit_Holds.*"},
 	{"histories of patrons' locks, judged by porcupine", services, "TestLock_IsLinearizable"},
 	{"histories of other locks, judged by porcupine", locks, "TestLocks_AreLinearizable"},
-	{"processes killed", services, "TestEvents_OfKilledStorages|TestIdempotencyKey_FinishesACrashedCheckOut"},
+	{"processes killed", services, "TestKill_.*|TestEvents_OfKilledStorages|TestIdempotencyKey_FinishesACrashedCheckOut"},
 	{"processes and PostgreSQL killed", locks, "TestKill_.*"},
 	{"pauses", services, "TestFrozenCommit|TestLock_RefusesAHolderThatSlept|TestLock_TakenOverHolderAcquiresAgain"},
 	{"pauses in a transaction", storageSQL, ".*Froze.*|TestInTx_RunsAgain.*"},
