@@ -76,7 +76,7 @@ func TestStaffHistory_ShowsCauses(t *testing.T) {
 			continue
 		}
 		if o.Code == "LOCK_NOT_ACQUIRED" { // the wait may be too short on a slow machine
-			row.See("Had to wait too long", "LOCK_NOT_ACQUIRED")
+			row.See("Busy, try again", "LOCK_NOT_ACQUIRED")
 			continue
 		}
 		row.See("Limit reached", "Patron has reached maximum limit of 1 items for material type", "ITEM_LIMIT_MATERIAL_TYPE")
@@ -85,24 +85,27 @@ func TestStaffHistory_ShowsCauses(t *testing.T) {
 		t.Errorf("%d were lent, want the limit of 1", lent)
 	}
 
-	find("Patron's barcode", strings.ToUpper(stuck)) // case does not matter
+	find("Patron", strings.ToUpper(stuck)) // case does not matter
 	row := tab.In(books[4])
-	row.See("Had to wait too long", "Another check-out of this patron was under way", "unable to acquire lock",
+	row.See("Busy, try again", "Another check-out of this patron was under way", "unable to acquire lock",
 		"LOCK_NOT_ACQUIRED", maskID(stuck))
 	tab.Gone(books[0])
 	checkWaited(t, row)
 	checkDate(t, row, began, ended)
 
-	find("Patron's barcode", stranger)
+	find("Patron", stranger)
+	tab.See("There is no such patron: " + stranger + ". The check-outs below named it.")
 	tab.In(books[5]).See("Refused", "Could not find user with matching barcode", maskID(stranger))
 
-	find("Patron's barcode", greedy)
+	find("Patron", greedy)
 	for _, book := range books[:4] {
 		tab.See(book)
 	}
-	for _, hidden := range []string{greedy, greedyID, stuck} {
+	tab.See("Reader, " + greedy) // the name that was searched for
+	for _, hidden := range []string{greedyID, stuck} {
 		tab.Gone(hidden)
 	}
+	tab.In(books[0]).Gone(greedy)
 	tab.Click("Show the patrons")
 	tab.In(books[0]).See(greedy)
 	tab.Gone(books[4]) // the filter stays
@@ -162,15 +165,15 @@ func TestStaffHistory_SearchByTime(t *testing.T) {
 	tab.Click("Search")
 	tab.In(book).See("Lent")
 	tab.Click("Yesterday")
-	tab.See("No check-out that is kept was like this.")
+	tab.See("No check-outs match.")
 	tab.Click("Today")
 	tab.In(book).See("Lent")
 	search(began.Add(-time.Minute), began.Add(time.Minute))
 	tab.In(book).See("Lent")
 	search(began.Add(-time.Hour), began.Add(-2*time.Minute))
-	tab.See("No check-out that is kept was like this.")
+	tab.See("No check-outs match.")
 	search(began.Add(time.Minute), began.Add(time.Hour))
-	tab.See("No check-out that is kept was like this.")
+	tab.See("No check-outs match.")
 	search(began.Add(time.Minute), began.Add(-time.Minute))
 	if e := tab.FindField("Until" + zone); !e.Invalid ||
 		!strings.Contains(e.Description, "This is before the time in From") {
@@ -178,6 +181,51 @@ func TestStaffHistory_SearchByTime(t *testing.T) {
 	}
 	tab.In("Check-outs").Click("Show all")
 	tab.In(book).See("Lent")
+}
+
+// Staff who know a name find what happened, and go on from each row.
+func TestStaffHistory_AnswersWhyByName(t *testing.T) {
+	t.Parallel()
+	p := startDemo(t)
+	p.changeSettings(t, 0, record{"enabled": true, "reason": "self-checks"})
+	for _, dvd := range []string{"D-2001", "D-2002", "D-2003", "D-2004"} { // one too many
+		p.lendBook(t, 0, dvd, "P-1001")
+	}
+	p.waitForHistory(t, 0, "D-2004")
+	tab := p.openStaffPage(t, 0, browser.Size(1280, 844), browser.BasicAuth(clerk, clerkPassword))
+	find := func(text string) {
+		tab.Click("Check-out history")
+		tab.Fill("Patron", text)
+		tab.Click("Search")
+	}
+	for _, text := range []string{"P-1001", "lindqvist", "amara lind"} {
+		find(text)
+		tab.See("Lindqvist-Osei, Amara", "4 check-outs.")
+		tab.In("D-2004").See("Limit reached", "Tin roof", "Front desk", "****01")
+	}
+	tab.In("D-2004").Click("Try it again")
+	tab.See("Would be refused", "Lindqvist-Osei, Amara", "3 of 3 loans")
+
+	find("Amarra Lindqvist") // with a typing error
+	tab.See("There is no such patron: Amarra Lindqvist.", "Did you mean", "No check-outs match.")
+	tab.Click("Lindqvist-Osei, Amara")
+	tab.See("4 check-outs.")
+	find("P-1003")
+	tab.See("No check-outs match, but there is such a patron.")
+	find("Zacharias")
+	tab.See("There is no such patron: Zacharias.")
+	tab.Gone("Did you mean")
+
+	tab.Click("Show all")
+	tab.Click("Show the patrons")
+	tab.In("D-2001").Click("P-1001")
+	tab.See("Lindqvist-Osei, Amara", "4 check-outs.")
+	tab.In("D-2001").Click("D-2001")
+	tab.See("Item is already checked out")
+
+	tab.Goto(p.staffURL(0, "/check-outs"))
+	tab.Press("Tab", "Enter", "Tab", "Tab", "Tab", "Tab") // skip, then: CSV, patrons, the table, the first row
+	checkFocus(t, tab, "D-2004")
 }
 
 // nameZone names this machine's time zone as labels do: with the names of winter and

@@ -88,7 +88,7 @@ func TestStaffWithoutScript_HistoryAndTry(t *testing.T) {
 
 	tab := p.openStaffPage(t, 0, browser.WithoutScript())
 	tab.Click("Check-out history")
-	tab.Fill("Patron's barcode", patron)
+	tab.Fill("Patron", patron)
 	tab.Select("Outcome", "Limit reached")
 	tab.Click("Search")
 	tab.In(books[1]).See("Limit reached", "maximum limit of 1 items")

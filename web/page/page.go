@@ -44,6 +44,7 @@ type Frame struct {
 	Warning string
 	Note    string
 	CSRF    string
+	Results bool // the page has an element #results, to which the skip link leads
 	Nav     []Link
 	Script  string // a path; empty for none
 	Style   string // paths

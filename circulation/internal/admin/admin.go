@@ -33,12 +33,14 @@ const (
 	MaySeeFigures     = "circulation.check-out-figures.get"
 	MayExplain        = "circulation.check-out-explanation.post"
 	MaySeeRules       = "circulation.rules.get" // FOLIO's
+	MaySeePatrons     = "users.collection.get"  // FOLIO's: to search patrons by name, and to read names
 )
 
 // Permissions returns all of them.
 func Permissions() []string {
 	return []string{
 		MaySeeSettings, MayChangeSettings, MaySeeChanges, MaySeeLocks, MayReleaseLocks, MaySeeCheckOuts, MaySeeFigures, MayExplain, MaySeeRules,
+		MaySeePatrons,
 	}
 }
 
@@ -77,6 +79,7 @@ type Storage interface {
 	Users(ctx context.Context, ids []string) ([]library.User, error)
 	// UserByBarcode finds a patron. Fault: NotFound.
 	UserByBarcode(ctx context.Context, barcode string) (library.User, error)
+	Directory
 }
 
 // Explainer predicts how a check-out would end.

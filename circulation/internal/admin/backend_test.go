@@ -37,6 +37,9 @@ type backend struct {
 	problem error
 	delay   time.Duration // of Figures
 
+	named    []library.User
+	searched map[string][]library.User // by beginnings
+
 	rules    string
 	policies []policy.LoanPolicy
 }
@@ -113,6 +116,32 @@ func (b *backend) Users(_ context.Context, ids []string) ([]library.User, error)
 
 func (b *backend) UserByBarcode(_ context.Context, barcode string) (library.User, error) {
 	return library.User{ID: annID}, b.note("user %s", barcode)
+}
+
+func (b *backend) UsersNamed(_ context.Context, text string) ([]library.User, error) {
+	return b.named, b.note("named %s", text)
+}
+
+// SearchUsers finds the users for the beginnings that searched has.
+func (b *backend) SearchUsers(_ context.Context, beginnings []string, limit int) ([]library.User, error) {
+	text := strings.Join(beginnings, " ")
+	return b.searched[text], b.note("search %s, %d", text, limit)
+}
+
+func (b *backend) ItemsByBarcode(_ context.Context, barcodes []string) ([]library.Item, error) {
+	return []library.Item{{Barcode: "B1", HoldingsRecordID: "h1"}}, b.note("items %s", barcodes)
+}
+
+func (b *backend) HoldingsRecords(_ context.Context, ids []string) ([]library.Holdings, error) {
+	return []library.Holdings{{ID: "h1", InstanceID: "t1"}}, b.note("holdings %s", ids)
+}
+
+func (b *backend) Instances(_ context.Context, ids []string) ([]library.Instance, error) {
+	return []library.Instance{{ID: "t1", Title: "Moby Dick"}}, b.note("instances %s", ids)
+}
+
+func (b *backend) ServicePoints(_ context.Context, ids []string) ([]library.ServicePoint, error) {
+	return []library.ServicePoint{{ID: "desk", Name: "Front desk"}}, b.note("service points %s", ids)
 }
 
 func (b *backend) Read(context.Context) (settings.Settings, error, error) {

@@ -46,19 +46,23 @@ func (v *visit) toggleShown(page string) string {
 
 // keepShown is the address of a page that shows patrons if this one does.
 func (v *visit) keepShown(page string) string {
-	if !v.showsPatrons() {
-		return v.path(page)
+	if q := v.keepQuery(url.Values{}); q != "" {
+		return v.path(page) + "?" + q
 	}
-	return v.path(page) + "?" + url.Values{patronsParam: {patronsShown}}.Encode()
+	return v.path(page)
+}
+
+// keepQuery encodes a query that shows patrons if this request's does.
+func (v *visit) keepQuery(q url.Values) string {
+	if v.showsPatrons() {
+		q.Set(patronsParam, patronsShown)
+	}
+	return q.Encode()
 }
 
 // redirectDone redirects to a page after a change; note is a key of notes.
 func (v *visit) redirectDone(page, note string) error {
-	q := url.Values{"done": {note}}
-	if v.showsPatrons() {
-		q.Set(patronsParam, patronsShown)
-	}
-	return v.c.Redirect(http.StatusSeeOther, v.path(page)+"?"+q.Encode())
+	return v.c.Redirect(http.StatusSeeOther, v.path(page)+"?"+v.keepQuery(url.Values{"done": {note}}))
 }
 
 // pageParameters are those of all pages.

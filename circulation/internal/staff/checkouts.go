@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/redact"
 	"checkoutlock/web"
 )
 
@@ -23,9 +23,12 @@ type checkOutsPage struct {
 	Form     checkOutsForm
 	Action   string
 	Problems []field
+	Search   patronSearch
 	Entries  []pastCheckOut
+	Count    string // of the entries, in words
 	Filtered bool
 	All      string // path without filters
+	CSV      string // path of what is shown as a file
 	Offset   int
 	Shown    bool   // patrons' barcodes are written out
 	Toggle   string // path of the same with the opposite of Shown
@@ -38,40 +41,67 @@ type checkOutsPage struct {
 // dayLink leads to the check-outs since the beginning of a day.
 type dayLink struct{ Text, Path string }
 
-// pastCheckOut is an entry of the history as the page shows it.
-type pastCheckOut struct {
-	Entry   schemas.PastCheckOut
-	Patron  string
-	Outcome outcome
-	Why     string // shown before the entry's reason
-	Lent    bool
+func (p *pages) showCheckOuts(v *visit) error {
+	page, err := p.listCheckOuts(v)
+	if err != nil {
+		return err
+	}
+	v.results = true
+	status := http.StatusOK
+	if len(page.Problems) > 0 {
+		status = http.StatusUnprocessableEntity
+	}
+	return v.show(status, "checkouts.html", "/check-outs", "Check-out history", page)
 }
 
-func (p *pages) showCheckOuts(v *visit) error {
+// listCheckOuts reads the check-outs that the address asks for. It makes one call to storage for them,
+// three at most to find the patron, and one for each kind of record that they refer to.
+func (p *pages) listCheckOuts(v *visit) (checkOutsPage, error) {
 	offset := web.QueryOf(v.c).Integer("offset")
 	form, filter := readCheckOutsForm(web.QueryOf(v.c))
+	if v.may(admin.MaySeePatrons) {
+		form.Patron.Hint = "Barcode, name or username"
+	}
 	page := checkOutsPage{
 		Form: form, Action: v.path("/check-outs"), All: v.keepShown("/check-outs"),
+		CSV:      v.pathOf("/check-outs.csv", func(url.Values) {}),
 		Problems: findProblems(form.Patron, form.Item, form.Outcome, form.Around, form.From, form.Until),
 		Filtered: filter != (schemas.HistoryFilter{}), Offset: offset, Legend: outcomes,
 		Shown: v.showsPatrons(), Toggle: v.toggleShown("/check-outs"), Days: v.linkDays(time.Now()),
 	}
-	status := http.StatusUnprocessableEntity
-	if len(page.Problems) == 0 {
-		filter.Offset, filter.Limit = offset, checkOutsShown
-		found, err := p.admin.PastCheckOuts(v.ctx(), filter)
-		switch {
-		case fault.Is(err, fault.Invalid):
-			page.Problems = []field{{Wrong: web.ToFault(err).Msg}}
-		case err != nil:
-			return err
-		default:
-			status = http.StatusOK
-			page.Entries = describeCheckOuts(found.CheckOuts, page.Shown)
-			page.Newer, page.Older = v.linkNeighbours("/check-outs", offset, checkOutsShown, found.More)
-		}
+	if len(page.Problems) > 0 {
+		return page, nil
 	}
-	return v.show(status, "checkouts.html", "/check-outs", "Check-out history", page)
+	var err error
+	if page.Search, err = p.searchPatron(v, filter.UserBarcode); err != nil {
+		return page, err
+	}
+	filter.UserBarcode = page.Search.Barcode
+	filter.Offset, filter.Limit = offset, checkOutsShown
+	found, err := p.admin.PastCheckOuts(v.ctx(), filter)
+	switch {
+	case fault.Is(err, fault.Invalid):
+		page.Problems = []field{{Wrong: web.ToFault(err).Msg}}
+		return page, nil
+	case err != nil:
+		return page, err
+	}
+	page.Entries = v.describeCheckOuts(found.CheckOuts, page.Search.Barcode)
+	page.Count = countEntries(offset, len(page.Entries), found.More)
+	page.Newer, page.Older = v.linkNeighbours("/check-outs", offset, checkOutsShown, found.More)
+	return page, nil
+}
+
+// countEntries says how many entries a page has, and whether there are more.
+func countEntries(offset, n int, more bool) string {
+	text := plural(n, "check-out", "check-outs")
+	if offset > 0 || more {
+		text = fmt.Sprintf("Check-outs %d to %d", offset+1, offset+n)
+	}
+	if more {
+		text += "; there are older ones"
+	}
+	return text
 }
 
 // linkDays links to the same search on other days.
@@ -90,26 +120,6 @@ func (v *visit) linkDays(now time.Time) []dayLink {
 	return []dayLink{link("Today", 0, 0), link("Yesterday", 1, 1), link("7 days", 6, 0)}
 }
 
-func describeCheckOuts(list []schemas.PastCheckOut, named bool) []pastCheckOut {
-	entries := make([]pastCheckOut, len(list))
-	for i, e := range list {
-		o := findOutcome(e.Outcome)
-		entries[i] = pastCheckOut{Entry: e, Patron: e.UserBarcode, Outcome: o, Why: o.explain(e.Reason), Lent: e.Outcome == schemas.OutcomeLent}
-		if !named {
-			entries[i].hidePatron()
-		}
-	}
-	return entries
-}
-
-// hidePatron masks the patron's barcode, also where the reason names the patron.
-func (p *pastCheckOut) hidePatron() {
-	if p.Patron != "" {
-		p.Patron = redact.Mask(p.Patron)
-	}
-	p.Entry.Reason = redact.MaskIn(p.Entry.Reason, p.Entry.UserBarcode, p.Entry.UserID)
-}
-
 // checkOutsForm is the search for past check-outs, as it was typed.
 type checkOutsForm struct {
 	Patron, Item, Around, From, Until, Outcome field
@@ -120,7 +130,7 @@ type checkOutsForm struct {
 func readCheckOutsForm(q *web.Values) (checkOutsForm, schemas.HistoryFilter) {
 	zone := nameZone(time.Local, time.Now().Year())
 	f := checkOutsForm{
-		Patron:  readBarcode(q, "patron", "Patron's barcode"),
+		Patron:  readBarcode(q, "patron", "Patron"),
 		Item:    readBarcode(q, "item", "Item's barcode"),
 		Outcome: field{Name: "outcome", Label: "Outcome", Value: strings.TrimSpace(q.Text("outcome"))},
 		Around: field{
@@ -176,7 +186,7 @@ var outcomes = []outcome{
 		"The library's rules say no: the patron is blocked or the item cannot be lent, for example. The item was not lent.", "",
 	},
 	{
-		checkout.OutcomeLockNotAcquired, "Had to wait too long", "warn",
+		checkout.OutcomeLockNotAcquired, "Busy, try again", "warn",
 		"The check-out did not get the patron's lock in time, or lost it and had no time left. The item was not lent; trying again usually helps.",
 		"Another check-out of this patron was under way for longer than the machine may wait.",
 	},
@@ -191,12 +201,12 @@ var outcomes = []outcome{
 		"The machine sent it again, and that request took over.",
 	},
 	{
-		checkout.OutcomeClientLeft, "Machine left", "plain",
+		checkout.OutcomeClientLeft, "Machine gave up waiting", "plain",
 		"The machine hung up before the check-out was done. The item was not lent.",
 		"The machine hung up before the check-out was done, perhaps because it waited longer than it is patient.",
 	},
 	{
-		checkout.OutcomeOverloaded, "Too busy", "warn",
+		checkout.OutcomeOverloaded, "Service too busy", "warn",
 		"So many check-outs came at once that this one was not begun. The item was not lent; trying again later helps.",
 		"More check-outs came at once than could be worked on in time.",
 	},

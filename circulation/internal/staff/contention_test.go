@@ -71,7 +71,7 @@ func TestContentionPage_HasChartsWordsAndTables(t *testing.T) {
 		localClock(3)+" 12 9 3", localClock(3)+" 12 40 ms 1.5 s 2.1 s", localClock(40)+" 0 – – –",
 		"1 Refused: the item's status does not allow it ITEM_STATUS Lanterns (book) (Barcode: …) has the item status Aged "+
 			"to lost and cannot be checked out",
-		"1 Had to wait too long LOCK_NOT_ACQUIRED unable to acquire lock", "1 All other causes – –",
+		"1 Busy, try again LOCK_NOT_ACQUIRED unable to acquire lock", "1 All other causes – –",
 	)
 	p.has(t, `data-stream="/staff/diku/contention/live"`, `role="img" aria-labelledby="counts-title counts-text"`,
 		`<path class="line two" d="M`, `for &lt;b&gt;`)

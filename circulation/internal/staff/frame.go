@@ -25,6 +25,8 @@ type visit struct {
 	pages  *pages
 	tenant okapi.Tenant
 	csrf   string
+	// results says that the page has an element #results.
+	results bool
 }
 
 func (v *visit) ctx() context.Context { return v.c.Request().Context() }
@@ -54,7 +56,7 @@ var nav = []struct{ path, permission, text string }{
 // show answers with a page. name is its template, current its place in the navigation.
 func (v *visit) show(status int, name, current, title string, body any) error {
 	f := v.pages.newFrame(title, body)
-	f.Tenant, f.CSRF = v.tenant.String(), v.csrf
+	f.Tenant, f.CSRF, f.Results = v.tenant.String(), v.csrf, v.results
 	if v.pages.guard.Mode() != auth.None { // there a header's user is not trusted
 		f.Who = v.pages.admin.ViewerName(v.ctx())
 	}

@@ -27,6 +27,8 @@ type Admin interface {
 	admin.Desk
 	Rules(ctx context.Context) (admin.RulesReview, error)
 	Patrons(ctx context.Context, ids []string) (map[string]library.User, error)
+	FindPatron(ctx context.Context, text string) (admin.FoundPatrons, error)
+	NamePast(ctx context.Context, list []schemas.PastCheckOut, patrons bool) admin.Names
 	ViewerName(ctx context.Context) string
 	KnownViewerName(ctx context.Context) (name string, known bool)
 }
@@ -102,6 +104,15 @@ func (p *pages) routes() []web.Route {
 		{Name: "holder", Meaning: "an instance"},
 		{Name: "state", Meaning: "which locks", Allowed: []string{stateExpired, stateAll}},
 	}
+	search := []web.Parameter{
+		offset,
+		{Name: "patron", Meaning: "a barcode, a username or a name"},
+		{Name: "item", Meaning: barcode},
+		{Name: "outcome", Meaning: "how check-outs ended"},
+		{Name: "around", Meaning: "a time of day, such as 14:03"},
+		{Name: "from", Meaning: "the earliest end, in local time"},
+		{Name: "until", Meaning: "the latest end, in local time"},
+	}
 	for _, r := range []struct {
 		method, path, permission string
 		handler                  func(*visit) error
@@ -119,15 +130,8 @@ func (p *pages) routes() []web.Route {
 		{http.MethodGet, "/locks/live", admin.MaySeeLocks, p.streamLocks, filters},
 		{http.MethodGet, "/locks/:lock/release", admin.MayReleaseLocks, p.askRelease, nil},
 		{http.MethodPost, "/locks/:lock/release", admin.MayReleaseLocks, p.releaseLock, nil},
-		{http.MethodGet, "/check-outs", admin.MaySeeCheckOuts, p.showCheckOuts, []web.Parameter{
-			offset,
-			{Name: "patron", Meaning: barcode},
-			{Name: "item", Meaning: barcode},
-			{Name: "outcome", Meaning: "how check-outs ended"},
-			{Name: "around", Meaning: "a time of day, such as 14:03"},
-			{Name: "from", Meaning: "the earliest end, in local time"},
-			{Name: "until", Meaning: "the latest end, in local time"},
-		}},
+		{http.MethodGet, "/check-outs", admin.MaySeeCheckOuts, p.showCheckOuts, search},
+		{http.MethodGet, "/check-outs.csv", admin.MaySeeCheckOuts, p.saveCheckOuts, search},
 		{http.MethodGet, "/contention", admin.MaySeeFigures, p.showContention, nil},
 		{http.MethodGet, "/contention/live", admin.MaySeeFigures, p.streamContention, nil},
 		{http.MethodGet, "/rules", admin.MaySeeRules, p.showRules, nil},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"html"
 	"log/slog"
 	"net/http"
@@ -52,7 +53,11 @@ type library struct {
 	offset  int
 	filter  *schemas.HistoryFilter // asked for; nil for never
 	tried   *checkout.DryRunRequest
-	named   int // names that were looked up
+	found   admin.FoundPatrons // by each search
+	none    error              // of the search for a barcode
+	names   admin.Names
+	lookups []string // for patrons and names
+	named   int      // names that were looked up
 }
 
 func (l *library) Environment() settings.Environment { return environment }
@@ -85,6 +90,28 @@ func (l *library) LockChanges(_ context.Context, _ string, offset, _ int) (schem
 func (l *library) PastCheckOuts(_ context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
 	l.filter = &f
 	return l.history, l.err
+}
+
+func (l *library) FindPatron(_ context.Context, text string) (admin.FoundPatrons, error) {
+	l.lookups = append(l.lookups, "patron "+text)
+	return l.found, nil
+}
+
+func (l *library) PatronID(ctx context.Context, barcode string) (string, error) {
+	if l.Admin != nil {
+		return l.Admin.PatronID(ctx, barcode)
+	}
+	l.lookups = append(l.lookups, "barcode "+barcode)
+	return annID, l.none
+}
+
+func (l *library) NamePast(_ context.Context, list []schemas.PastCheckOut, patrons bool) admin.Names {
+	l.lookups = append(l.lookups, fmt.Sprintf("names of %d, patrons %t", len(list), patrons))
+	names := l.names
+	if !patrons {
+		names.Patrons = nil
+	}
+	return names
 }
 
 func (l *library) Figures(context.Context, int) (schemas.Figures, error) {

@@ -57,7 +57,7 @@ func (p *pages) showTrial(v *visit) error {
 	switch {
 	case len(page.Problems) > 0:
 		return show(http.StatusUnprocessableEntity)
-	case page.Item.Value == "":
+	case page.Item.Value == "" || page.Patron.Value == "":
 		return show(http.StatusOK)
 	}
 	found, err := p.admin.Explain(v.ctx(), checkout.DryRunRequest{
@@ -92,7 +92,7 @@ func readTrialForm(q *web.Values) trialPage {
 		Other:  readBarcode(q, "proxyUserBarcode", "Proxy's barcode, if another person borrows for the patron"),
 	}
 	page.Item.Required, page.Patron.Required = true, true
-	if q.Count(page.Item.Name)+q.Count(page.Patron.Name) > 0 {
+	if q.Count(page.Patron.Name) > 0 { // a link may name the item alone
 		if page.Item.Value == "" {
 			page.Item.Wrong = "Type or scan the item's barcode."
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"checkoutlock/circulation/internal/checkin"
@@ -129,6 +130,30 @@ func (c *Client) Users(ctx context.Context, ids []string) ([]library.User, error
 // Items returns those of the items that exist, in any order.
 func (c *Client) Items(ctx context.Context, ids []string) ([]library.Item, error) {
 	return listByID[library.Item](ctx, c, items, ids)
+}
+
+// ServicePoints implements admin.Storage.
+func (c *Client) ServicePoints(ctx context.Context, ids []string) ([]library.ServicePoint, error) {
+	return listByID[library.ServicePoint](ctx, c, servicePoints, ids)
+}
+
+// ItemsByBarcode implements admin.Storage.
+func (c *Client) ItemsByBarcode(ctx context.Context, barcodes []string) ([]library.Item, error) {
+	return listRecords[library.Item](ctx, c, items, anyOf("barcode", barcodes), len(barcodes))
+}
+
+// SearchUsers implements admin.Storage.
+func (c *Client) SearchUsers(ctx context.Context, beginnings []string, limit int) ([]library.User, error) {
+	clauses := make([]string, len(beginnings))
+	for i, b := range beginnings {
+		clauses[i] = `keywords="` + cqlEscaper.Replace(b) + `*"`
+	}
+	return listRecords[library.User](ctx, c, users, strings.Join(clauses, " and ")+" sortBy personal.lastName personal.firstName", limit)
+}
+
+// UsersNamed implements admin.Storage.
+func (c *Client) UsersNamed(ctx context.Context, text string) ([]library.User, error) {
+	return listRecords[library.User](ctx, c, users, equals("barcode", text)+" or "+equals("username", text), 2)
 }
 
 // HoldingsRecords returns those of the holdings that exist, in any order.
