@@ -121,12 +121,12 @@ func (a *attempt) checkOut(ctx context.Context, req Request) (Lent, error) {
 	if strings.TrimSpace(req.ServicePointID) == "" {
 		wrong = fault.List{fault.Refusal("", "Check out must be performed at a service point", fault.Parameter{Key: "servicePointId"})}
 	}
-	p, found, err := a.service.judgeRequest(ctx, req, wrong)
+	p, err := a.service.judgeRequest(ctx, req, wrong)
 	a.plan = p
 	if err != nil {
 		return Lent{}, err
 	}
-	if err := found.Err(); err != nil {
+	if err := p.wrong.Err(); err != nil {
 		return Lent{}, err
 	}
 	p.loan.ID = cmp.Or(a.lease.LoanID, uuid.NewString()) // chosen once, so that a repeated commit is recognised
@@ -247,7 +247,7 @@ func (a *attempt) noteCommitted(ctx context.Context, result schemas.CheckOutResu
 	if result.LockReleased {
 		a.noteReleased(ctx)
 	}
-	lent := newLent(result.Loan, &a.plan.facts, a.plan.policy)
+	lent := newLent(result.Loan, &a.plan.facts, a.plan.chosen.policy)
 	lent.Copy.Item = a.readLentItem(ctx, result.Item)
 	return lent
 }

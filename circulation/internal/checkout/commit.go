@@ -80,11 +80,11 @@ func (a *attempt) reviseItem(ctx context.Context) error {
 	if p.facts, err = p.facts.ReloadItem(ctx, a.service.Library, ""); err != nil {
 		return err
 	}
-	found, err := a.service.judgeItem(ctx, &p, nil)
-	if err != nil {
+	p.wrong = nil
+	if err := a.service.judgeItem(ctx, &p); err != nil {
 		return err
 	}
-	if err := found.Err(); err != nil {
+	if err := p.wrong.Err(); err != nil {
 		return err
 	}
 	a.plan = &p
@@ -234,7 +234,7 @@ func (p *plan) listLimits(ctx context.Context) countedLimits {
 		}
 	}
 	if own := p.findLimit(); own != nil {
-		all = append(all, countedLimit{*own, p.refuseLimit(ctx)})
+		all = append(all, countedLimit{*own, p.newLimitReached(ctx)})
 	}
 	return all
 }

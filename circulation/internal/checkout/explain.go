@@ -33,11 +33,11 @@ type DryRun struct {
 // lend meanwhile. It takes a place like a check-out, because it costs nearly as much. Faults:
 // Overloaded; those of CheckOut's checks.
 func (s *Service) DryRun(ctx context.Context, req DryRunRequest) (DryRun, error) {
-	p, found, err := s.judgeDryRun(ctx, req)
+	p, err := s.judgeDryRun(ctx, req)
 	if err != nil {
 		return DryRun{}, err
 	}
-	if err := found.Err(); err != nil {
+	if err := p.wrong.Err(); err != nil {
 		return DryRun{}, err
 	}
 	criteria, err := p.facts.Criteria()
@@ -45,17 +45,17 @@ func (s *Service) DryRun(ctx context.Context, req DryRunRequest) (DryRun, error)
 		return DryRun{}, err
 	}
 	return DryRun{
-		LoanPolicyID: p.policy.ID, OverdueFinePolicyID: p.overdueFine, LostItemPolicyID: p.lostItem,
+		LoanPolicyID: p.chosen.policy.ID, OverdueFinePolicyID: p.chosen.overdueFine, LostItemPolicyID: p.chosen.lostItem,
 		PatronNoticePolicyID: p.facts.Rules.Match(policy.KindNotice, criteria).PolicyID,
 	}, nil
 }
 
 // judgeDryRun waits for a place, and judges a check-out that needs no service point, because nothing
 // is lent.
-func (s *Service) judgeDryRun(ctx context.Context, r DryRunRequest) (*plan, fault.List, error) {
+func (s *Service) judgeDryRun(ctx context.Context, r DryRunRequest) (*plan, error) {
 	leave, err := s.Admission.Enter(ctx, r.UserBarcode)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer leave()
 	return s.judgeRequest(ctx, Request{
@@ -129,17 +129,17 @@ type ExplainedItem struct {
 // Explain makes the checks of DryRun and returns what they found, refusals included. Faults:
 // Overloaded; those of stored configuration, and of a storage that cannot be read.
 func (s *Service) Explain(ctx context.Context, req DryRunRequest) (Explanation, error) {
-	p, found, err := s.judgeDryRun(ctx, req)
+	p, err := s.judgeDryRun(ctx, req)
 	if err != nil {
 		return Explanation{}, err
 	}
 	e := Explanation{
-		WouldLend: len(found) == 0, Errors: append(fault.List{}, found...), // not null
+		WouldLend: len(p.wrong) == 0, Errors: append(fault.List{}, p.wrong...), // not null
 		Rule: p.describeRule(), Limit: p.standing,
 		Patron: p.describePatron(), Item: p.describeItem(),
 	}
-	if p.policy.ID != "" {
-		e.LoanPolicy = &library.Named{ID: p.policy.ID, Name: p.policy.Name}
+	if p.chosen.policy.ID != "" {
+		e.LoanPolicy = &library.Named{ID: p.chosen.policy.ID, Name: p.chosen.policy.Name}
 	}
 	if e.WouldLend {
 		e.DueDate = &p.loan.DueDate
@@ -149,12 +149,12 @@ func (s *Service) Explain(ctx context.Context, req DryRunRequest) (Explanation, 
 
 // describeRule returns nil if the rules were not asked.
 func (p *plan) describeRule() *AppliedRule {
-	if p.match.Line == 0 {
+	if p.chosen.match.Line == 0 {
 		return nil
 	}
-	text := p.facts.Rules.Line(p.match.Line)
+	text := p.facts.Rules.Line(p.chosen.match.Line)
 	return &AppliedRule{
-		Line: p.match.Line, Text: text, Fallback: p.match.Fallback, Names: listConditions(p.match.Conditions), Terms: p.findTerms(text),
+		Line: p.chosen.match.Line, Text: text, Fallback: p.chosen.match.Fallback, Names: listConditions(p.chosen.match.Conditions), Terms: p.findTerms(text),
 	}
 }
 
@@ -170,7 +170,7 @@ func (p *plan) findTerms(rule string) []RuleTerm {
 		{criteria, RuleTerm{item.MaterialTypeID, "materialType", p.facts.Material.Name}},
 		{criteria, RuleTerm{user.PatronGroup, "patronGroup", p.facts.Group.Group}},
 		{criteria, RuleTerm{item.EffectiveLocationID, "location", p.facts.Location.Name}},
-		{policies, RuleTerm{p.policy.ID, "loanPolicy", p.policy.Name}},
+		{policies, RuleTerm{p.chosen.policy.ID, "loanPolicy", p.chosen.policy.Name}},
 	} {
 		words := strings.FieldsFunc(t.where, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("+!", r) })
 		if t.term.Name != "" && slices.Contains(words, t.term.ID) {

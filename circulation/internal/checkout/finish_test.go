@@ -86,8 +86,8 @@ func (s *stuck) SettleCheckOut(ctx context.Context, _ string) (schemas.SettledCh
 	return schemas.SettledCheckOut{}, s.waitFor(ctx, "a settlement", time.Hour)
 }
 
-func (s *stuck) LeaseKey(context.Context, schemas.KeyLeaseRequest) (keyed.Leased, error) {
-	return keyed.Leased{LoanID: librarytest.OtherID}, nil
+func (s *stuck) LeaseKey(context.Context, schemas.KeyLeaseRequest) (checkout.KeyLease, *keyed.Answer, error) {
+	return checkout.KeyLease{LoanID: librarytest.OtherID}, nil, nil
 }
 
 func (s *stuck) RenewLease(ctx context.Context, _ string, _ time.Duration) error {

@@ -23,12 +23,7 @@ type plan struct {
 	facts    library.Facts
 	loanDate library.Instant
 
-	policy policy.LoanPolicy
-	// overdueFine and lostItem are the other policies that the rules name. They go with the loan.
-	// They are empty if the rules were not asked.
-	overdueFine string
-	lostItem    string
-	match       policy.Match // of the rules; zero if they were not asked
+	chosen choice
 
 	limit      policy.ItemLimit
 	limited    bool
@@ -37,23 +32,28 @@ type plan struct {
 	overridden bool           // staff lift a block
 	fills      string         // id of the borrower's own request; empty for none
 	loan       library.Loan
+	wrong      fault.List // in FOLIO's order
 }
+
+// refuse adds to what is wrong.
+func (p *plan) refuse(found ...fault.Detail) { p.wrong = append(p.wrong, found...) }
 
 // judgeRequest makes FOLIO's checks in FOLIO's order, outside any lock, and plans the loan if all
 // pass. It collects what is wrong, after wrong, and skips a check whose subject was not found. Faults
 // of stored configuration end it at once. The plan is never nil: it has what was found until then.
-func (s *Service) judgeRequest(ctx context.Context, req Request, wrong fault.List) (p *plan, found fault.List, err error) {
+func (s *Service) judgeRequest(ctx context.Context, req Request, wrong fault.List) (p *plan, err error) {
 	now := s.Now()
-	p = &plan{req: req, loanDate: req.LoanDate}
+	p = &plan{req: req, loanDate: req.LoanDate, wrong: wrong}
 	if p.loanDate.IsZero() {
 		p.loanDate = library.Instant{Time: now}
 	}
 	if p.facts, err = s.readFacts(ctx, req); err != nil {
-		return p, nil, err
+		return p, err
 	}
-	found = slices.Concat(wrong, p.checkUserFound(), p.checkBlocks(ctx, now), p.checkProxyFound(), p.checkUserActive(now), p.checkProxy(now))
-	found, err = s.judgeItem(ctx, p, found)
-	return p, found, err
+	p.refuse(p.checkUserFound()...)
+	p.judgeBlocks(ctx, now)
+	p.refuse(slices.Concat(p.checkProxyFound(), p.checkUserActive(now), p.checkProxy(now))...)
+	return p, s.judgeItem(ctx, p)
 }
 
 // readFacts reads everything that does not depend on the loan policy. If it fails, the facts are what
@@ -91,21 +91,21 @@ func refuseUnknown(key, barcode string) fault.List {
 	return fault.List{fault.Refusal("USER_BARCODE_NOT_FOUND", "Could not find user with matching barcode", fault.Param(key, barcode))}
 }
 
-// checkBlocks refuses a patron who is blocked from borrowing.
-func (p *plan) checkBlocks(ctx context.Context, now time.Time) fault.List {
+// judgeBlocks refuses a patron who is blocked from borrowing, unless staff lift that.
+func (p *plan) judgeBlocks(ctx context.Context, now time.Time) {
 	if p.facts.User.ID == "" {
-		return nil
+		return
 	}
-	if lifted, found := p.liftBlock(ctx, patronBlock); lifted {
-		p.unblocked = true // under the lock too
-		return found
+	if p.unblocked = patronBlock.isLifted(p.req.OverrideBlocks); p.unblocked { // under the lock too
+		p.liftBlock(ctx, patronBlock)
+		return
 	}
 	found := p.facts.ListBlocks("borrowing", now,
 		func(b library.ManualBlock) bool { return b.Borrowing }, func(b library.AutomatedBlock) bool { return b.BlockBorrowing })
 	for i := range found {
 		found[i].OverridableBlock = patronBlock.check.Describe(ctx)
 	}
-	return found
+	p.refuse(found...)
 }
 
 func (p *plan) checkUserActive(now time.Time) fault.List {
@@ -137,24 +137,19 @@ func (p *plan) checkProxy(now time.Time) fault.List {
 	return found
 }
 
-// judgeItem adds what is wrong with item, queue and loan policy to found, and plans the loan if
-// nothing is.
-func (s *Service) judgeItem(ctx context.Context, p *plan, found fault.List) (fault.List, error) {
-	found = append(found, p.checkItem()...)
-	var queued fault.List
-	p.fills, queued = p.checkQueue()
-	found = append(found, queued...)
+// judgeItem judges item, queue and loan policy, and plans the loan if nothing is wrong.
+func (s *Service) judgeItem(ctx context.Context, p *plan) error {
+	p.refuse(p.checkItem()...)
+	p.judgeQueue()
 	if p.facts.Item.ID != "" && (p.facts.User.ID != "" || p.req.ForceLoanPolicyID != "") { // a forced policy needs no patron
-		more, err := s.applyPolicy(ctx, p)
-		if err != nil {
-			return nil, err
+		if err := s.applyPolicy(ctx, p); err != nil {
+			return err
 		}
-		found = append(found, more...)
 	}
-	if found = append(found, p.checkOverride()...); len(found) > 0 {
-		return found, nil
+	if p.refuse(p.checkOverride()...); len(p.wrong) > 0 {
+		return nil
 	}
-	return s.makeLoan(ctx, p)
+	return s.planLoan(ctx, p)
 }
 
 func (p *plan) checkItem() fault.List {
@@ -177,40 +172,36 @@ func (p *plan) checkItem() fault.List {
 	return found
 }
 
-// checkQueue refuses an item that another patron waits for. It returns the id of the borrower's own
-// request, which the check-out fills.
-func (p *plan) checkQueue() (fills string, found fault.List) {
+// judgeQueue refuses an item that another patron waits for. It finds the borrower's own request, which
+// the check-out fills.
+func (p *plan) judgeQueue() {
 	f := &p.facts
+	p.fills = ""
 	if f.User.ID == "" || f.Item.ID == "" {
-		return "", nil
+		return
 	}
 	first, exists := f.FindLent()
 	switch {
 	case !exists:
-		return "", nil
 	case first.RequesterID == f.User.ID:
-		return first.ID, nil
+		p.fills = first.ID
+	default:
+		p.refuse(fault.Refusal(library.CodeItemRequested, fmt.Sprintf(
+			"%s (Barcode: %s) cannot be checked out %s it has been requested by another patron",
+			f.Instance.Title, f.Item.Barcode, quotePatron(f.User.Personal.FullName()),
+		), fault.Param("userBarcode", p.req.UserBarcode)))
 	}
-	return "", fault.List{fault.Refusal(library.CodeItemRequested, fmt.Sprintf(
-		"%s (Barcode: %s) cannot be checked out %s it has been requested by another patron",
-		f.Instance.Title, f.Item.Barcode, quotePatron(f.User.Personal.FullName()),
-	), fault.Param("userBarcode", p.req.UserBarcode))}
 }
 
 // quotePatron returns the only part of FOLIO's messages that names a patron.
 func quotePatron(name string) string { return "to user " + name + " because" }
 
-// liftBlock reports whether the request lifts the block. The block's check is then not made at all,
-// needed or not. The details are what the caller may not do.
-func (p *plan) liftBlock(ctx context.Context, b block) (lifted bool, found fault.List) {
-	if !b.isLifted(p.req.OverrideBlocks) {
-		return false, nil
-	}
-	if found := b.check.CheckPermission(ctx); found != nil {
-		return true, found
-	}
-	p.overridden = true
-	return true, nil
+// liftBlock notes that the request lifts the block, or refuses that. The block's check is not made at
+// all then, needed or not.
+func (p *plan) liftBlock(ctx context.Context, b block) {
+	refused := b.check.CheckPermission(ctx)
+	p.refuse(refused...)
+	p.overridden = p.overridden || refused == nil
 }
 
 // checkOverride refuses an override without a comment, once for all blocks that it lifts. An

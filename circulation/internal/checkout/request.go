@@ -23,6 +23,9 @@ type Request struct {
 type KeyLease struct {
 	ID     string // storage refuses the commit once another request has the lease
 	LoanID string // the id that the loan gets, a UUID: the same one never lends twice
+	// Taken means that another request had the lease before. The loan may exist. If not, no other request
+	// will make it.
+	Taken bool
 }
 
 // OverrideBlocks names the blocks that staff lift for one check-out, and why. FOLIO's blocks of

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -14,69 +13,78 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// applyPolicy finds the loan policy and makes the checks that depend on it.
-func (s *Service) applyPolicy(ctx context.Context, p *plan) (fault.List, error) {
-	found, err := s.choosePolicy(ctx, p)
-	if len(found) > 0 || err != nil {
-		return found, err
+// choice is the loan policy of a check-out, and how it was chosen.
+type choice struct {
+	policy policy.LoanPolicy
+	// The other policies that the rules name go with the loan. They and the match are zero if the rules
+	// were not asked.
+	overdueFine, lostItem string
+	match                 policy.Match
+}
+
+// applyPolicy chooses the loan policy and makes the checks that depend on it.
+func (s *Service) applyPolicy(ctx context.Context, p *plan) error {
+	chosen, refused, err := s.choosePolicy(ctx, p)
+	p.chosen = chosen
+	if p.refuse(refused...); len(refused) > 0 || err != nil {
+		return err
 	}
 	// A policy by request has no rule, so its match names no conditions.
-	p.limit, p.limited = p.policy.ItemLimitFor(p.match.Conditions)
-	lifted, found := p.liftBlock(ctx, itemLimitBlock)
-	if lifted {
+	p.limit, p.limited = chosen.policy.ItemLimitFor(chosen.match.Conditions)
+	if itemLimitBlock.isLifted(p.req.OverrideBlocks) {
+		p.liftBlock(ctx, itemLimitBlock)
 		p.limited = false // under the lock too
 	}
-	var overLimit fault.List
-	p.standing, overLimit = p.checkLimit(ctx)
-	return slices.Concat(found, overLimit, p.checkLoanable(ctx)), nil
+	p.judgeLimit(ctx)
+	p.judgeLoanable(ctx)
+	return nil
 }
 
 // choosePolicy finds the policy that the request names, else that of the rules.
-func (s *Service) choosePolicy(ctx context.Context, p *plan) (found fault.List, err error) {
+func (s *Service) choosePolicy(ctx context.Context, p *plan) (c choice, refused fault.List, err error) {
 	if id := p.req.ForceLoanPolicyID; id != "" {
 		named := fault.Param("forceLoanPolicyId", id)
-		if found := library.CheckUUID("forceLoanPolicyId", id); found != nil {
-			return found, nil
+		if refused := library.CheckUUID("forceLoanPolicyId", id); refused != nil {
+			return c, refused, nil
 		}
 		// A policy without a rule has no item limit.
-		if found := itemLimitBlock.check.CheckPermission(ctx, named); found != nil {
-			return found, nil
+		if refused := itemLimitBlock.check.CheckPermission(ctx, named); refused != nil {
+			return c, refused, nil
 		}
-		p.policy, err = s.Library.LoanPolicy(ctx, id)
+		c.policy, err = s.Library.LoanPolicy(ctx, id)
 		if fault.Is(err, fault.NotFound) {
-			return fault.List{fault.Refusal(library.CodePolicyNotFound, fmt.Sprintf("Loan policy %s could not be found", id), named)}, nil
+			return c, fault.List{fault.Refusal(library.CodePolicyNotFound, fmt.Sprintf("Loan policy %s could not be found", id), named)}, nil
 		}
-		return nil, err
+		return c, nil, err
 	}
 	criteria, err := p.facts.Criteria()
 	if err != nil {
-		return nil, err
+		return c, nil, err
 	}
-	p.match = p.facts.Rules.Match(policy.KindLoan, criteria)
-	p.overdueFine = p.facts.Rules.Match(policy.KindOverdueFine, criteria).PolicyID
-	p.lostItem = p.facts.Rules.Match(policy.KindLostItem, criteria).PolicyID
-	p.policy, err = s.Library.LoanPolicy(ctx, p.match.PolicyID)
+	rules := p.facts.Rules
+	c.match = rules.Match(policy.KindLoan, criteria)
+	c.overdueFine, c.lostItem = rules.Match(policy.KindOverdueFine, criteria).PolicyID, rules.Match(policy.KindLostItem, criteria).PolicyID
+	c.policy, err = s.Library.LoanPolicy(ctx, c.match.PolicyID)
 	if fault.Is(err, fault.NotFound) {
-		err = library.NewPolicyNotFound(p.match.PolicyID)
+		err = library.NewPolicyNotFound(c.match.PolicyID)
 	}
-	return nil, err
+	return c, nil, err
 }
 
-// checkLimit compares the policy's limit with the open loans that were read with the patron, and
-// returns the comparison; nil if no limit applies. It is a first check, which saves a patron at the
-// limit the wait for the lock. The limits of the patron's group have theirs in storage, which lists
-// those that are reached as automated blocks.
-func (p *plan) checkLimit(ctx context.Context) (*LimitStanding, fault.List) {
+// judgeLimit compares the policy's limit with the open loans that were read with the patron. It is a
+// first check, which saves a patron at the limit the wait for the lock. The limits of the patron's
+// group have theirs in storage, which lists those that are reached as automated blocks.
+func (p *plan) judgeLimit(ctx context.Context) {
+	p.standing = nil
 	counted := p.findLimit()
 	if counted == nil {
-		return nil, nil
+		return
 	}
 	n := counted.Count(p.facts.OpenLoans)
-	standing := &LimitStanding{Max: p.limit.Max, Open: n, Reached: p.limit.IsReached(n), Message: p.limit.Message}
-	if !standing.Reached {
-		return standing, nil
+	p.standing = &LimitStanding{Max: p.limit.Max, Open: n, Reached: p.limit.IsReached(n), Message: p.limit.Message}
+	if p.standing.Reached {
+		p.refuse(p.newLimitReached(ctx))
 	}
-	return standing, fault.List{p.refuseLimit(ctx)}
 }
 
 // findLimit returns the policy's limit with the types of the item that it counts; nil if none
@@ -95,45 +103,46 @@ func (p *plan) findLimit() *schemas.LoanLimit {
 	return counted
 }
 
-// refuseLimit returns FOLIO's refusal of a check-out that would exceed the policy's limit.
-func (p *plan) refuseLimit(ctx context.Context) fault.Detail {
+// newLimitReached returns FOLIO's refusal of a check-out that would exceed the policy's limit.
+func (p *plan) newLimitReached(ctx context.Context) fault.Detail {
 	d := fault.Refusal(p.limit.Code, p.limit.Message, fault.Param("itemBarcode", p.req.ItemBarcode),
 		fault.Param("itemLimit", strconv.Itoa(p.limit.Max)))
 	d.OverridableBlock = itemLimitBlock.check.Describe(ctx)
 	return d
 }
 
-// checkLoanable refuses an item that its policy does not lend, unless staff lift that.
-func (p *plan) checkLoanable(ctx context.Context) fault.List {
-	lifted, found := p.liftBlock(ctx, notLoanableBlock)
-	switch {
-	case len(found) > 0 || !lifted && p.policy.Loanable:
-		return found
-	case !lifted:
-		d := fault.Refusal("ITEM_NOT_LOANABLE", "Item is not loanable",
-			append(library.NamePolicy(p.policy), fault.Param("itemBarcode", p.req.ItemBarcode))...)
-		d.OverridableBlock = notLoanableBlock.check.Describe(ctx)
-		return fault.List{d}
+// judgeLoanable refuses an item that its policy does not lend, unless staff lift that.
+func (p *plan) judgeLoanable(ctx context.Context) {
+	if !notLoanableBlock.isLifted(p.req.OverrideBlocks) {
+		if !p.chosen.policy.Loanable {
+			d := fault.Refusal("ITEM_NOT_LOANABLE", "Item is not loanable",
+				append(library.NamePolicy(p.chosen.policy), fault.Param("itemBarcode", p.req.ItemBarcode))...)
+			d.OverridableBlock = notLoanableBlock.check.Describe(ctx)
+			p.refuse(d)
+		}
+		return
 	}
+	p.liftBlock(ctx, notLoanableBlock)
 	due := p.req.OverrideBlocks.ItemNotLoanableBlock.DueDate
 	switch {
+	case notLoanableBlock.check.CheckPermission(ctx) != nil: // refused by liftBlock
 	case due.IsZero():
-		return fault.List{fault.Refusal("", "Override should be performed with due date specified", fault.Parameter{Key: "dueDate"})}
+		p.refuse(fault.Refusal("", "Override should be performed with due date specified", fault.Parameter{Key: "dueDate"}))
 	case !due.After(p.loanDate.Time):
-		return fault.List{fault.Refusal("", "Due date should be later than loan date", fault.Param("dueDate", due.Text()))}
+		p.refuse(fault.Refusal("", "Due date should be later than loan date", fault.Param("dueDate", due.Text())))
 	}
-	return nil
 }
 
-// makeLoan computes the due date and the loan as it will be stored. It keeps the id of a loan that
-// was planned before. The details say why there is no due date.
-func (s *Service) makeLoan(ctx context.Context, p *plan) (fault.List, error) {
+// planLoan computes the due date and the loan as it will be stored. It keeps the id of a loan that was
+// planned before. It refuses a policy that gives no due date.
+func (s *Service) planLoan(ctx context.Context, p *plan) error {
 	due, recalled, err := s.chooseDueDate(ctx, p)
 	if refused, ok := errors.AsType[*policy.DueDateError](err); ok {
-		return fault.List{fault.Refusal(library.CodeNoDueDate, refused.Message, library.NamePolicy(p.policy)...)}, nil
+		p.refuse(fault.Refusal(library.CodeNoDueDate, refused.Message, library.NamePolicy(p.chosen.policy)...))
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.loan = library.Loan{
 		ID:                                p.loan.ID,
@@ -146,9 +155,9 @@ func (s *Service) makeLoan(ctx context.Context, p *plan) (fault.List, error) {
 		DueDate:                           library.Instant{Time: due},
 		Action:                            "checkedout",
 		ItemStatus:                        library.StatusCheckedOut,
-		LoanPolicyID:                      p.policy.ID,
-		OverdueFinePolicyID:               library.KeepUUID(p.overdueFine),
-		LostItemPolicyID:                  library.KeepUUID(p.lostItem),
+		LoanPolicyID:                      p.chosen.policy.ID,
+		OverdueFinePolicyID:               library.KeepUUID(p.chosen.overdueFine),
+		LostItemPolicyID:                  library.KeepUUID(p.chosen.lostItem),
 		CheckoutServicePointID:            p.req.ServicePointID,
 		PatronGroupIDAtCheckout:           p.facts.User.PatronGroup,
 		DueDateChangedByRecall:            recalled,
@@ -156,7 +165,7 @@ func (s *Service) makeLoan(ctx context.Context, p *plan) (fault.List, error) {
 	if p.overridden {
 		p.loan.Action, p.loan.ActionComment = "checkedOutThroughOverride", p.req.OverrideBlocks.Comment
 	}
-	return nil, nil
+	return nil
 }
 
 // chooseDueDate returns the date that staff chose for an item that is not loanable, else the
@@ -168,13 +177,13 @@ func (s *Service) chooseDueDate(ctx context.Context, p *plan) (due time.Time, re
 	if chosen := p.req.OverrideBlocks.ItemNotLoanableBlock; chosen != nil {
 		due = chosen.DueDate.Time
 	} else {
-		terms.Schedule, err = library.ReadSchedule(ctx, s.Library, p.policy.ScheduleID, p.policy.ID)
+		terms.Schedule, err = library.ReadSchedule(ctx, s.Library, p.chosen.policy.ScheduleID, p.chosen.policy.ID)
 		if err == nil {
-			due, err = p.policy.DueDate(terms)
+			due, err = p.chosen.policy.DueDate(terms)
 		}
 	}
 	if err == nil && recalled {
-		due, err = p.policy.Recall(policy.RecallTerms{Now: s.Now().UTC(), LoanDate: terms.LoanDate, DueDate: due.UTC()})
+		due, err = p.chosen.policy.Recall(policy.RecallTerms{Now: s.Now().UTC(), LoanDate: terms.LoanDate, DueDate: due.UTC()})
 	}
 	return due, recalled, err
 }

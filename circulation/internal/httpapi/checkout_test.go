@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -27,11 +28,11 @@ type kept struct {
 	err    error
 }
 
-func (k *kept) LeaseKey(_ context.Context, r schemas.KeyLeaseRequest) (keyed.Leased, error) {
+func (k *kept) LeaseKey(_ context.Context, r schemas.KeyLeaseRequest) (checkout.KeyLease, *keyed.Answer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.asked = append(k.asked, r)
-	return keyed.Leased{LoanID: loanID, Taken: k.taken, Answer: k.answer}, k.err
+	return checkout.KeyLease{ID: r.LeaseID, LoanID: loanID, Taken: k.taken}, k.answer, k.err
 }
 
 func (k *kept) RenewLease(context.Context, string, time.Duration) error { return nil }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -53,41 +54,41 @@ func (s *storage) admit(ctx context.Context) (func(), error) {
 	}, nil
 }
 
-func (s *storage) LeaseKey(ctx context.Context, r schemas.KeyLeaseRequest) (keyed.Leased, error) {
+func (s *storage) LeaseKey(ctx context.Context, r schemas.KeyLeaseRequest) (checkout.KeyLease, *keyed.Answer, error) {
 	end := time.Now().Add(time.Duration(r.WaitMs) * time.Millisecond)
 	for {
-		lease, err := s.lease(r)
+		lease, kept, err := s.lease(r)
 		if !fault.Is(err, fault.RequestRunning) || !time.Now().Before(end) {
-			return lease, err
+			return lease, kept, err
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return lease, ctx.Err()
+			return lease, nil, ctx.Err()
 		}
 	}
 }
 
-func (s *storage) lease(r schemas.KeyLeaseRequest) (keyed.Leased, error) {
+func (s *storage) lease(r schemas.KeyLeaseRequest) (checkout.KeyLease, *keyed.Answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lease := keyed.Leased{LoanID: loanID, Taken: s.hash != "", Answer: s.answer}
+	lease := checkout.KeyLease{ID: r.LeaseID, LoanID: loanID, Taken: s.hash != ""}
 	switch {
 	case s.hash != "" && s.hash != r.BodyHash:
-		return keyed.Leased{}, fault.New(fault.KeyReused, "another body")
+		return checkout.KeyLease{}, nil, fault.New(fault.KeyReused, "another body")
 	case s.answer != nil:
-		return lease, nil
+		return lease, s.answer, nil
 	case s.holder != r.LeaseID && time.Now().Before(s.until):
-		return keyed.Leased{}, fault.New(fault.RequestRunning, "running")
+		return checkout.KeyLease{}, nil, fault.New(fault.RequestRunning, "running")
 	}
 	s.leases = append(s.leases, r.LeaseID)
 	s.hash, s.holder, s.until = r.BodyHash, r.LeaseID, time.Now().Add(time.Duration(r.LeaseMs)*time.Millisecond)
 	if len(s.lose) > 0 {
 		err := s.lose[0]
 		s.lose = s.lose[1:]
-		return keyed.Leased{}, err
+		return checkout.KeyLease{}, nil, err
 	}
-	return lease, nil
+	return lease, nil, nil
 }
 
 func (s *storage) RenewLease(ctx context.Context, leaseID string, lease time.Duration) error {
@@ -149,18 +150,18 @@ func (s *storage) requests() *keyed.Requests {
 }
 
 // lends is work that lends.
-func lends(context.Context, keyed.Lease) (keyed.Answer, error) { return lent, nil }
+func lends(context.Context, checkout.KeyLease) (keyed.Answer, error) { return lent, nil }
 
 // never is work that must not happen.
 func never(t *testing.T) keyed.Work {
-	return func(context.Context, keyed.Lease) (keyed.Answer, error) {
+	return func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
 		t.Error("the check-out was worked on again")
 		return keyed.Answer{}, nil
 	}
 }
 
 func fails(err error) keyed.Work {
-	return func(context.Context, keyed.Lease) (keyed.Answer, error) {
+	return func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
 		return keyed.Answer{}, err
 	}
 }

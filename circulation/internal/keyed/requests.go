@@ -35,9 +35,9 @@ const (
 
 // Storage keeps the keys. After any fault other than the named ones, the call may have happened.
 type Storage interface {
-	// LeaseKey gives the caller the lease, or the answer of a finished check-out.
-	// Faults: RequestRunning, KeyReused.
-	LeaseKey(ctx context.Context, r schemas.KeyLeaseRequest) (Leased, error)
+	// LeaseKey gives the caller the lease of a key. A finished check-out cannot be leased: then the answer
+	// is not nil. Faults: RequestRunning, KeyReused.
+	LeaseKey(ctx context.Context, r schemas.KeyLeaseRequest) (checkout.KeyLease, *Answer, error)
 	// RenewLease lets a lease end after d; 0 gives it up. Fault: KeyLeaseLost.
 	RenewLease(ctx context.Context, leaseID string, d time.Duration) error
 	// AnswerLease ends a lease: repeats get the answer. Fault: KeyLeaseLost.
@@ -61,32 +61,14 @@ type Answer struct {
 	Loan json.RawMessage
 	// Refusal has the reasons of a refusal.
 	Refusal []fault.Detail
-}
-
-// Leased is storage's answer to a LeaseKey.
-type Leased struct {
-	LoanID string // the id that the loan must get
-	// Taken means that another request leased the key before, so the loan may exist.
-	Taken bool
-	// Answer is the answer of a finished check-out, which cannot be leased; else nil. Status
-	// is its HTTP status, for the log.
-	Answer *Answer
+	// Status is the HTTP status of an answer that storage kept, for the log.
 	Status int
-}
-
-// Lease is the key lease, held by the request that works on a check-out.
-type Lease struct {
-	ID     string
-	LoanID string // the id that the loan must get
-	// Taken means that another request worked on it before. The loan may exist. If not,
-	// no other request will make it.
-	Taken bool
 }
 
 // Work does a check-out under a lease. Faults: KeyLeaseLost if storage refused the commit because
 // another request holds the lease; GivenUp if another request that held it has given the loan up; Invalid for a refusal, which repeats get too. After any other
 // error a repeat tries again.
-type Work func(ctx context.Context, l Lease) (Answer, error)
+type Work func(ctx context.Context, l checkout.KeyLease) (Answer, error)
 
 // Admit waits for a place in which to work, which leave frees. It fails if there is none.
 type Admit func(ctx context.Context) (leave func(), err error)
@@ -128,7 +110,7 @@ type Requests struct {
 // nothing was lent, or a repeat finds the loan.
 func (r *Requests) CheckOut(ctx context.Context, key, hash string, req checkout.Request, describe func(checkout.Lent) (Answer, error)) (Answer, error) {
 	admit := func(ctx context.Context) (leave func(), err error) { return r.CheckOuts.Admit(ctx, req) }
-	return r.Do(ctx, key, hash, admit, func(ctx context.Context, l Lease) (Answer, error) {
+	return r.Do(ctx, key, hash, admit, func(ctx context.Context, l checkout.KeyLease) (Answer, error) {
 		lent, err := r.lendUnderLease(ctx, req, l)
 		if err != nil {
 			return Answer{}, err
@@ -138,14 +120,14 @@ func (r *Requests) CheckOut(ctx context.Context, key, hash string, req checkout.
 }
 
 // lendUnderLease lends the loan of a lease, unless another request that held it has done so.
-func (r *Requests) lendUnderLease(ctx context.Context, req checkout.Request, l Lease) (checkout.Lent, error) {
+func (r *Requests) lendUnderLease(ctx context.Context, req checkout.Request, l checkout.KeyLease) (checkout.Lent, error) {
 	if l.Taken {
 		lent, done, err := r.CheckOuts.Committed(ctx, req, l.LoanID)
 		if err != nil || done {
 			return lent, err
 		}
 	}
-	return r.CheckOuts.Lend(ctx, req, checkout.KeyLease{ID: l.ID, LoanID: l.LoanID})
+	return r.CheckOuts.Lend(ctx, req, l)
 }
 
 // Do answers a request with this key and hash: by work, or with the kept answer. It waits for a
@@ -193,22 +175,22 @@ func (r *Requests) tryOnce(ctx context.Context, req schemas.KeyLeaseRequest, adm
 		return Answer{}, outcomeOf(err), err
 	}
 	defer leave()
-	got, err := r.leaseKey(ctx, req)
+	lease, kept, err := r.leaseKey(ctx, req)
 	switch {
 	case err != nil:
 		return Answer{}, outcomeOf(err), err
-	case got.Answer != nil:
-		r.Log.InfoContext(ctx, "check-out answered like the first one with its key", "loan_id", got.LoanID, "status", got.Status)
-		if len(got.Answer.Refusal) > 0 {
-			return Answer{}, Repeated, fault.Validation(got.Answer.Refusal...)
+	case kept != nil:
+		r.Log.InfoContext(ctx, "check-out answered like the first one with its key", "loan_id", kept.LoanID, "status", kept.Status)
+		if len(kept.Refusal) > 0 {
+			return Answer{}, Repeated, fault.Validation(kept.Refusal...)
 		}
-		return *got.Answer, Repeated, nil
+		return *kept, Repeated, nil
 	}
-	answer, err := r.doWork(ctx, Lease{ID: req.LeaseID, LoanID: got.LoanID, Taken: got.Taken}, work)
+	answer, err := r.doWork(ctx, lease, work)
 	if fault.Is(err, fault.KeyLeaseLost) {
-		r.Log.WarnContext(ctx, "check-out was taken over by another request with its key", "loan_id", got.LoanID)
+		r.Log.WarnContext(ctx, "check-out was taken over by another request with its key", "loan_id", lease.LoanID)
 	}
-	if got.Taken {
+	if lease.Taken {
 		return answer, TakenOver, err
 	}
 	return answer, Worked, err
@@ -216,12 +198,12 @@ func (r *Requests) tryOnce(ctx context.Context, req schemas.KeyLeaseRequest, adm
 
 // leaseKey asks for the lease. It repeats the call at once if the answer was lost: the same
 // lease id gets the same lease.
-func (r *Requests) leaseKey(ctx context.Context, req schemas.KeyLeaseRequest) (Leased, error) {
-	got, err := r.Storage.LeaseKey(ctx, req)
+func (r *Requests) leaseKey(ctx context.Context, req schemas.KeyLeaseRequest) (checkout.KeyLease, *Answer, error) {
+	lease, kept, err := r.Storage.LeaseKey(ctx, req)
 	if fault.Is(err, fault.Unavailable) {
-		got, err = r.Storage.LeaseKey(ctx, req)
+		return r.Storage.LeaseKey(ctx, req)
 	}
-	return got, err
+	return lease, kept, err
 }
 
 func outcomeOf(err error) Outcome {
@@ -238,7 +220,7 @@ func outcomeOf(err error) Outcome {
 }
 
 // doWork does the work while it renews the lease, and ends the lease.
-func (r *Requests) doWork(ctx context.Context, l Lease, work Work) (Answer, error) {
+func (r *Requests) doWork(ctx context.Context, l checkout.KeyLease, work Work) (Answer, error) {
 	stop := r.renewLease(ctx, l.ID)
 	defer stop() // also if work panics; then the lease lapses
 	answer, err := work(ctx, l)

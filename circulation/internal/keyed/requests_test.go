@@ -50,7 +50,7 @@ func TestRequests_RepeatARefusalAndRetryAFailure(t *testing.T) {
 				t.Errorf("got %v, want %v", err, tt.err)
 			}
 			if !tt.verdict {
-				s.wantLent(t, func(_ context.Context, c keyed.Lease) (keyed.Answer, error) {
+				s.wantLent(t, func(_ context.Context, c checkout.KeyLease) (keyed.Answer, error) {
 					if !c.Taken || c.LoanID != loanID {
 						t.Errorf("the repeat has the lease %+v, want one that was taken, for the same loan", c)
 					}
@@ -72,7 +72,7 @@ func TestRequests_GoOnWithAnotherLoanAfterItsOwnWasGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &storage{}
 		began, tries := time.Now(), 0
-		s.wantLent(t, func(context.Context, keyed.Lease) (keyed.Answer, error) {
+		s.wantLent(t, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
 			if tries++; tries == 1 {
 				return keyed.Answer{}, fault.New(fault.GivenUp, "by the request that was taken over")
 			}
@@ -96,7 +96,7 @@ func TestRequests_RenewTheLeaseDuringTheWork(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		go func() {
 			defer close(done)
-			_, err := s.requests().Do(ctx, "k", hash, s.admit, func(context.Context, keyed.Lease) (keyed.Answer, error) {
+			_, err := s.requests().Do(ctx, "k", hash, s.admit, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
 				leave() // the caller leaves, and the commit goes on
 				<-time.After(20 * time.Second)
 				return lent, nil
@@ -124,9 +124,8 @@ func TestRequests_TakeOverADeadInstanceInSeconds(t *testing.T) {
 		s := &storage{}
 		func() {
 			defer func() { _ = recover() }()
-			_, _ = s.requests().Do(t.Context(), "k", hash, s.admit, func(context.Context, keyed.Lease) (keyed.Answer, error) {
-				panic("dead")
-			})
+			dies := func(context.Context, checkout.KeyLease) (keyed.Answer, error) { panic("dead") }
+			_, _ = s.requests().Do(t.Context(), "k", hash, s.admit, dies)
 		}()
 		began := time.Now()
 		s.wantLent(t, lends)
@@ -142,7 +141,7 @@ func TestRequests_TakeOverADeadInstanceInSeconds(t *testing.T) {
 func TestRequests_AnswerLikeTheRequestThatTookOver(t *testing.T) {
 	t.Parallel()
 	s := &storage{}
-	s.wantLent(t, func(context.Context, keyed.Lease) (keyed.Answer, error) {
+	s.wantLent(t, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
 		s.mu.Lock() // another request finished while it slept
 		s.holder, s.answer = "other", &lent
 		s.mu.Unlock()
@@ -151,7 +150,7 @@ func TestRequests_AnswerLikeTheRequestThatTookOver(t *testing.T) {
 	t.Run("also after a refusal", func(t *testing.T) {
 		t.Parallel()
 		s := &storage{}
-		s.wantLent(t, func(context.Context, keyed.Lease) (keyed.Answer, error) {
+		s.wantLent(t, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
 			s.mu.Lock()
 			s.holder, s.answer = "other", &lent
 			s.mu.Unlock()
@@ -184,7 +183,7 @@ func TestRequests_HoldNoPlaceWhileTheyWait(t *testing.T) {
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		wg.Go(func() {
-			s.wantLent(t, func(context.Context, keyed.Lease) (keyed.Answer, error) {
+			s.wantLent(t, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
 				<-time.After(20 * time.Second)
 				return lent, nil
 			})

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -16,33 +17,32 @@ import (
 const keyLeases = "/check-out-request-storage"
 
 // LeaseKey implements keyed.Storage.
-func (c *Client) LeaseKey(ctx context.Context, req schemas.KeyLeaseRequest) (keyed.Leased, error) {
+func (c *Client) LeaseKey(ctx context.Context, req schemas.KeyLeaseRequest) (checkout.KeyLease, *keyed.Answer, error) {
 	r := send("leasing a key", http.MethodPost, keyLeases, req, http.StatusCreated).settling()
 	r.or = http.StatusOK
 	r.timeout = time.Duration(req.WaitMs)*time.Millisecond + lockMargin
-	lease, err := call(ctx, c, r, "loan id", func(lease schemas.KeyLease) bool { return schemas.IsUUID(lease.LoanID) })
+	got, err := call(ctx, c, r, "loan id", func(lease schemas.KeyLease) bool { return schemas.IsUUID(lease.LoanID) })
 	if err != nil {
-		return keyed.Leased{}, err
+		return checkout.KeyLease{}, nil, err
 	}
-	leased := keyed.Leased{LoanID: lease.LoanID, Taken: lease.Taken}
-	if lease.Answer == nil {
-		return leased, nil
+	lease := checkout.KeyLease{ID: req.LeaseID, LoanID: got.LoanID, Taken: got.Taken}
+	if got.Answer == nil {
+		return lease, nil, nil
 	}
-	leased.Status = lease.Answer.Status
-	leased.Answer = &keyed.Answer{LoanID: lease.LoanID}
-	if leased.Status != fault.Status(fault.Invalid) {
-		leased.Answer.Loan = lease.Answer.Body
-		return leased, nil
+	kept := &keyed.Answer{LoanID: got.LoanID, Status: got.Answer.Status}
+	if kept.Status != fault.Status(fault.Invalid) {
+		kept.Loan = got.Answer.Body
+		return lease, kept, nil
 	}
 	var list refusals
-	if err := json.Unmarshal(lease.Answer.Body, &list); err != nil {
-		return keyed.Leased{}, unreadable(r, fmt.Errorf("its refusal: %w", err))
+	if err := json.Unmarshal(got.Answer.Body, &list); err != nil {
+		return checkout.KeyLease{}, nil, unreadable(r, fmt.Errorf("its refusal: %w", err))
 	}
 	if len(list.Errors) == 0 {
-		return keyed.Leased{}, unreadable(r, errors.New("its refusal has no errors"))
+		return checkout.KeyLease{}, nil, unreadable(r, errors.New("its refusal has no errors"))
 	}
-	leased.Answer.Refusal = list.Errors
-	return leased, nil
+	kept.Refusal = list.Errors
+	return lease, kept, nil
 }
 
 // refusals is FOLIO's errors JSON, the form in which storage keeps a refusal.

@@ -50,8 +50,8 @@ func TestClient_LeaseKey(t *testing.T) {
 				}
 				answer(w, tt.status, tt.code, tt.body)
 			})
-			got, err := c.LeaseKey(inTenant(t, "diku"), schemas.KeyLeaseRequest{Key: "k"})
-			if fault.CodeOf(err) != tt.want || (got.Answer != nil) != tt.answered || (err == nil) != (got.LoanID == someID) {
+			got, kept, err := c.LeaseKey(inTenant(t, "diku"), schemas.KeyLeaseRequest{Key: "k"})
+			if fault.CodeOf(err) != tt.want || (kept != nil) != tt.answered || (err == nil) != (got.LoanID == someID) {
 				t.Errorf("got %+v, %v, want %q", got, err, tt.want)
 			}
 		})
@@ -64,17 +64,17 @@ func TestClient_ReadsAKeptAnswer(t *testing.T) {
 	const refused = `{"status":422,"body":{"errors":[{"message":"<no>","code":"C","parameters":[{"key":"a",` +
 		`"value":null}]}]}}`
 	for body, want := range map[string]keyed.Answer{
-		lent: {LoanID: someID, Loan: []byte(`{"id":"l"}`)},
-		refused: {LoanID: someID, Refusal: []fault.Detail{
+		lent: {LoanID: someID, Status: 201, Loan: []byte(`{"id":"l"}`)},
+		refused: {LoanID: someID, Status: 422, Refusal: []fault.Detail{
 			{Message: "<no>", Code: "C", Parameters: []fault.Parameter{{Key: "a"}}},
 		}},
 	} {
 		c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
 			answer(w, 200, "", `{"loanId":"`+someID+`","answer":`+body+`}`)
 		})
-		got, err := c.LeaseKey(inTenant(t, "diku"), schemas.KeyLeaseRequest{Key: "k"})
-		if err != nil || !reflect.DeepEqual(got.Answer, &want) {
-			t.Errorf("%s: got %+v, %v, want %+v", body, got.Answer, err, want)
+		_, kept, err := c.LeaseKey(inTenant(t, "diku"), schemas.KeyLeaseRequest{Key: "k"})
+		if err != nil || !reflect.DeepEqual(kept, &want) {
+			t.Errorf("%s: got %+v, %v, want %+v", body, kept, err, want)
 		}
 	}
 }

@@ -132,7 +132,7 @@ func settleAll(ctx context.Context, t *testing.T, c *Client) {
 			return err
 		},
 		"key lease": func() error {
-			_, err := c.LeaseKey(ctx, schemas.KeyLeaseRequest{})
+			_, _, err := c.LeaseKey(ctx, schemas.KeyLeaseRequest{})
 			return err
 		},
 		"change of a key lease": func() error {
