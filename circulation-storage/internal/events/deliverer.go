@@ -21,10 +21,8 @@ import (
 const (
 	// defaultInterval is the pause between two turns without work.
 	defaultInterval = time.Second
-	// leaseDuration is how long a tenant's events wait for a process that died.
-	leaseDuration = 6 * time.Second
-	// sendTime bounds the sending of a batch. What remains of the lease is for the deletion.
-	sendTime = 4 * time.Second
+	// defaultLease is how long a tenant's events wait for a process that died.
+	defaultLease = 6 * time.Second
 	// callTimeout bounds a statement.
 	callTimeout = 5 * time.Second
 	// batch is how many rows are read at once. Two records of a loan have 4 kB.
@@ -43,6 +41,7 @@ type Deliverer struct {
 	log     *slog.Logger
 
 	interval time.Duration
+	lease    time.Duration // how long one lasts
 	holder   uuid.UUID
 	states   map[okapi.Tenant]*state // of tenants, by turns
 	broken   bool                    // the last turn failed
@@ -63,7 +62,7 @@ func New(
 ) *Deliverer {
 	return &Deliverer{
 		store: store, sink: sink, names: names, tenants: tenants, obs: obs, log: log,
-		interval: defaultInterval, holder: uuid.New(), states: map[okapi.Tenant]*state{},
+		interval: defaultInterval, lease: defaultLease, holder: uuid.New(), states: map[okapi.Tenant]*state{},
 	}
 }
 
@@ -162,10 +161,13 @@ func (d *Deliverer) deliverTenant(ctx context.Context, id okapi.Tenant, s *state
 	}
 }
 
+// sendTime bounds the sending of a batch. What remains of the lease is for the deletion.
+func (d *Deliverer) sendTime() time.Duration { return d.lease * 2 / 3 }
+
 // renew makes sure that the lease lasts for a batch. It returns false while another process has it.
 func (d *Deliverer) renew(ctx context.Context, s *state) (bool, error) {
 	now := time.Now()
-	if now.Add(sendTime).Before(s.until) {
+	if now.Add(d.sendTime()).Before(s.until) {
 		return true, nil
 	}
 	if now.Before(s.retry) {
@@ -173,7 +175,7 @@ func (d *Deliverer) renew(ctx context.Context, s *state) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	l, leased, err := d.store.Lease(ctx, d.holder, leaseDuration)
+	l, leased, err := d.store.Lease(ctx, d.holder, d.lease)
 	switch {
 	case fault.Is(err, fault.UnknownTenant), fault.Is(err, fault.TenantNotReady):
 		return false, nil // readiness logs it
@@ -181,10 +183,10 @@ func (d *Deliverer) renew(ctx context.Context, s *state) (bool, error) {
 		d.obs.Failed(NotRead, 1)
 		return false, err
 	case !leased:
-		*s = state{retry: now.Add(leaseDuration / 3)}
+		*s = state{retry: now.Add(d.lease / 3)}
 		return false, nil
 	}
-	s.lease, s.until = l, now.Add(leaseDuration)
+	s.lease, s.until = l, now.Add(d.lease)
 	return true, nil
 }
 
@@ -202,7 +204,7 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state)
 	if len(rows) == 0 {
 		return false, nil
 	}
-	sending, stop := context.WithDeadline(ctx, s.until.Add(sendTime-leaseDuration))
+	sending, stop := context.WithDeadline(ctx, s.until.Add(d.sendTime()-d.lease))
 	defer stop()
 	sent := d.send(sending, id, rows)
 	if sent.err != nil {

@@ -261,7 +261,8 @@ func (s slowly) Send(ctx context.Context, messages []events.Message) []error {
 func TestDeliverer_GoesOnWithASlowReader(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	const count = 150 // they take longer than the time for a batch
+	h.lease = 3 * time.Second
+	const count = 50 // they take longer than the time for a batch, two thirds of that
 	for n := range count {
 		h.add(uuid.New(), fmt.Sprint(n))
 	}

@@ -26,6 +26,7 @@ type harness struct {
 	id    okapi.Tenant
 	store *postgres.OutboxStore
 	sink  *memory
+	lease time.Duration // of the processes; 0 for that of users
 }
 
 func newHarness(t *testing.T) harness {
@@ -74,6 +75,9 @@ func (h harness) start(sink events.Sink) (stop func()) {
 		func(context.Context) ([]okapi.Tenant, error) { return []okapi.Tenant{h.id}, nil }, h.sink,
 		slog.New(slog.NewTextHandler(h.t.Output(), nil)))
 	d.SetInterval(20 * time.Millisecond)
+	if h.lease > 0 {
+		d.SetLease(h.lease)
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
