@@ -85,7 +85,8 @@ func TestTraces_FollowACheckOutThroughBothServices(t *testing.T) {
 	parents := [][2]string{
 		{"wait for admission", "POST /circulation/check-out-by-barcode"},
 		{"commit", "POST /circulation/check-out-by-barcode"},
-		{"POST /loan-storage/check-outs", "commit"},
+		{"call POST /loan-storage/check-outs", "commit"},
+		{"POST /loan-storage/check-outs", "call POST /loan-storage/check-outs"},
 		{"wait for the lock", "POST /loan-storage/check-outs"},
 		{"committing a check-out", "POST /loan-storage/check-outs"},
 		{"INSERT loan", "committing a check-out"},

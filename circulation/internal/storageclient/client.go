@@ -15,6 +15,7 @@ import (
 	"checkoutlock/circulation/internal/cache"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/span"
 )
 
 const (
@@ -139,7 +140,12 @@ func (c *Client) do(ctx context.Context, r request) ([]byte, error) {
 	return body, err
 }
 
-func (c *Client) exchange(ctx context.Context, r request) ([]byte, error) {
+func (c *Client) exchange(ctx context.Context, r request) (_ []byte, err error) {
+	if span.IsRecorded(ctx) { // the name costs something
+		var end func(*error)
+		ctx, end = span.Start(ctx, "call "+r.method+" "+r.route)
+		defer func() { end(&err) }()
+	}
 	if r.timeout == 0 {
 		r.timeout = callTimeout
 	}
