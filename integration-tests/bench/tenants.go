@@ -23,21 +23,22 @@ type tenantSetup struct {
 	parameters  string // of DATABASE_URL
 	connections int    // of each storage
 	each        int    // tenants of one storage at most
+	tenants     []int  // how many are served, in turn
 }
 
 var tenantSetups = []tenantSetup{
-	{name: "one storage, 20 connections", connections: 20, each: 60},
+	{name: "one storage, 20 connections", connections: 20, each: 60, tenants: []int{1, 20, 60}},
 	{
-		name: "one storage, 4 connections, statement_cache_capacity=8000", parameters: "&statement_cache_capacity=8000",
-		connections: 4, each: 60,
+		name: "one storage, 4 connections, statement_cache_capacity=2500", parameters: "&statement_cache_capacity=2500",
+		connections: 4, each: 300, tenants: []int{1, 20, 60, 300},
 	},
-	{name: "a storage for 20 tenants, 7 connections each", connections: 7, each: 20},
+	{name: "a storage for 20 tenants, 7 connections each", connections: 7, each: 20, tenants: []int{1, 20, 60}},
 }
 
 // tenantClients check out at once, so that all connections of a storage meet all its tenants.
 const tenantClients = 8
 
-// measureTenants measures check-outs of 1, 20 and 60 tenants in turn.
+// measureTenants measures check-outs of 1 to 300 tenants in turn.
 func measureTenants(ctx context.Context, b *bench) (err error) {
 	databaseURL, err := b.db.fork(ctx, "tenants_"+strconv.FormatInt(time.Now().UnixNano(), 36))
 	if err != nil {
@@ -54,7 +55,7 @@ func measureTenants(ctx context.Context, b *bench) (err error) {
 	var shelves []*shelf
 	for _, setup := range tenantSetups {
 		var one time.Duration
-		for _, tenants := range []int{1, 20, 60} {
+		for _, tenants := range setup.tenants {
 			h := &house{bench: b, setup: setup, pool: pool}
 			f, memory, err := h.measure(ctx, databaseURL, &shelves, tenants)
 			if err = errors.Join(err, h.stop()); err != nil {
@@ -105,7 +106,7 @@ func (h *house) measure(ctx context.Context, databaseURL string, shelves *[]*she
 			machine: stack.Client{Base: circulation.url, Tenant: name, HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}},
 		})
 	}
-	warm, rounds := max(400/tenants, h.setup.connections), max(200/tenants, 5) // of each tenant
+	warm, rounds := max(400/tenants, 3*h.setup.connections), max(200/tenants, 5) // of each tenant
 	for _, d := range h.desks {
 		if _, err := d.shelf.addCopies(ctx, warm+rounds); err != nil {
 			return f, 0, err
