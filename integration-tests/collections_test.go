@@ -177,6 +177,9 @@ func (p *pair) collections(t *testing.T) []collection {
 			path: "/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs", key: "tlrFeatureToggleJobs", index: "status",
 			body: record{"status": "done", "errors": []any{"none"}}, texts: []string{},
 		},
+		{path: "/self-check-terminals", key: "selfCheckTerminals", index: "login", body: record{
+			"login": id(), "name": "New", "servicePointId": p.ServicePointID,
+		}, texts: []string{"login", "name"}},
 		{
 			path: "/settings/entries", key: "items", index: "scope", body: record{"scope": "new", "key": id(), "userId": id()},
 			texts: []string{"scope", "key"},

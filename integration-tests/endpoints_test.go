@@ -152,6 +152,9 @@ func storageEndpoints() []endpoint {
 			"key": id(), "bodyHash": strings.Repeat("0a", 32), "claimId": id(), "leaseMs": 1000, "waitMs": 1,
 		}, texts: []string{"key"}},
 		{method: http.MethodPut, path: keysPath + "/:id", body: record{"answer": record{"status": 201, "body": record{}}}},
+		{method: http.MethodPost, path: "/self-check-terminals/verify", body: record{
+			"login": "desk-1", "password": id(),
+		}, texts: []string{"login", "password"}},
 		{method: http.MethodPost, path: "/loan-storage/check-out-facts", body: record{
 			"userBarcode": "P-1", "proxyUserBarcode": "P-2", "itemBarcode": "B-1", "titleLevel": true,
 		}, texts: []string{"userBarcode", "proxyUserBarcode", "itemBarcode"}},

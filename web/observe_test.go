@@ -54,7 +54,7 @@ func TestRequestLine_HasALevelByCode(t *testing.T) {
 			fault.RequestRunning, fault.LimitReached,
 		},
 		"INFO": {
-			fault.Malformed, fault.MethodNotAllowed, fault.Unauthorized, fault.Forbidden, fault.TooLarge, fault.KeyReused,
+			fault.Malformed, fault.MethodNotAllowed, fault.Unauthorized, fault.Forbidden, fault.TooLarge, fault.KeyReused, fault.LoginRefused,
 			fault.UnknownTenant,
 		},
 		"WARN":  {fault.Overloaded, fault.TenantNotReady, fault.Unavailable},

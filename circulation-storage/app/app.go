@@ -138,7 +138,8 @@ func endpoints(cfg Config, db *postgres.DB, watch *readiness.Watch, s stores) ht
 	return httpapi.Options{
 		Served: watch, Tenants: db, TenantJobs: s.tenantJobs, InstallTimeout: cfg.InstallTimeout,
 		Locks: s.lockService, LockTTL: cfg.lockTTL(), LockChanges: s.lockChanges, LockSettings: s.settings,
-		Commits: s.commits, KeyLeases: s.keyLeases, Rules: s.records, Records: s.records, PatronBlocks: s.records, History: s.history,
+		Commits: s.commits, KeyLeases: s.keyLeases, Rules: s.records, Records: s.records, PatronBlocks: s.records,
+		Passwords: s.records, History: s.history,
 	}
 }
 

@@ -66,6 +66,8 @@ const (
 	RequestRunning Code = "REQUEST_RUNNING"
 	// KeyReused is an Idempotency-Key that was used for another body.
 	KeyReused Code = "IDEMPOTENCY_KEY_REUSED"
+	// LoginRefused is a login with an unknown name, a wrong password or a wrong PIN.
+	LoginRefused Code = "LOGIN_REFUSED"
 	// LockNotAcquired is a check-out that did not get the patron's lock in time.
 	LockNotAcquired Code = "LOCK_NOT_ACQUIRED"
 	// OutcomeUnknown is a check-out that may or may not have happened.
@@ -91,7 +93,7 @@ func Codes() []Code {
 	return []Code{
 		Internal, Malformed, MethodNotAllowed, Invalid, NotFound, Conflict, Unauthorized, Forbidden, TooLarge, Timeout,
 		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, RequestChanged, LimitReached, LoanChanged,
-		KeyLeaseLost, GivenUp, RequestRunning, KeyReused,
+		KeyLeaseLost, GivenUp, RequestRunning, KeyReused, LoginRefused,
 		LockNotAcquired, OutcomeUnknown, InUse, Overloaded, UnknownTenant, TenantNotReady, Unavailable,
 	}
 }

@@ -32,7 +32,7 @@ func Status(code Code) int {
 		return http.StatusConflict
 	case TooLarge:
 		return http.StatusRequestEntityTooLarge
-	case Invalid, LockNotAcquired, KeyReused:
+	case Invalid, LockNotAcquired, KeyReused, LoginRefused:
 		return http.StatusUnprocessableEntity
 	case LockQueueFull:
 		return http.StatusTooManyRequests

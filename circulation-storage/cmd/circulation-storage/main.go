@@ -7,6 +7,7 @@ import (
 	"flag"
 	"log/slog"
 	"strings"
+	_ "time/tzdata" // the records of terminals name time zones
 
 	"checkoutlock/circulation-storage/app"
 	"checkoutlock/config"

@@ -31,6 +31,7 @@ type Options struct {
 	Rules        records.RulesStore
 	Records      records.Store
 	PatronBlocks PatronBlockStore
+	Passwords    PasswordStore
 	History      history.Store
 }
 
@@ -50,6 +51,7 @@ func New(o Options) (web.Front, error) {
 		SessionRoutes(o.Records),
 		OperationRoutes(o.Records),
 		PatronBlockRoutes(o.PatronBlocks),
+		PasswordRoutes(o.Passwords),
 		HistoryRoutes(o.History),
 	)
 	for i, r := range routes {
@@ -85,7 +87,8 @@ func ListRoutes() ([]web.Route, error) {
 	front, err := New(Options{
 		Locks: lock.NewService(nil, nil, nil), Commits: struct{ commit.Store }{}, KeyLeases: struct{ keylease.Store }{},
 		Rules: struct{ records.RulesStore }{}, Records: struct{ records.Store }{}, LockSettings: struct{ LockSettingsStore }{},
-		LockChanges: struct{ LockChanges }{}, PatronBlocks: struct{ PatronBlockStore }{}, History: struct{ history.Store }{},
+		LockChanges: struct{ LockChanges }{}, PatronBlocks: struct{ PatronBlockStore }{}, Passwords: struct{ PasswordStore }{},
+		History: struct{ history.Store }{},
 		Tenants: struct{ Tenants }{}, TenantJobs: struct{ TenantJobs }{}, Served: struct{ Refuser }{},
 	})
 	return front.Routes, err

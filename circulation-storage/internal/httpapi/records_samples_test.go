@@ -37,6 +37,7 @@ const (
 	noticeID        = "00000000-0000-4000-8000-000000000020"
 	actualCostID    = "00000000-0000-4000-8000-000000000021"
 	jobID           = "00000000-0000-4000-8000-000000000022"
+	terminalID      = "00000000-0000-4000-8000-000000000023"
 )
 
 // samples are one record of each type, by its path: known fields and unknown
@@ -141,5 +142,7 @@ func samples() map[string]string {
 			"feeFine":{"ownerId":"` + deskID + `","owner":"Desk","typeId":"` + deskID + `","type":"Lost","billedAmount":12.50}}`,
 		"/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs": `{"id":"` + jobID +
 			`","status":"failed","numberOfUpdatedRequests":0,"errors":["no setting"]}`,
+		"/self-check-terminals": `{"id":"` + terminalID + `","login":"desk-1","name":"Desk 1","servicePointId":"` + deskID +
+			`","timeZone":"Europe/Berlin","bins":[{"alert":"01","bin":"2"}],"addresses":["10.1.0.0/16"]}`,
 	}
 }

@@ -9,7 +9,7 @@ func Types() []Type {
 		OverdueFinePolicy, LostItemFeePolicy,
 		CirculationSetting, SettingsEntry, StaffSlip, CancellationReason, RequestPreference,
 		ProxyFor, ManualBlock, PatronBlockCondition, PatronBlockLimit, Loan, Request, PatronActionSession,
-		CheckInOperation, ScheduledNotice, ActualCostRecord, TLRFeatureToggleJob,
+		CheckInOperation, ScheduledNotice, ActualCostRecord, TLRFeatureToggleJob, SelfCheckTerminal,
 	}
 }
 

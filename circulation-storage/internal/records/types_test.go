@@ -155,6 +155,7 @@ func TestTypes_HavePathsAndCollectionKeysOfFOLIO(t *testing.T) {
 		"/scheduled-notice-storage/scheduled-notices":             "scheduledNotices",
 		"/actual-cost-record-storage/actual-cost-records":         "actualCostRecords",
 		"/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs": "tlrFeatureToggleJobs",
+		"/self-check-terminals":                                   "selfCheckTerminals",
 	}
 	got := records.Types()
 	if len(got) != len(want) {

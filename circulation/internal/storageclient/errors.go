@@ -119,6 +119,7 @@ var publicMessages = map[fault.Code]string{
 	fault.GivenUp:         "The check-out was given up",
 	fault.RequestRunning:  "Another request with the same Idempotency-Key is still running",
 	fault.KeyReused:       "This Idempotency-Key was used for a request with another body",
+	fault.LoginRefused:    "Login or password is wrong",
 	fault.UnknownTenant:   "Unknown tenant",
 	fault.TenantNotReady:  "The tenant's database schema is not ready",
 	fault.Unavailable:     "Storage was not reached",

@@ -51,6 +51,8 @@ func Permissions() []string {
 		"circulation-storage.request-placements.item.post",
 		"circulation-storage.request-queue-orders.item.post",
 		"circulation-storage.requests.collection.delete",
+		"circulation-storage.self-check-terminals.collection.get",
+		"circulation-storage.self-check-terminals.verify.post",
 		"patron-action-session-storage.expired-session-patron-ids.collection.get",
 		"patron-action-session-storage.patron-action-sessions.collection.get",
 		"patron-action-session-storage.patron-action-sessions.item.delete",

@@ -1,0 +1,132 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation-storage/internal/httpapi"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/schemas/fault"
+)
+
+const terminalsPath = "/self-check-terminals"
+
+func newPasswordAPI(t *testing.T) (recordAPI, *postgres.DB) {
+	t.Helper()
+	db, id := pgtest.New(t)
+	store := postgres.NewRecordStore(db, func() {})
+	a := recordAPI{newAPI(t, slices.Concat(httpapi.RecordRoutes(store), httpapi.PasswordRoutes(store))), id}
+	a.must(t, http.MethodPost, "/service-points", samples()["/service-points"], http.StatusCreated)
+	return a, db
+}
+
+// newTerminal returns a terminal with more fields.
+func newTerminal(more string) string {
+	return strings.TrimSuffix(samples()[terminalsPath], "}") + more + "}"
+}
+
+// login sends a login and returns the answer.
+func (a recordAPI) login(login, password string) *httptest.ResponseRecorder {
+	return a.do(http.MethodPost, terminalsPath+"/verify", `{"login":"`+login+`","password":"`+password+`"}`)
+}
+
+func (a recordAPI) wantLogin(t *testing.T, login, password string, status int) {
+	t.Helper()
+	w := a.login(login, password)
+	if w.Code != status || status != http.StatusOK && w.Header().Get(fault.Header) != string(fault.LoginRefused) {
+		t.Errorf("login %s, %s: got %d %s, want %d", login, password, w.Code, w.Body, status)
+	}
+	if status == http.StatusOK && parseJSON(t, w.Body.String())["id"] != terminalID {
+		t.Errorf("login %s: got %s, want the terminal", login, w.Body)
+	}
+}
+
+func TestSelfCheckTerminal_PasswordIsVerifiedAndNeverShown(t *testing.T) {
+	t.Parallel()
+	a, db := newPasswordAPI(t)
+	one := terminalsPath + "/" + terminalID
+	first := a.must(t, http.MethodPost, terminalsPath, newTerminal(`,"password":"first-secret"`), http.StatusCreated)
+	a.wantLogin(t, "desk-1", "first-secret", http.StatusOK)
+	a.wantLogin(t, "DESK-1", "first-secret", http.StatusOK)
+	a.wantLogin(t, "desk-1", "FIRST-SECRET", http.StatusUnprocessableEntity)
+	a.wantLogin(t, "desk-1", "", http.StatusUnprocessableEntity)
+	a.wantLogin(t, "desk-2", "first-secret", http.StatusUnprocessableEntity)
+
+	a.must(t, http.MethodPut, one, newTerminal(`,"_version":1,"hasPassword":false`), http.StatusNoContent)
+	a.wantLogin(t, "desk-1", "first-secret", http.StatusOK)
+	a.must(t, http.MethodPut, one, newTerminal(`,"_version":2,"password":"second-secret"`), http.StatusNoContent)
+	a.wantLogin(t, "desk-1", "first-secret", http.StatusUnprocessableEntity)
+	a.wantLogin(t, "desk-1", "second-secret", http.StatusOK)
+	a.must(t, http.MethodPut, one, newTerminal(`,"_version":3,"enabled":false`), http.StatusNoContent)
+	a.wantLogin(t, "desk-1", "second-secret", http.StatusUnprocessableEntity)
+	a.must(t, http.MethodPut, one, newTerminal(`,"_version":4`), http.StatusNoContent)
+
+	seen := []string{first.Body.String(), a.login("desk-1", "second-secret").Body.String()}
+	for _, target := range []string{one, terminalsPath, terminalsPath + "?query=login==desk-1"} {
+		seen = append(seen, a.do(http.MethodGet, target, "").Body.String())
+	}
+	var stored, hash string
+	statement := "SELECT jsonb::text, password_hash FROM " + postgres.SchemaName(a.tenant) + ".self_check_terminal"
+	if err := db.Pool().QueryRow(t.Context(), statement).Scan(&stored, &hash); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(hash, "$2a$10$") {
+		t.Errorf("the column has %q, want a bcrypt hash", hash)
+	}
+	for _, text := range append(seen, stored) {
+		if strings.Contains(text, "secret") || strings.Contains(text, "$2a$") || strings.Contains(text, "passwordHash") {
+			t.Errorf("the password or its hash is shown: %s", text)
+		}
+		if strings.Contains(text, terminalID) && !strings.Contains(strings.ReplaceAll(text, " ", ""), `"hasPassword":true`) {
+			t.Errorf("hasPassword is not true: %s", text)
+		}
+	}
+}
+
+func TestSelfCheckTerminal_RefusesBadInput(t *testing.T) {
+	t.Parallel()
+	a, _ := newPasswordAPI(t)
+	a.must(t, http.MethodPost, terminalsPath, samples()[terminalsPath], http.StatusCreated)
+	a.wantLogin(t, "desk-1", "any-password", http.StatusUnprocessableEntity)
+	const place = `"servicePointFromLogin":true`
+	for name, tt := range map[string]struct{ login, more, want string }{
+		"a login that is there in another case": {login: "DESK-1", more: place, want: "login value already exists"},
+		"a login with a tenant":                 {login: "desk-2@diku", more: place, want: "login"},
+		"a login with a delimiter":              {login: "desk|2", more: place, want: "login"},
+		"a login with a blank":                  {login: "desk 2", more: place, want: "login"},
+		"no service point": {
+			login: "desk-2", more: `"enabled":true`, want: "servicePointId is required",
+		},
+		"an unknown service point": {
+			login: "desk-2", more: `"servicePointId":"` + otherLoanID + `"`, want: "does not exist",
+		},
+		"a short password": {
+			login: "desk-2", more: place + `,"password":"short"`, want: "from 8 to 72 bytes",
+		},
+		"a password of many bytes": {
+			login: "desk-2", more: place + `,"password":"` + strings.Repeat("ä", 40) + `"`, want: "from 8 to 72 bytes",
+		},
+		"a hash":                  {login: "desk-2", more: place + `,"passwordHash":"x"`, want: "passwordHash"},
+		"an unknown time zone":    {login: "desk-2", more: place + `,"timeZone":"Mars/Base"`, want: "timeZone"},
+		"an address that is none": {login: "desk-2", more: place + `,"addresses":["10.1.2.3","x"]`, want: "addresses"},
+		"an unknown message":      {login: "desk-2", more: place + `,"messages":["12"]`, want: "messages"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := a.do(http.MethodPost, terminalsPath, `{"login":"`+tt.login+`","name":"n",`+tt.more+`}`)
+			if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), tt.want) {
+				t.Errorf("got %d %s, want 422 with %s", w.Code, w.Body, tt.want)
+			}
+			if strings.Contains(w.Body.String(), "short") || strings.Contains(w.Body.String(), "ää") {
+				t.Errorf("the answer repeats the password: %s", w.Body)
+			}
+		})
+	}
+	w := a.do(http.MethodDelete, "/service-points/"+deskID, "")
+	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), terminalID) {
+		t.Errorf("deleting the terminal's service point: got %d %s, want 422 with the terminal", w.Code, w.Body)
+	}
+}

@@ -1,0 +1,47 @@
+package records
+
+import (
+	"fmt"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"checkoutlock/schemas/fault"
+)
+
+// A password has 8 to 72 bytes. bcrypt reads no more, so that of two longer ones one could stand for
+// the other.
+const minPassword, maxPassword = 8, 72
+
+// HashPassword returns the hash by which MatchesHash knows a password again. It takes a processor for
+// about 50 ms. Fault: Invalid for a password of less than 8 or more than 72 bytes, which it does not
+// repeat.
+func HashPassword(password string) (string, error) {
+	if len(password) < minPassword || len(password) > maxPassword {
+		return "", fault.StorageRefusal(fmt.Sprintf("password must have from %d to %d bytes", minPassword, maxPassword), fault.Param("password", "(hidden)"))
+	}
+	return hashSecret(password)
+}
+
+// hashSecret returns the hash of a secret of at most maxPassword bytes.
+func hashSecret(secret string) (string, error) {
+	hash, err := bcrypt.GenerateFromPassword([]byte(secret), bcrypt.DefaultCost)
+	if err != nil {
+		return "", fmt.Errorf("making a hash: %w", err)
+	}
+	return string(hash), nil
+}
+
+// noPassword is what a password is compared with where there is no hash.
+const noPassword = //nolint:gosec // it opens nothing
+"$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy"
+
+// MatchesHash reports whether the hash is that of the password. An empty hash is no password's. It
+// takes as long then, so that the time does not tell which names exist.
+func MatchesHash(hash, password string) bool {
+	known := hash != ""
+	if !known {
+		hash = noPassword
+	}
+	err := bcrypt.CompareHashAndPassword([]byte(hash), []byte(password))
+	return err == nil && known && len(password) <= maxPassword
+}
