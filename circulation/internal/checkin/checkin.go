@@ -26,6 +26,9 @@ var resolutions = map[string]string{
 	"Returned by patron": "checkedInReturnedByPatron",
 }
 
+// CodeClaimedReturned is FOLIO's code for an item that is claimed returned.
+const CodeClaimedReturned = "ITEM_CLAIMED_RETURNED"
+
 // Request is the body of POST /circulation/check-in-by-barcode. Unknown properties are ignored.
 type Request struct {
 	ItemBarcode    string `json:"itemBarcode"`
@@ -36,6 +39,8 @@ type Request struct {
 	ClaimedReturnedResolution string `json:"claimedReturnedResolution"`
 	// SessionID names the session at the desk, for its record; optional.
 	SessionID string `json:"sessionId"`
+	// FillNoRequest refuses the check-in of an item that a request waits for. FOLIO has none such.
+	FillNoRequest bool `json:"-"`
 }
 
 // Returned is a check-in that happened: what is stored now, and the records that the answer is made
@@ -154,6 +159,10 @@ func (s *Service) checkInItem(ctx context.Context, req Request, facts *library.F
 	if err != nil {
 		return Returned{}, err
 	}
+	if request != nil && req.FillNoRequest {
+		return Returned{}, fault.Validation(fault.Refusal(library.CodeItemRequested, "A request waits for the item",
+			fault.Param("itemBarcode", req.ItemBarcode)))
+	}
 	returned := Returned{
 		Copy: book, Request: request, Slip: facts.Slip, At: facts.Slip.FindServicePoint(req.ServicePointID),
 		Destination: facts.Slip.FindServicePoint(commit.InTransitDestinationServicePointID),
@@ -190,7 +199,7 @@ func checkStatus(book library.Copy, req Request) fault.List {
 		return fault.List{fault.Refusal(library.CodeItemStatus, fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked in",
 			book.Instance.Title, book.Material.Name, book.Item.Barcode, status), barcode)}
 	case status == library.StatusClaimedReturned && req.ClaimedReturnedResolution == "":
-		return fault.List{fault.Refusal("ITEM_CLAIMED_RETURNED", "Item is claimed returned, a resolution is required to check in", barcode)}
+		return fault.List{fault.Refusal(CodeClaimedReturned, "Item is claimed returned, a resolution is required to check in", barcode)}
 	}
 	return nil
 }

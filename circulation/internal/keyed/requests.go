@@ -111,7 +111,7 @@ type Requests struct {
 func (r *Requests) CheckOut(ctx context.Context, key, hash string, req checkout.Request, describe func(checkout.Lent) (Answer, error)) (Answer, error) {
 	admit := func(ctx context.Context) (leave func(), err error) { return r.CheckOuts.Admit(ctx, req) }
 	return r.Do(ctx, key, hash, admit, func(ctx context.Context, l checkout.KeyLease) (Answer, error) {
-		lent, err := r.lendUnderLease(ctx, req, l)
+		lent, err := r.Lend(ctx, req, l)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -119,8 +119,9 @@ func (r *Requests) CheckOut(ctx context.Context, key, hash string, req checkout.
 	})
 }
 
-// lendUnderLease lends the loan of a lease, unless another request that held it has done so.
-func (r *Requests) lendUnderLease(ctx context.Context, req checkout.Request, l checkout.KeyLease) (checkout.Lent, error) {
+// Lend lends the loan of a lease, unless another request that held it has done so. It is the work of
+// a check-out.
+func (r *Requests) Lend(ctx context.Context, req checkout.Request, l checkout.KeyLease) (checkout.Lent, error) {
 	if l.Taken {
 		lent, done, err := r.CheckOuts.Committed(ctx, req, l.LoanID)
 		if err != nil || done {

@@ -72,7 +72,7 @@ func (f *Facts) ListBlocks(action string, now time.Time, manual func(ManualBlock
 	var found fault.List
 	var reasons []string
 	for _, b := range f.ManualBlocks {
-		if manual(b) && (b.ExpirationDate.IsZero() || b.ExpirationDate.After(now)) {
+		if manual(b) && b.IsInForce(now) {
 			reasons = append(reasons, b.Desc)
 		}
 	}

@@ -70,11 +70,17 @@ type Group struct {
 
 // ManualBlock is a block that staff put on a patron (mod-feesfines).
 type ManualBlock struct {
-	Desc           string  `json:"desc"`
+	Desc           string  `json:"desc"`          // for staff
+	PatronMessage  string  `json:"patronMessage"` // what the patron may read; empty for none
 	Borrowing      bool    `json:"borrowing"`
 	Renewals       bool    `json:"renewals"`
 	Requests       bool    `json:"requests"`
 	ExpirationDate Instant `json:"expirationDate"` // zero if it does not expire
+}
+
+// IsInForce reports whether the block has not expired.
+func (b ManualBlock) IsInForce(now time.Time) bool {
+	return b.ExpirationDate.IsZero() || b.ExpirationDate.After(now)
 }
 
 // AutomatedBlock is a block by the library's conditions (mod-patron-blocks).
