@@ -160,9 +160,14 @@ type filled string
 // Execute implements template.ParsedTemplate.
 func (f filled) Execute(values any) (string, error) {
 	v, _ := values.(Values)
-	pairs := make([]string, 0, 2*len(v))
-	for name, value := range v {
+	return Fill(string(f), v), nil
+}
+
+// Fill returns a text with values for its placeholders. Other placeholders stay.
+func Fill(text string, values Values) string {
+	pairs := make([]string, 0, 2*len(values))
+	for name, value := range values {
 		pairs = append(pairs, "{"+name+"}", value)
 	}
-	return strings.NewReplacer(pairs...).Replace(string(f)), nil
+	return strings.NewReplacer(pairs...).Replace(text)
 }

@@ -1,0 +1,173 @@
+// Package desk does what self-check machines ask for. It calls the flows of circulation, and puts
+// into words for patrons how they ended.
+package desk
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation/internal/checkin"
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/keyed"
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/renewal"
+	"checkoutlock/circulation/internal/sip2/wire"
+	"checkoutlock/schemas/okapi"
+	"checkoutlock/web/texts"
+)
+
+// Library has the records that machines ask about. Methods that name a record return a NotFound fault if it
+// does not exist.
+type Library interface {
+	library.Records
+	Loan(ctx context.Context, id string) (json.RawMessage, error)
+	// OpenLoan returns the item's open loan.
+	OpenLoan(ctx context.Context, itemID string) (json.RawMessage, error)
+	// PatronLoans and PatronRequests return the patron's open ones, at most limit, and how many there
+	// are.
+	PatronLoans(ctx context.Context, userID string, limit int) ([]json.RawMessage, int, error)
+	PatronRequests(ctx context.Context, userID string, limit int) ([]json.RawMessage, int, error)
+	Items(ctx context.Context, ids []string) ([]library.Item, error)
+	// UsersBy returns at most two patrons whose property index has exactly this value.
+	UsersBy(ctx context.Context, index, value string) ([]library.User, error)
+	// Texts returns the catalogues with the library's own texts over them.
+	Texts(ctx context.Context) (*texts.Catalogue, error)
+}
+
+// Renewals renew loans.
+type Renewals interface {
+	Renew(ctx context.Context, req renewal.Request) (json.RawMessage, error)
+	RenewByID(ctx context.Context, req renewal.ByIDRequest) (json.RawMessage, error)
+}
+
+// What is done with a check-out that has happened already, by its no block flag.
+const (
+	NoBlockJudge  = "judge"  // like any other
+	NoBlockLend   = "lend"   // with overrides of the patron's blocks and of the item limit
+	NoBlockRefuse = "refuse" // always
+)
+
+// Desk answers messages of signed-in machines. All fields are required.
+type Desk struct {
+	Library     Library
+	Keyed       *keyed.Requests
+	Committed   func(ctx context.Context, req checkout.Request, loanID string) (checkout.Lent, bool, error)
+	CheckIn     func(ctx context.Context, req checkin.Request) (checkin.Returned, error)
+	EndSessions func(ctx context.Context, req checkin.EndSessionsRequest) error
+	Renewals    Renewals
+	Texts       *texts.Catalogue // as delivered, while the library's cannot be read
+	// NoBlock is one of the constants, for terminals without a setting of their own.
+	NoBlock string
+	Log     *slog.Logger
+	Now     func() time.Time
+
+	// running are the check-outs whose machine may have been answered already.
+	running sync.WaitGroup
+}
+
+// Handler answers a request of a terminal. ctx has the tenant, and ends half a second before the
+// machine's patience; a machine that hangs up does not end it. The answer comes before that, or soon
+// after.
+type Handler = func(ctx context.Context, t library.Terminal, r wire.Request) wire.Answer
+
+// Handlers returns the handlers by the code of the request.
+func (d *Desk) Handlers() map[string]Handler {
+	handlers := map[string]Handler{}
+	for code, handle := range map[string]func(context.Context, *visit) wire.Answer{
+		wire.CheckOut: d.checkOut, wire.CheckIn: d.checkIn, wire.Renew: d.renew, wire.RenewAll: d.renewAll,
+		wire.PatronStatus: d.describePatron, wire.PatronInformation: d.listAccount, wire.EndSession: d.endSession,
+		wire.ItemInformation: d.describeItem, wire.BlockPatron: d.noteCard,
+		wire.EnablePatron: d.describePatron, wire.Hold: d.refuseHold, wire.FeePaid: d.refuseFee, wire.ItemStatusUpdate: d.refuseItemStatus,
+	} {
+		handlers[code] = func(ctx context.Context, t library.Terminal, r wire.Request) wire.Answer {
+			return handle(d.enter(ctx, t, r))
+		}
+	}
+	return handlers
+}
+
+// Run is a worker: once ctx is done, it waits for the check-outs whose machine was answered before
+// their outcome was known.
+func (d *Desk) Run(ctx context.Context) {
+	<-ctx.Done()
+	d.running.Wait()
+}
+
+// visit is one message, with what its answer needs.
+type visit struct {
+	wire.Request
+	terminal library.Terminal
+	zone     *time.Location
+	now      time.Time // in zone
+	speaker
+}
+
+// enter begins a message. The flows see the terminal as the acting user, so the records name it. A
+// terminal of a file may have no id, and gets one by its login.
+func (d *Desk) enter(ctx context.Context, t library.Terminal, r wire.Request) (context.Context, *visit) {
+	call := okapi.FromContext(ctx)
+	if t.ID == "" {
+		t.ID = uuid.NewSHA1(uuid.Nil, []byte(call.Tenant.String()+"\x00"+t.Login)).String()
+	}
+	call.UserID = t.ID
+	zone, err := time.LoadLocation(t.TimeZone)
+	if err != nil {
+		zone = time.UTC // storage refuses an unknown name
+	}
+	return okapi.NewContext(ctx, call), &visit{
+		Request: r, terminal: t, zone: zone, now: d.Now().In(zone), speaker: d.newSpeaker(ctx, t, r.Language()),
+	}
+}
+
+// answer begins an answer with the institution, after fixed parts.
+func (v *visit) answer(code string, fixed ...string) wire.Answer {
+	a := wire.NewAnswer(code, fixed...)
+	a.Add("AO", v.Institution(v.terminal.Institution))
+	return a
+}
+
+// refuse returns the message's own refusal.
+func (v *visit) refuse(code texts.Code, values texts.Values) wire.Answer {
+	return v.refuseWith(string(code), v.say(code, values))
+}
+
+// refuseWith is refuse with texts; reason is for the log.
+func (v *visit) refuseWith(reason string, says ...string) wire.Answer {
+	a := wire.Refusal(v.Request, v.terminal.Institution, v.now, says...)
+	a.Reason = reason
+	return a
+}
+
+// date writes the time of the answer.
+func (v *visit) date() string { return wire.FormatDate(v.now) }
+
+// refuseUnscanned refuses a message without a card or an item; false if it has both.
+func (v *visit) refuseUnscanned(fields ...string) (wire.Answer, bool) {
+	for _, id := range fields {
+		if v.Field(id) != "" {
+			continue
+		}
+		if id == "AA" {
+			return v.refuse(texts.MachineScanCard, nil), true
+		}
+		return v.refuse(texts.MachineScanItem, nil), true
+	}
+	return wire.Answer{}, false
+}
+
+func (d *Desk) refuseHold(_ context.Context, v *visit) wire.Answer {
+	return v.refuse(texts.MachineRequestInCatalogue, nil)
+}
+
+func (d *Desk) refuseFee(_ context.Context, v *visit) wire.Answer {
+	return v.refuse(texts.MachineFeesAtDesk, nil)
+}
+
+func (d *Desk) refuseItemStatus(_ context.Context, v *visit) wire.Answer {
+	return v.refuse(texts.MachineTellDesk, nil)
+}

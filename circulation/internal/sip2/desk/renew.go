@@ -1,0 +1,112 @@
+package desk
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/renewal"
+	"checkoutlock/circulation/internal/sip2/wire"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/web/texts"
+)
+
+// renewalReserve is the time before the deadline in which no further loan of several is renewed.
+const renewalReserve = 500 * time.Millisecond
+
+// renew answers 29 with 30.
+func (d *Desk) renew(ctx context.Context, v *visit) wire.Answer {
+	if refusal, incomplete := v.refuseUnscanned("AA", "AB"); incomplete {
+		return refusal
+	}
+	card, err := d.findCard(ctx, v)
+	if err != nil {
+		return d.fail(ctx, v, err)
+	}
+	if card == "" {
+		return v.refuse(texts.MachineCardUnknown, texts.Values{"card": v.Field("AA")})
+	}
+	facts, loan := d.readAround(ctx, v, card, v.Field("AB"))
+	o := describeCopy(facts.Copy())
+	if loan.ID != "" && strings.EqualFold(loan.UserID, facts.User.ID) && v.hasRenewed(loan) {
+		o.Lent, o.Renewal, o.Due = true, true, loan.DueDate
+		return v.answerLoan("30", o)
+	}
+	o, err = d.renewLoan(ctx, v, o, &facts, renewal.Request{
+		ItemBarcode: v.Field("AB"), UserBarcode: card, ServicePointID: v.terminal.ServicePointID,
+	})
+	if err != nil {
+		return d.fail(ctx, v, err)
+	}
+	return v.answerLoan("30", o)
+}
+
+// renewAll answers 65 with 66. It renews loan by loan, those that are due first, while there is time. A
+// repeat goes on: a loan that this terminal has just renewed counts as renewed.
+func (d *Desk) renewAll(ctx context.Context, v *visit) wire.Answer {
+	if refusal, incomplete := v.refuseUnscanned("AA"); incomplete {
+		return refusal
+	}
+	p, err := d.findPatron(ctx, v)
+	if err != nil {
+		return d.fail(ctx, v, err)
+	}
+	if p.User.ID == "" {
+		return v.refuse(texts.MachineCardUnknown, texts.Values{"card": v.Field("AA")})
+	}
+	loans, _, err := d.readLoans(ctx, p.User.ID)
+	if err != nil {
+		return d.fail(ctx, v, err)
+	}
+	barcodes, err := d.readBarcodes(ctx, loans)
+	if err != nil {
+		return d.fail(ctx, v, err)
+	}
+	var renewed, unrenewed, says []string
+	for i, loan := range loans {
+		item := barcodes[loan.ItemID]
+		why := d.renewOne(ctx, v, loan, &p)
+		if i >= maxListed {
+			why = v.say(texts.MachineNotTried, nil)
+		}
+		if why == "" {
+			renewed = append(renewed, item)
+			continue
+		}
+		unrenewed = append(unrenewed, item)
+		says = append(says, v.say(texts.MachinePerItem, texts.Values{"item": item, "reason": why}))
+	}
+	a := v.answer("66", "1", wire.Count(len(renewed), 4), wire.Count(len(unrenewed), 4), v.date())
+	for _, item := range renewed {
+		a.AddFilled("BM", item)
+	}
+	for _, item := range unrenewed {
+		a.AddFilled("BN", item)
+	}
+	a.Say(says...)
+	return a
+}
+
+// renewOne renews one of several loans, and says why it did not; "" if it did.
+func (d *Desk) renewOne(ctx context.Context, v *visit, loan storedLoan, p *library.Facts) string {
+	if v.hasRenewed(loan) {
+		return ""
+	}
+	if end, bounded := ctx.Deadline(); ctx.Err() != nil || bounded && time.Until(end) < renewalReserve {
+		return v.say(texts.MachineNotTried, nil)
+	}
+	_, err := d.Renewals.RenewByID(ctx, renewal.ByIDRequest{
+		ItemID: loan.ItemID, UserID: p.User.ID, ServicePointID: v.terminal.ServicePointID,
+	})
+	switch {
+	case err == nil:
+		return ""
+	case fault.Is(err, fault.Invalid):
+		facts := *p
+		facts.Item.ID, facts.OnLoan = loan.ItemID, new(true)
+		return strings.Join(d.newRefusal(v, err, &facts, forRenewing).Says, " ")
+	}
+	code, _ := describeFailure(err)
+	return v.say(code, nil)
+}
