@@ -2,14 +2,18 @@
 package ha_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	storage "checkoutlock/circulation-storage/app"
+	"checkoutlock/config"
 	"checkoutlock/integration-tests/stack"
 )
 
@@ -86,6 +90,7 @@ func TestFailover(t *testing.T) {
 	if all && up > 30*time.Second {
 		t.Errorf("all was up after %s, want at most 30 s", up)
 	}
+	l.checkDoctor(t)
 	began = time.Now()
 	table := "| Scenario | Way | seconds without success | after the promotion, s | loans lost | " +
 		"patrons over the limit | longest answer, s |\n"
@@ -162,6 +167,22 @@ func (s scenario) run(t *testing.T, l *library) (rows string) {
 			s.name, name, pause.Seconds(), after, lost, over, o.longest.Seconds())
 	}
 	return rows
+}
+
+// checkDoctor fails the test unless doctor sees that a synchronous standby confirms commits.
+func (l *library) checkDoctor(t *testing.T) {
+	t.Helper()
+	cfg := storage.DefaultConfig()
+	if err := config.Load(&cfg, []string{"DATABASE_URL=" + urlOf(l.cluster.hub.address)}); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := (storage.Listing{Tenant: tenant, Out: &out}).Diagnose(t.Context(), cfg, 5*time.Second); err != nil {
+		t.Logf("doctor: %v", err) // a cluster in memory has other faults
+	}
+	if !regexp.MustCompile(`(?m)^standby +ok +1 synchronous standby`).Match(out.Bytes()) {
+		t.Errorf("doctor does not see the synchronous standby:\n%s", out.String())
+	}
 }
 
 // awaitReady waits until both circulations, and so their storages, are ready.
