@@ -1,8 +1,10 @@
 package postgres_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,14 +17,16 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// freeze runs a statement in a transaction that stays open, as that of a frozen process.
-func freeze(t *testing.T, db *postgres.DB, statement string, args ...any) {
+// freeze runs a statement in a transaction that stays open, as that of a frozen process, until thaw is
+// called or the test ends.
+func freeze(t *testing.T, db *postgres.DB, statement string, args ...any) (thaw func()) {
 	t.Helper()
 	conn, err := pgx.ConnectConfig(t.Context(), db.Pool().Config().ConnConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close(t.Context()) })
+	thaw = sync.OnceFunc(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	t.Cleanup(thaw)
 	tx, err := conn.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -30,6 +34,7 @@ func freeze(t *testing.T, db *postgres.DB, statement string, args ...any) {
 	if _, err := tx.Exec(t.Context(), statement, args...); err != nil {
 		t.Fatal(err)
 	}
+	return thaw
 }
 
 // patience is longer than the wait for a lock that a statement sets, and shorter than

@@ -46,9 +46,10 @@ func TestHolders_KeepTheirLocksInABurst(t *testing.T) {
 			if _, err := granting.Release(t.Context(), key("frozen"), "ann"); err != nil {
 				t.Fatal(err)
 			}
-			freeze(t, db, `SELECT FROM `+s.Name+`.lock WHERE name = 'frozen' FOR UPDATE`)
+			thaw := freeze(t, db, `SELECT FROM `+s.Name+`.lock WHERE name = 'frozen' FOR UPDATE`)
 			var burst sync.WaitGroup
 			defer burst.Wait()
+			defer thaw() // the burst would end after many time-outs
 			for i := range 2 * size {
 				burst.Go(func() { _, _ = lock(store, "frozen", fmt.Sprint("owner ", i)) })
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/database"
 	"checkoutlock/devpostgres/testserver"
@@ -76,17 +77,19 @@ func (s *Schema) open(ctx context.Context, parameters string) *postgres.DB {
 // Advance makes time pass: it moves all times of the schema into the past.
 func (s *Schema) Advance(db *postgres.DB, d time.Duration) {
 	s.tb.Helper()
+	var batch pgx.Batch
 	for _, statement := range []string{
-		`UPDATE ` + s.Name + `.lock SET granted_at = granted_at - $1::interval, renewed_at = renewed_at - $1::interval,
+		`UPDATE {schema}.lock SET granted_at = granted_at - $1::interval, renewed_at = renewed_at - $1::interval,
 		        expires_at = expires_at - $1::interval, ended_at = ended_at - $1::interval, sweep_after = sweep_after - $1::interval`,
-		`UPDATE ` + s.Name + `.forced_release SET at = at - $1::interval`,
-		`UPDATE ` + s.Name + `.instance SET lease_until = lease_until - $1::interval, ended_at = ended_at - $1::interval`,
-		`UPDATE ` + s.Name + `.namespace SET used_at = used_at - $1::interval`,
-		`UPDATE ` + s.Name + `.claim SET queued_at = queued_at - $1::interval, held_at = held_at - $1::interval, ends_at = ends_at - $1::interval`,
+		`UPDATE {schema}.forced_release SET at = at - $1::interval`,
+		`UPDATE {schema}.instance SET lease_until = lease_until - $1::interval, ended_at = ended_at - $1::interval`,
+		`UPDATE {schema}.namespace SET used_at = used_at - $1::interval`,
+		`UPDATE {schema}.claim SET queued_at = queued_at - $1::interval, held_at = held_at - $1::interval, ends_at = ends_at - $1::interval`,
 	} {
-		if _, err := db.Pool().Exec(s.tb.Context(), statement, d); err != nil {
-			s.tb.Error(err)
-		}
+		batch.Queue(s.NameTables(statement), d)
+	}
+	if err := db.Pool().SendBatch(s.tb.Context(), &batch).Close(); err != nil {
+		s.tb.Error(err)
 	}
 }
 
