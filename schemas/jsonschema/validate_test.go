@@ -64,6 +64,7 @@ func valid() map[string]string {
 			`,"title":"t"},"feeFine":{"ownerId":"ID","owner":"o","typeId":"ID","type":"t"}}`,
 		"tlr-feature-toggle-job": `{"status":"open"}`,
 		"self-check-terminal":    `{"login":"desk-1","name":"Desk 1"}`, "terminal-login": `{"login":"l","password":"p"}`,
+		"patron-pin": `{"id":"ID"}`,
 		"print-events": `{"requestIds":["ID"],"requesterId":"ID","requesterName":"Ada",` +
 			`"printEventDate":"2026-08-22T10:11:12Z"}`,
 		"print-events-status": `{"requestIds":["ID"]}`, "anonymized-loans": `{"loanIds":["any"]}`,
@@ -153,7 +154,7 @@ func TestValidate_NamesEachMissingField(t *testing.T) {
 		"scheduled-notice":   "nextRunTime noticeConfig", "tlr-feature-toggle-job": "",
 		"print-events": "requestIds requesterId requesterName printEventDate", "print-events-status": "requestIds",
 		"anonymized-loans": "", "actual-cost-record": "lossType lossDate user loan item instance feeFine",
-		"lost-item-fee-policy": "name", "self-check-terminal": "login name", "terminal-login": "login password",
+		"lost-item-fee-policy": "name", "self-check-terminal": "login name", "terminal-login": "login password", "patron-pin": "id",
 		"staff-slip": "name template", "cancellation-reason": "name",
 		"request-preference": "userId holdShelf delivery", "addresstype": "addressType",
 		"circulation-setting": "name value", "locinstitution": "name", "loccampus": "name institutionId",

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -128,5 +130,53 @@ func TestSelfCheckTerminal_RefusesBadInput(t *testing.T) {
 	w := a.do(http.MethodDelete, "/service-points/"+deskID, "")
 	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), terminalID) {
 		t.Errorf("deleting the terminal's service point: got %d %s, want 422 with the terminal", w.Code, w.Body)
+	}
+}
+
+func TestPatronPIN(t *testing.T) {
+	t.Parallel()
+	a, db := newPasswordAPI(t)
+	a.must(t, http.MethodPost, "/groups", samples()["/groups"], http.StatusCreated)
+	for _, path := range []string{"/addresstypes", "/users"} {
+		a.must(t, http.MethodPost, path, samples()[path], http.StatusCreated)
+	}
+	const verify = "/patron-pin/verify"
+	body := func(id, pin string) string { return `{"id":"` + id + `","pin":"` + pin + `"}` }
+	for _, step := range []struct {
+		name, method, path, body string
+		code                     fault.Code // of a 422
+		status                   int        // of any other answer
+		want                     string
+	}{
+		{name: "none is set", path: verify, body: body(userID, "1234"), code: fault.Invalid, want: schemas.PINNotSet},
+		{name: "set", path: "/patron-pin", body: body(userID, "1234"), status: 201},
+		{name: "right", path: verify, body: body(strings.ToUpper(userID), "1234"), status: 200},
+		{name: "wrong", path: verify, body: body(userID, "4321"), code: fault.LoginRefused, want: "wrong"},
+		{name: "replaced", path: "/patron-pin", body: body(userID, "9876"), status: 201},
+		{name: "the old one", path: verify, body: body(userID, "1234"), code: fault.LoginRefused, want: "wrong"},
+		{
+			name: "no such patron", path: "/patron-pin", body: body(otherLoanID, "1234"), code: fault.Invalid,
+			want: "no patron",
+		},
+		{name: "no PIN", path: "/patron-pin", body: body(userID, ""), code: fault.Invalid, want: "from 1 to 72 bytes"},
+		{name: "no patron", path: "/patron-pin", body: `{"pin":"1"}`, code: fault.Invalid, want: "id must be a UUID"},
+		{name: "no id", path: verify, body: body("x", "1"), code: fault.Invalid, want: "UUID"},
+		{name: "the new one", path: verify, body: body(userID, "9876"), status: 200},
+		{name: "removed", method: http.MethodDelete, path: "/patron-pin", body: `{"id":"` + userID + `"}`, status: 200},
+		{name: "removed again", method: http.MethodDelete, path: "/patron-pin", body: `{"id":"` + userID + `"}`, status: 200},
+		{name: "none is left", path: verify, body: body(userID, "9876"), code: fault.Invalid, want: schemas.PINNotSet},
+		{name: "set again", path: "/patron-pin", body: body(userID, "1234"), status: 201},
+		{name: "the patron goes", method: http.MethodDelete, path: "/users/" + userID, status: 204},
+	} {
+		w := a.do(cmp.Or(step.method, http.MethodPost), step.path, step.body)
+		status, code := cmp.Or(step.status, 422), fault.Code(w.Header().Get(fault.Header))
+		if w.Code != status || code != step.code || !strings.Contains(w.Body.String(), step.want) {
+			t.Errorf("%s: got %d %s %s, want %d %s", step.name, w.Code, code, w.Body, status, step.code)
+		}
+	}
+	var left int
+	statement := "SELECT count(*) FROM " + postgres.SchemaName(a.tenant) + ".patron_pin"
+	if err := db.Pool().QueryRow(t.Context(), statement).Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d PINs of deleted patrons, %v", left, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
 )
 
@@ -20,4 +21,37 @@ func (s *RecordStore) TerminalByLogin(ctx context.Context, login string) (doc js
 		return nil, "", fault.New(fault.NotFound, "Not found: there is no terminal with this login")
 	}
 	return doc, hash, err
+}
+
+const (
+	pinSQL    = `SELECT pin_hash FROM {schema}.patron_pin WHERE user_id = $1::uuid`
+	setPINSQL = `
+INSERT INTO {schema}.patron_pin (user_id, pin_hash) SELECT id, $2::text FROM {schema}.users WHERE id = $1::uuid
+    ON CONFLICT (user_id) DO UPDATE SET pin_hash = excluded.pin_hash`
+	deletePINSQL = `DELETE FROM {schema}.patron_pin WHERE user_id = $1::uuid`
+)
+
+// PIN implements httpapi.PasswordStore.
+func (s *RecordStore) PIN(ctx context.Context, userID string) (string, error) {
+	var hash string
+	err := s.db.readRow(ctx, s.db.conns.Ordinary, "reading a patron's PIN", pinSQL, []any{userID}, &hash)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	return hash, err
+}
+
+// SetPIN implements httpapi.PasswordStore.
+func (s *RecordStore) SetPIN(ctx context.Context, userID, hash string) error {
+	n, err := s.db.exec(ctx, s.db.conns.Ordinary, "setting a patron's PIN", setPINSQL, userID, hash)
+	if code, _ := database.SQLState(err); code == database.ForeignKeyViolation || err == nil && n == 0 {
+		return fault.StorageRefusal("There is no patron with this id", fault.Param("id", userID)) // or it was deleted meanwhile
+	}
+	return err
+}
+
+// DeletePIN implements httpapi.PasswordStore.
+func (s *RecordStore) DeletePIN(ctx context.Context, userID string) error {
+	_, err := s.db.exec(ctx, s.db.conns.Ordinary, "deleting a patron's PIN", deletePINSQL, userID)
+	return err
 }

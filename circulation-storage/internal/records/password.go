@@ -16,14 +16,17 @@ const minPassword, maxPassword = 8, 72
 // about 50 ms. Fault: Invalid for a password of less than 8 or more than 72 bytes, which it does not
 // repeat.
 func HashPassword(password string) (string, error) {
-	if len(password) < minPassword || len(password) > maxPassword {
-		return "", fault.StorageRefusal(fmt.Sprintf("password must have from %d to %d bytes", minPassword, maxPassword), fault.Param("password", "(hidden)"))
-	}
-	return hashSecret(password)
+	return hashSecret("password", password, minPassword)
 }
 
-// hashSecret returns the hash of a secret of at most maxPassword bytes.
-func hashSecret(secret string) (string, error) {
+// HashPIN is HashPassword for a patron's PIN, which has 1 to 72 bytes: FOLIO takes any.
+func HashPIN(pin string) (string, error) { return hashSecret("pin", pin, 1) }
+
+func hashSecret(field, secret string, atLeast int) (string, error) {
+	if len(secret) < atLeast || len(secret) > maxPassword {
+		message := fmt.Sprintf("%s must have from %d to %d bytes", field, atLeast, maxPassword)
+		return "", fault.StorageRefusal(message, fault.Param(field, "(hidden)"))
+	}
 	hash, err := bcrypt.GenerateFromPassword([]byte(secret), bcrypt.DefaultCost)
 	if err != nil {
 		return "", fmt.Errorf("making a hash: %w", err)

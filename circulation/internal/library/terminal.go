@@ -62,3 +62,13 @@ func (t Terminal) Renews() bool { return t.Renewals == nil || *t.Renewals }
 func (t Terminal) Allows(code string) bool {
 	return t.Messages == nil || slices.Contains(t.Messages, code)
 }
+
+// PINCheck is what came of the comparison of a patron's PIN.
+type PINCheck int
+
+// The zero PINCheck means that none was made.
+const (
+	PINRight PINCheck = iota + 1
+	PINWrong
+	PINNotSet // the patron has no PIN
+)

@@ -2,11 +2,13 @@ package storageclient
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 )
 
 // terminals are the machines that speak SIP2 (ours).
@@ -26,4 +28,19 @@ func (c *Client) Terminal(ctx context.Context, login string) (library.Terminal, 
 func (c *Client) VerifyTerminal(ctx context.Context, login, password string) (library.Terminal, error) {
 	return call[library.Terminal](ctx, c, send("verifying a login", http.MethodPost, terminals.path+"/verify",
 		schemas.TerminalLogin{Login: login, Password: password}, http.StatusOK), "", nil)
+}
+
+// VerifyPIN compares a patron's PIN with the stored one. Its error means that this was not possible.
+func (c *Client) VerifyPIN(ctx context.Context, userID, pin string) (library.PINCheck, error) {
+	_, err := c.do(ctx, send("verifying a PIN", http.MethodPost, "/patron-pin/verify", schemas.PatronPIN{ID: userID, PIN: pin}, http.StatusOK))
+	f, refused := errors.AsType[*fault.Error](err)
+	switch {
+	case err == nil:
+		return library.PINRight, nil
+	case fault.Is(err, fault.LoginRefused):
+		return library.PINWrong, nil
+	case refused && len(f.Details) > 0 && f.Details[0].Code == schemas.PINNotSet:
+		return library.PINNotSet, nil
+	}
+	return 0, err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -67,5 +68,33 @@ func TestClient_VerifiesATerminal(t *testing.T) {
 	}
 	if _, err := c.VerifyTerminal(ctx, "desk-1", "wrong-one"); !fault.Is(err, fault.LoginRefused) {
 		t.Errorf("a wrong password: got %v, want %s", err, fault.LoginRefused)
+	}
+}
+
+func TestClient_VerifiesAPIN(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		status int
+		code   fault.Code
+		body   string
+		want   library.PINCheck
+	}{
+		"right": {status: 200, want: library.PINRight},
+		"wrong": {status: 422, code: fault.LoginRefused, body: "no", want: library.PINWrong},
+		"not set": {
+			status: 422, code: fault.Invalid, body: `{"errors":[{"message":"m","code":"PIN_NOT_SET"}]}`, want: library.PINNotSet,
+		},
+		"refused": {status: 422, code: fault.Invalid, body: `{"errors":[{"message":"m","code":"-1"}]}`},
+		"a proxy": {status: 422, body: "no"},
+		"down":    {status: 503, code: fault.Unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, tt.status, tt.code, tt.body) })
+			got, err := c.VerifyPIN(inTenant(t, "diku"), someID, "1234")
+			if got != tt.want || (err == nil) != (tt.want != 0) {
+				t.Errorf("got %d, %v, want %d", got, err, tt.want)
+			}
+		})
 	}
 }

@@ -1,0 +1,2 @@
+-- The PINs are lost.
+DROP TABLE patron_pin;
