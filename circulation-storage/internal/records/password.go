@@ -34,9 +34,9 @@ func hashSecret(field, secret string, atLeast int) (string, error) {
 	return string(hash), nil
 }
 
-// noPassword is what a password is compared with where there is no hash.
+// noPassword is the hash of 32 random bytes: what a password is compared with where there is no hash.
 const noPassword = //nolint:gosec // it opens nothing
-"$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy"
+"$2a$10$KQtY7RfMABCRvWfMDgwpbepzislG4lT8BQ5wDycKpOMPhhD0Xxdge"
 
 // MatchesHash reports whether the hash is that of the password. An empty hash is no password's. It
 // takes as long then, so that the time does not tell which names exist.
