@@ -41,7 +41,7 @@ func TestStaffPages_Print(t *testing.T) {
 	tab := p.openStaffPage(t, 0)
 	tab.Click("Timing")
 	tab.Fill(waitsLabel, "5000, 5000")
-	const warning = "A machine may wait longer (10 s) than a lock lives (3 s)"
+	const warning = "A machine may wait longer (10 s) than until the lock expires (3 s)"
 	tab.See(warning, "Save the times", "Waiting times")
 	tab.OnPaper(func() {
 		tab.See(warning)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -176,4 +177,44 @@ func TestStaffLocks_Filter(t *testing.T) {
 	tab.Click("Filter")
 	tab.See("self-check-5", "1 lock held")
 	tab.Gone("self-check-4")
+}
+
+func TestStaffLocks_ShowWhoWaits(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: enableLock(
+		"RETRY_INTERVAL_MS=10000|10000", "LOCK_TTL_MS=60000", "MACHINE_PATIENCE=60s",
+	)}, 1)
+	userID, barcode := p.addPatron(t)
+	books := p.addBooks(t, 2)
+	id := p.acquireLockAs(t, userID, "self-check-3", "", time.Minute)
+	waitsRow := "[id='waits-" + id + "'] "
+	var ended sync.WaitGroup
+	for i, book := range books {
+		ended.Go(func() { p.lendBook(t, i, book, barcode) })
+	}
+	for _, width := range []int{390, 1280} {
+		tab := p.openStaffPage(t, 0, browser.Size(width, 844))
+		tab.Click("Locks now")
+		tab.See("2 check-outs wait for this lock:")
+		if text := tab.Text(waitsRow + "li"); !strings.Contains(text, "machine Desk") {
+			t.Errorf("at %d px the wait says %q, want the machine", width, text)
+		}
+		tab.CheckAxe()
+		tab.CheckWidth()
+		tab.CheckNear(waitsRow + "li")
+		tab.Screenshot("locks-waits-" + strconv.Itoa(width))
+	}
+	tab := p.openStaffPage(t, 1)
+	tab.Click("Locks now")
+	tab.See("2 check-outs wait for this lock:")
+	p.releaseLock(t, id)
+	ended.Wait()
+	tab.Gone("wait for this lock")
+	tab.See("The longest waits of the last five minutes")
+	tab.Click("On / off")
+	tab.See("Patrons over their limit now 0", "2 instances lend in this library")
+	tab.Click("2 instances lend in this library")
+	tab.See("Last sign of life")
+	tab.CheckAxe()
+	tab.Screenshot("trust")
 }

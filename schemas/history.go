@@ -15,7 +15,12 @@ const (
 	MaxHistoryReason = 1000   // characters of a reason
 	MaxHistoryText   = 255    // characters of any other text
 	// MaxHistoryMs is the longest time of an entry in milliseconds: an hour.
-	MaxHistoryMs = 3_600_000
+	MaxHistoryMs     = 3_600_000
+	MaxReportedWaits = 100
+	MaxSlowest       = 10
+	SlowestMinutes   = 5
+	MaxOverLimit     = 100
+	LimitCheckDays   = 30
 	// MaxFigureMinutes is the longest time that figures are made of: a day.
 	MaxFigureMinutes = 24 * 60
 )
@@ -66,8 +71,46 @@ type PastCheckOut struct {
 type CheckOutReport struct {
 	// Waiting is how many of its check-outs wait for a patron's lock now. A report
 	// counts for 5 s.
-	Waiting   int            `json:"waiting"`
-	CheckOuts []PastCheckOut `json:"checkOuts"` // at most MaxHistoryBatch
+	Waiting int `json:"waiting"`
+	// Waits are those check-outs, longest first, at most MaxReportedWaits.
+	Waits     []LockWait     `json:"waits,omitempty"`
+	Version   string         `json:"version,omitempty"` // of the instance
+	CheckOuts []PastCheckOut `json:"checkOuts"`         // at most MaxHistoryBatch
+}
+
+// LockWait is a check-out that waits for a patron's lock now.
+type LockWait struct {
+	UserID         string `json:"userId,omitempty"`
+	RequestID      string `json:"requestId,omitempty"`
+	ServicePointID string `json:"servicePointId,omitempty"` // of the machine
+	WaitedMs       int64  `json:"waitedMs"`
+	Instance       string `json:"instance,omitempty"` // storage sets it
+}
+
+// LockWaits are the check-outs that wait now, longest first, and the ended ones that waited longest
+// in the last SlowestMinutes.
+type LockWaits struct {
+	Waiting []LockWait     `json:"waiting"`
+	Slowest []PastCheckOut `json:"slowest"` // at most MaxSlowest
+}
+
+// LimitCheck is whether the limit held.
+type LimitCheck struct {
+	Date string `json:"date"`
+	// LimitReached counts the check-outs that were refused at the limit since the time asked for.
+	LimitReached int `json:"limitReached"`
+	// OverLimit are the ids of patrons with a loan beyond a limit that its check-out counted, at most
+	// MaxOverLimit. It counts the newest 10,000 check-outs of the last LimitCheckDays days.
+	OverLimit []string `json:"overLimit"`
+	// Instances of circulation that reported in the last day, by name.
+	Instances []ReportingInstance `json:"instances"`
+}
+
+// ReportingInstance is an instance of circulation. It reports while it lends in the library.
+type ReportingInstance struct {
+	Instance string `json:"instance"`
+	Version  string `json:"version,omitempty"` // absent for one of an earlier build
+	Date     string `json:"date"`              // of its last report
 }
 
 // PastCheckOuts is a page of the history, newest first.

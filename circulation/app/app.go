@@ -23,6 +23,7 @@ import (
 	"checkoutlock/circulation/internal/staff"
 	"checkoutlock/circulation/internal/storageclient"
 	"checkoutlock/circulation/internal/worklist"
+	"checkoutlock/config"
 	"checkoutlock/web"
 	"checkoutlock/web/auth"
 )
@@ -88,7 +89,7 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 		URL: storageURL, Instance: cfg.InstanceName, ReadyTenant: readyTenant,
 		CheckOuts: cfg.CheckOutConcurrency, Observe: m.observeCall,
 	})
-	recorder := reporter.NewRecorder(storage, m.countDropped, log)
+	recorder := reporter.NewRecorder(storage, config.ReadBuild().Version, m.countDropped, log)
 	observer := checkOuts{metrics: m, history: recorder, onStep: func(context.Context, Step) {}}
 	for _, opt := range opts {
 		opt(&observer)

@@ -115,7 +115,9 @@ func (m *metrics) Reached(_ context.Context, step checkout.Step, took time.Durat
 	m.steps.WithLabelValues(string(step)).Observe(took.Seconds())
 }
 
-func (m *metrics) Waiting(_ context.Context, delta int) { m.waiting.Add(float64(delta)) }
+func (m *metrics) WaitBegan(context.Context, checkout.Wait) { m.waiting.Inc() }
+
+func (m *metrics) WaitEnded(context.Context, checkout.Wait) { m.waiting.Dec() }
 
 func (m *metrics) Waited(wait time.Duration, got bool) {
 	m.wait.WithLabelValues(strconv.FormatBool(got)).Observe(wait.Seconds())
@@ -151,9 +153,14 @@ func (o checkOuts) Reached(ctx context.Context, step checkout.Step, took time.Du
 	o.onStep(ctx, step)
 }
 
-func (o checkOuts) Waiting(ctx context.Context, delta int) {
-	o.metrics.Waiting(ctx, delta)
-	o.history.Waiting(ctx, delta)
+func (o checkOuts) WaitBegan(ctx context.Context, w checkout.Wait) {
+	o.metrics.WaitBegan(ctx, w)
+	o.history.WaitBegan(ctx, w)
+}
+
+func (o checkOuts) WaitEnded(ctx context.Context, w checkout.Wait) {
+	o.metrics.WaitEnded(ctx, w)
+	o.history.WaitEnded(ctx, w)
 }
 
 func (o checkOuts) Ended(ctx context.Context, e checkout.Ending) {

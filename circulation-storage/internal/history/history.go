@@ -29,7 +29,7 @@ type Filter struct {
 // Store keeps the history of the tenant in ctx.
 type Store interface {
 	// Add atomically stores a report that Check accepts: check-outs that are not stored
-	// yet, and the number of waiting ones. The instance may be empty.
+	// yet, and the waiting ones. The instance may be empty.
 	Add(ctx context.Context, instance string, r schemas.CheckOutReport) error
 
 	// List returns a page, newest first.
@@ -37,6 +37,12 @@ type Store interface {
 
 	// Figures returns figures of the last minutes, from 1 on, including the current one.
 	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
+
+	// Waits returns the check-outs that wait now, and those that waited longest lately.
+	Waits(ctx context.Context) (schemas.LockWaits, error)
+
+	// CheckLimit counts what the limit refused since a time, and finds patrons over their limit.
+	CheckLimit(ctx context.Context, since time.Time) (schemas.LimitCheck, error)
 }
 
 // Report checks reports. The caller has checked the texts with jsonschema.Decode: they

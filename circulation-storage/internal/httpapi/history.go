@@ -39,6 +39,15 @@ func HistoryRoutes(store history.Store) []web.Route {
 			}),
 			Endpoint: web.JSON(http.StatusOK, h.figures),
 		},
+		{
+			Method: http.MethodGet, Path: path + "/waits", Permission: permission + "figures.get",
+			Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.waits),
+		},
+		{
+			Method: http.MethodGet, Path: path + "/limit-check", Permission: permission + "figures.get",
+			Query:    web.Strict(web.Parameter{Name: "since", Meaning: "the beginning of the count of refused check-outs", Type: web.Time, Required: true}),
+			Endpoint: web.JSON(http.StatusOK, h.checkLimit),
+		},
 	}
 }
 
@@ -83,6 +92,14 @@ func (h historyHandlers) list(c echo.Context) (schemas.PastCheckOuts, error) {
 		UserBarcode: q.Text("userBarcode"), ItemBarcode: q.Text("itemBarcode"), ServicePointID: q.Text("servicePointId"),
 		Outcome: q.Text("outcome"), From: q.Time("from"), Until: q.Time("until"), Offset: q.Integer("offset"), Limit: q.Integer("limit"),
 	})
+}
+
+func (h historyHandlers) waits(c echo.Context) (schemas.LockWaits, error) {
+	return h.store.Waits(c.Request().Context())
+}
+
+func (h historyHandlers) checkLimit(c echo.Context) (schemas.LimitCheck, error) {
+	return h.store.CheckLimit(c.Request().Context(), web.QueryOf(c).Time("since"))
 }
 
 func (h historyHandlers) figures(c echo.Context) (schemas.Figures, error) {

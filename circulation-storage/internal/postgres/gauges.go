@@ -33,11 +33,11 @@ const (
 	recountedFor = time.Hour
 )
 
-// countOverLimitSQL counts the patrons of the loans lent in the last $1, of which one exceeded a limit
-// that its check-out counted. Loans that came later do not count, because staff may lend beyond a limit.
+// overLimit finds the patrons of the loans lent in the last $1, the newest $2 of them, of which one exceeded a
+// limit that its check-out counted. Loans that came later do not count, because staff may lend beyond a limit.
 // Neither do limits on what becomes overdue, recalled or lost.
-const countOverLimitSQL = `
-SELECT count(DISTINCT l.user_id)
+const overLimit = `
+SELECT DISTINCT l.user_id
   FROM (SELECT loan_id FROM {schema}.loan_history h
          WHERE {schema}.record_time(h.jsonb->>'createdDate') > statement_timestamp() - $1::interval AND h.jsonb->>'operation' = 'I'
          ORDER BY {schema}.record_time(h.jsonb->>'createdDate') DESC LIMIT $2::bigint) lent
@@ -49,6 +49,8 @@ SELECT count(DISTINCT l.user_id)
         WHERE o.is_open AND o.user_id = l.user_id AND (o.lent_date > l.lent_date) IS NOT TRUE AND ` + countedByLimit + `
           AND (w->>'materialTypeId' IS NULL OR i.material_type_id = (w->>'materialTypeId')::uuid)
           AND (w->>'loanTypeId' IS NULL OR ` + loanTypeInForce + ` = (w->>'loanTypeId')::uuid))`
+
+const countOverLimitSQL = `SELECT count(*) FROM (` + overLimit + `) over`
 
 // CountOverLimit counts the patrons of the tenant with a loan of the last hour beyond a limit that its
 // check-out counted.

@@ -31,17 +31,15 @@ func NewHistoryStore(db *DB, logged bool) *HistoryStore { return &HistoryStore{d
 //
 //   - The entries go in by id, so that two reports with the same ones never wait for
 //     each other in a circle.
-//   - An instance without waiting callers needs no row.
+//   - The row of an instance also says that it runs.
 //   - $4 adds the events of what the lock refused.
 const addHistorySQL = `
 WITH settings AS MATERIALIZED (SELECT ` + notDurable + `),
 waiting AS (
-    INSERT INTO {schema}.check_out_waiting AS w (holder, waiting, reported_date)
-    SELECT $2::text, $3::integer, statement_timestamp() FROM settings WHERE $3::integer > 0
+    INSERT INTO {schema}.check_out_waiting AS w (holder, waiting, reported_date, waits, version)
+    SELECT $2::text, $3::integer, statement_timestamp(), $5::jsonb, nullif($6::text, '') FROM settings
     ON CONFLICT ON CONSTRAINT check_out_waiting_pkey DO UPDATE
-       SET waiting = excluded.waiting, reported_date = excluded.reported_date),
-idle AS (
-    DELETE FROM {schema}.check_out_waiting w USING settings WHERE w.holder = $2::text AND $3::integer = 0),
+       SET waiting = excluded.waiting, reported_date = excluded.reported_date, waits = excluded.waits, version = excluded.version),
 added AS (
 INSERT INTO {schema}.check_out_history (id, ended_date, outcome, code, reason, user_barcode, item_barcode,
        user_id, loan_id, service_point_id, wait_ms, took_ms, repeats, request_id, instance)
@@ -66,11 +64,18 @@ func (s *HistoryStore) Add(ctx context.Context, instance string, r schemas.Check
 	if r.CheckOuts == nil {
 		r.CheckOuts = []schemas.PastCheckOut{} // null is no list for PostgreSQL
 	}
+	if r.Waits == nil {
+		r.Waits = []schemas.LockWait{}
+	}
 	entries, err := json.Marshal(r.CheckOuts)
 	if err != nil {
 		return fmt.Errorf("writing past check-outs: %w", err)
 	}
-	_, err = s.db.exec(ctx, s.db.conns.Ordinary, "keeping past check-outs", addHistorySQL, string(entries), instance, r.Waiting, s.logged)
+	waits, err := json.Marshal(r.Waits)
+	if err != nil {
+		return fmt.Errorf("writing waits: %w", err)
+	}
+	_, err = s.db.exec(ctx, s.db.conns.Ordinary, "keeping past check-outs", addHistorySQL, string(entries), instance, r.Waiting, s.logged, string(waits), r.Version)
 	return err
 }
 

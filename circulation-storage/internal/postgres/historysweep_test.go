@@ -38,11 +38,11 @@ func TestHistory_IsSweptWhenOld(t *testing.T) {
 		t.Errorf("left is %q, want young", got)
 	}
 	var left string
-	statement := `SELECT string_agg(holder, ' ') FROM ` + pgx.Identifier{
+	statement := `SELECT string_agg(holder, ' ' ORDER BY holder) FROM ` + pgx.Identifier{
 		postgres.SchemaName(p.id), "check_out_waiting",
 	}.Sanitize()
-	if err := p.db.Pool().QueryRow(p.ctx(), statement).Scan(&left); err != nil || left != "there" {
-		t.Errorf("reports left are %q, %v, want there", left, err)
+	if err := p.db.Pool().QueryRow(p.ctx(), statement).Scan(&left); err != nil || left != "desk-1 there" {
+		t.Errorf("reports left are %q, %v, want desk-1 and there", left, err)
 	}
 }
 
@@ -64,9 +64,9 @@ func TestHistory_DoesNotWaitForTheDisk(t *testing.T) {
 		what, statement string
 		args            []any
 	}{
-		{what: "an entry", statement: add, args: []any{entries, "other", 0, true}},
-		{what: "who waits", statement: add, args: []any{`[]`, "desk", 1, true}},
-		{what: "without waiting callers", statement: add, args: []any{`[]`, "idle", 0, true}},
+		{what: "an entry", statement: add, args: []any{entries, "other", 0, true, `[]`, ""}},
+		{what: "who waits", statement: add, args: []any{`[]`, "desk", 1, true, `[]`, "1.0.0"}},
+		{what: "without waiting callers", statement: add, args: []any{`[]`, "idle", 0, true, `[]`, ""}},
 		{what: "an instance that is gone", statement: sweep, args: []any{time.Hour, 1}},
 	} {
 		tx, err := p.db.Pool().Begin(p.ctx())

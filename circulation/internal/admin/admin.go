@@ -73,6 +73,10 @@ type Storage interface {
 	ForceRelease(ctx context.Context, lockID string, r schemas.ForcedRelease) (schemas.CheckoutLock, error)
 	// Figures are about the last minutes, 1 to schemas.MaxFigureMinutes.
 	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
+	// Waits returns the check-outs that wait now, and those that waited longest in the last minutes.
+	Waits(ctx context.Context) (schemas.LockWaits, error)
+	// CheckLimit says whether the limit held since a time.
+	CheckLimit(ctx context.Context, since time.Time) (schemas.LimitCheck, error)
 	StoredRules(ctx context.Context) (schemas.CirculationRules, error)
 	Policies
 	// Users returns those of the ids that are of users.
@@ -113,6 +117,7 @@ type Service struct {
 	names       *cache.Cache[nameKey, string]
 	figures     *cache.Cache[figuresKey, schemas.Figures]
 	figureCalls chan struct{} // bounds the calls under way
+	limits      *cache.Cache[okapi.Tenant, LimitReview]
 }
 
 // NewService returns the service of staff.
@@ -122,6 +127,7 @@ func NewService(storage Storage, s Settings, environment settings.Environment, e
 		names:       cache.New[nameKey, string](nameAge, maxNames),
 		figures:     cache.New[figuresKey, schemas.Figures](FiguresAge, maxFigures),
 		figureCalls: make(chan struct{}, maxFigureCalls),
+		limits:      cache.New[okapi.Tenant, LimitReview](limitAge, maxLimitReviews),
 	}
 }
 

@@ -40,6 +40,8 @@ type backend struct {
 	named    []library.User
 	searched map[string][]library.User // by beginnings
 
+	changes  []schemas.LockChange
+	current  settings.Settings // in force; without a version the environment's
 	rules    string
 	policies []policy.LoanPolicy
 }
@@ -83,7 +85,7 @@ func (b *backend) ForceRelease(_ context.Context, id string, r schemas.ForcedRel
 }
 
 func (b *backend) LockChanges(_ context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
-	return schemas.LockChanges{TotalRecords: 7}, b.note("changes %s %d %d", kind, offset, limit)
+	return schemas.LockChanges{TotalRecords: 7, Changes: b.changes}, b.note("changes %s %d %d", kind, offset, limit)
 }
 
 func (b *backend) PastCheckOuts(_ context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
@@ -99,6 +101,14 @@ func (b *backend) Figures(ctx context.Context, minutes int) (schemas.Figures, er
 	case <-ctx.Done():
 		return schemas.Figures{}, ctx.Err()
 	}
+}
+
+func (b *backend) Waits(context.Context) (schemas.LockWaits, error) {
+	return schemas.LockWaits{}, b.note("waits")
+}
+
+func (b *backend) CheckLimit(_ context.Context, since time.Time) (schemas.LimitCheck, error) {
+	return schemas.LimitCheck{LimitReached: 3}, b.note("limit since %s", since.UTC().Format(time.DateOnly))
 }
 
 func (b *backend) times() int {
@@ -145,7 +155,11 @@ func (b *backend) ServicePoints(_ context.Context, ids []string) ([]library.Serv
 }
 
 func (b *backend) Read(context.Context) (settings.Settings, error, error) {
-	return environment.Settings(), b.problem, b.note("read")
+	current := b.current
+	if current.Version == "" {
+		current = environment.Settings()
+	}
+	return current, b.problem, b.note("read")
 }
 
 func (b *backend) Update(_ context.Context, change settings.Change) (settings.Settings, error) {

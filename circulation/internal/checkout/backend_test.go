@@ -265,7 +265,9 @@ func (w *backend) Reached(_ context.Context, step checkout.Step, _ time.Duration
 
 func (w *backend) Waited(time.Duration, bool) {}
 
-func (w *backend) Waiting(_ context.Context, delta int) { w.waiting = append(w.waiting, delta) }
+func (w *backend) WaitBegan(context.Context, checkout.Wait) { w.waiting = append(w.waiting, 1) }
+
+func (w *backend) WaitEnded(context.Context, checkout.Wait) { w.waiting = append(w.waiting, -1) }
 
 func (w *backend) Ended(_ context.Context, e checkout.Ending) { w.endings = append(w.endings, e) }
 

@@ -30,9 +30,10 @@ const (
 type Observer interface {
 	// Reached is called at each step, with the time since the one before.
 	Reached(ctx context.Context, step Step, took time.Duration)
-	// Waiting is called with 1 when a check-out begins to try for the lock, and with -1 when it
-	// stops.
-	Waiting(ctx context.Context, delta int)
+	// WaitBegan is called when a check-out begins to try for the lock, and WaitEnded with the same
+	// wait when it stops.
+	WaitBegan(ctx context.Context, w Wait)
+	WaitEnded(ctx context.Context, w Wait)
 	// Waited is called with the time from the first try for the lock to the last, and whether the
 	// lock was acquired.
 	Waited(wait time.Duration, acquired bool)
@@ -40,6 +41,13 @@ type Observer interface {
 	Ended(ctx context.Context, e Ending)
 	// Repeated is called when a commit is repeated. The reason is a fault code.
 	Repeated(reason string)
+}
+
+// Wait is a check-out's wait for the patron's lock.
+type Wait struct {
+	AcquisitionID          string // of no other wait
+	UserID, ServicePointID string
+	Began                  time.Time
 }
 
 // The outcomes of check-outs, as metrics and history name them.

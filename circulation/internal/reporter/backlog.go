@@ -1,10 +1,14 @@
 package reporter
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -16,6 +20,12 @@ type ending struct {
 	ended time.Time // by the monotonic clock
 }
 
+// wait is a check-out that waits for a lock.
+type wait struct {
+	checkout.Wait
+	requestID string
+}
+
 // backlog is what has to be reported of one tenant. Recorder.mu guards it.
 type backlog struct {
 	newest okapi.Call // the call of the newest check-out, whose rights a report uses
@@ -23,8 +33,8 @@ type backlog struct {
 	endings []ending
 	removed int // endings removed so far, which gives each ending a number
 
-	waiting         int // check-outs that wait for a lock
-	reportedWaiting int // the same figure in the last report
+	waits           map[string]wait // for a lock, by acquisition
+	reportedWaiting int             // how many were in the last report
 	reportedAt      time.Time
 
 	sending   bool      // a report is under way
@@ -34,7 +44,7 @@ type backlog struct {
 }
 
 func newBacklog() *backlog {
-	return &backlog{pauses: backoff.NewExponentialBackOff(
+	return &backlog{waits: map[string]wait{}, pauses: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(interval),
 		backoff.WithMaxInterval(20*time.Second), // plus or minus a half
 		backoff.WithMaxElapsedTime(0),           // never stops
@@ -43,12 +53,12 @@ func newBacklog() *backlog {
 
 // isDue reports whether there is something to report now, without regard to pauses.
 func (b *backlog) isDue(now time.Time) bool {
-	return len(b.endings) > 0 || b.waiting != b.reportedWaiting || b.waiting > 0 && now.Sub(b.reportedAt) >= waitingInterval
+	return len(b.endings) > 0 || len(b.waits) != b.reportedWaiting || len(b.waits) > 0 && now.Sub(b.reportedAt) >= waitingInterval
 }
 
 // isIdle reports whether the recorder can drop the backlog.
 func (b *backlog) isIdle() bool {
-	return len(b.endings) == 0 && b.waiting == 0 && b.reportedWaiting == 0 && !b.sending
+	return len(b.endings) == 0 && len(b.waits) == 0 && b.reportedWaiting == 0 && !b.sending
 }
 
 // removeOldest removes the n oldest endings.
@@ -84,7 +94,7 @@ type report struct {
 }
 
 // makeReport makes the next report.
-func (b *backlog) makeReport(now time.Time) report {
+func (b *backlog) makeReport(now time.Time, version string) report {
 	n := min(len(b.endings), b.batch)
 	past := make([]schemas.PastCheckOut, n)
 	for i, e := range b.endings[:n] {
@@ -92,9 +102,21 @@ func (b *backlog) makeReport(now time.Time) report {
 		past[i].AgoMs = now.Sub(e.ended).Milliseconds()
 	}
 	return report{
-		content: schemas.CheckOutReport{CheckOuts: past, Waiting: b.waiting},
+		content: schemas.CheckOutReport{CheckOuts: past, Waiting: len(b.waits), Waits: b.listWaits(now), Version: version},
 		made:    now, end: b.removed + n, partial: n < len(b.endings),
 	}
+}
+
+// listWaits returns the waits, longest first, as many as fit.
+func (b *backlog) listWaits(now time.Time) []schemas.LockWait {
+	waits := slices.SortedFunc(maps.Values(b.waits), func(x, y wait) int { return x.Began.Compare(y.Began) })
+	var list []schemas.LockWait
+	for _, w := range waits[:min(len(waits), schemas.MaxReportedWaits)] {
+		list = append(list, schemas.LockWait{
+			UserID: library.KeepUUID(w.UserID), RequestID: w.requestID, ServicePointID: library.KeepUUID(w.ServicePointID), WaitedMs: now.Sub(w.Began).Milliseconds(),
+		})
+	}
+	return list
 }
 
 // noteAnswer records how storage answered a report. It returns whether another report must follow

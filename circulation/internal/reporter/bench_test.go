@@ -18,13 +18,13 @@ func BenchmarkCheckOut(b *testing.B) {
 		b.Fatal(err)
 	}
 	ctx := okapi.WithTenant(context.Background(), id)
-	r := reporter.NewRecorder(nil, func(int) {}, slog.New(slog.DiscardHandler))
+	r := reporter.NewRecorder(nil, "1.0.0", func(int) {}, slog.New(slog.DiscardHandler))
 	e := checkout.Ending{Outcome: checkout.OutcomeLent, UserBarcode: "ann", ItemBarcode: "book"}
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			r.Waiting(ctx, 1)
-			r.Waiting(ctx, -1)
+			r.WaitBegan(ctx, checkout.Wait{AcquisitionID: "a"})
+			r.WaitEnded(ctx, checkout.Wait{AcquisitionID: "a"})
 			r.Ended(ctx, e)
 		}
 	})

@@ -31,6 +31,8 @@ type sent struct {
 type harness struct {
 	*reporter.Recorder
 	start time.Time
+	began int // waits
+	over  int // of them
 	stop  context.CancelFunc
 	ended chan struct{}
 
@@ -47,7 +49,7 @@ func run(t *testing.T, test func(t *testing.T, b *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &harness{start: time.Now(), ended: make(chan struct{})}
-		b.Recorder = reporter.NewRecorder(b, b.drop, slog.New(slog.NewTextHandler(b, nil)))
+		b.Recorder = reporter.NewRecorder(b, "1.0.0", b.drop, slog.New(slog.NewTextHandler(b, nil)))
 		var ctx context.Context
 		ctx, b.stop = context.WithCancel(t.Context())
 		go func() {
@@ -58,6 +60,23 @@ func run(t *testing.T, test func(t *testing.T, b *harness)) {
 		b.end()
 	})
 }
+
+// Waiting begins n waits, or ends the oldest -n. Without any it ends an unknown one.
+func (b *harness) Waiting(ctx context.Context, n int) {
+	for range n {
+		b.began++
+		b.WaitBegan(ctx, checkout.Wait{
+			AcquisitionID: fmt.Sprint(b.began), UserID: patronID(b.began), ServicePointID: "desk", Began: time.Now(),
+		})
+	}
+	for range -n {
+		b.WaitEnded(ctx, checkout.Wait{AcquisitionID: fmt.Sprint(b.over + 1)})
+		b.over = min(b.began, b.over+1)
+	}
+}
+
+// patronID is the id of the patron of the nth wait.
+func patronID(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
 // end stops the recorder and waits for it.
 func (b *harness) end() {

@@ -1,4 +1,4 @@
-// Package reporter reports finished check-outs, and how many wait for a patron's
+// Package reporter reports finished check-outs, and those that wait for a patron's
 // lock, to storage asynchronously. It keeps reports in memory and sends them in
 // batches, so no check-out waits. A process that dies loses what it has not sent.
 package reporter
@@ -52,6 +52,7 @@ type Recorder struct {
 	storage Storage
 	dropped func(n int)
 	log     *slog.Logger
+	version string
 
 	mu      sync.Mutex
 	tenants map[okapi.Tenant]*backlog
@@ -59,9 +60,9 @@ type Recorder struct {
 }
 
 // NewRecorder returns a recorder, which sends nothing before Run. It calls dropped with the number
-// of check-outs that the history will miss.
-func NewRecorder(storage Storage, dropped func(n int), log *slog.Logger) *Recorder {
-	return &Recorder{storage: storage, dropped: dropped, log: log, tenants: map[okapi.Tenant]*backlog{}}
+// of check-outs that the history will miss. The version is that of this build.
+func NewRecorder(storage Storage, version string, dropped func(n int), log *slog.Logger) *Recorder {
+	return &Recorder{storage: storage, dropped: dropped, log: log, version: version, tenants: map[okapi.Tenant]*backlog{}}
 }
 
 // Ended notes the end of a check-out.
@@ -90,14 +91,23 @@ func (r *Recorder) addEnding(ctx context.Context, info okapi.Call, e ending) (dr
 	return dropped
 }
 
-// Waiting adds to the number of check-outs that try for a lock.
-func (r *Recorder) Waiting(ctx context.Context, delta int) {
+// WaitBegan notes a check-out that tries for a lock.
+func (r *Recorder) WaitBegan(ctx context.Context, w checkout.Wait) {
 	info := okapi.FromContext(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if b := r.getBacklog(ctx, info); b != nil {
-		// Not below 0: the beginning of the wait may have found no room.
-		b.waiting = max(0, b.waiting+delta)
+		b.waits[w.AcquisitionID] = wait{w, cutText(info.RequestID, schemas.MaxHistoryText)}
+	}
+}
+
+// WaitEnded forgets a wait. Its beginning may have found no room.
+func (r *Recorder) WaitEnded(ctx context.Context, w checkout.Wait) {
+	info := okapi.FromContext(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if b := r.getBacklog(ctx, info); b != nil {
+		delete(b.waits, w.AcquisitionID)
 	}
 }
 

@@ -92,7 +92,7 @@ func TestRecorder_BoundsTheTenants(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		b := &harness{}
-		r := reporter.NewRecorder(b, b.drop, slog.New(slog.DiscardHandler))
+		r := reporter.NewRecorder(b, "1.0.0", b.drop, slog.New(slog.DiscardHandler))
 		if r.Ended(t.Context(), checkout.Ending{}); r.Remembered() != 0 || b.dropped != 1 {
 			t.Error("a check-out of no tenant is kept")
 		}
@@ -158,6 +158,16 @@ func TestRecorder_ReportsWaitingOnChangeAndEverySecond(t *testing.T) {
 		var got []string
 		for _, r := range b.takeReports() {
 			got = append(got, fmt.Sprintf("%d at %s", r.Waiting, r.at))
+			if len(r.Waits) != r.Waiting {
+				t.Errorf("reported %d waits of %d", len(r.Waits), r.Waiting)
+			}
+			for i, w := range r.Waits {
+				// The first wait ended before the first report.
+				if w.WaitedMs != (r.at-900*time.Millisecond).Milliseconds() || w.ServicePointID != "" || i == 0 && r.Waiting == 1 &&
+					w.UserID != patronID(3) {
+					t.Errorf("at %s: reported %+v", r.at, w)
+				}
+			}
 			if r.CheckOuts == nil {
 				t.Error("no check-outs are reported as null, want an empty list")
 			}

@@ -77,7 +77,7 @@ func (r *Recorder) takeReport(b *backlog) (next report, call okapi.Call, dropped
 	defer r.mu.Unlock()
 	now := time.Now()
 	dropped = b.removeOutdated(now)
-	return b.makeReport(now), b.newest, dropped
+	return b.makeReport(now, r.version), b.newest, dropped
 }
 
 // tryReport sends a report. A panic is an error too, after which it is sent again.

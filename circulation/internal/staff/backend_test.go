@@ -41,6 +41,7 @@ type backend struct {
 	view    settings.View
 	figures schemas.Figures
 	locks   []schemas.CheckoutLock
+	waits   schemas.LockWaits
 	total   int   // 0 is as many as there are
 	err     error // of a list
 	lost    error // of the search for a barcode
@@ -82,6 +83,12 @@ func (d *backend) Locks(_ context.Context, f admin.LockFilter) (schemas.Checkout
 		return schemas.CheckoutLocks{}, d.err
 	}
 	return schemas.CheckoutLocks{CheckoutLocks: d.locks, TotalRecords: max(d.total, len(d.locks))}, nil
+}
+
+func (d *backend) Waits(context.Context) (schemas.LockWaits, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.waits, nil
 }
 
 func (d *backend) Lock(_ context.Context, id string) (schemas.CheckoutLock, error) {

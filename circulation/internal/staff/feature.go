@@ -27,6 +27,7 @@ type featurePage struct {
 	Switch        string // paths
 	Timing        string
 	Figures       *schemas.Figures
+	Trust         *trust
 	Changes       []change
 	Unread        bool   // the changes could not be read
 	Newer         string // paths; empty for none
@@ -55,6 +56,7 @@ func (p *pages) showFeature(v *visit) error {
 			page.Figures = &f
 		}
 	}
+	page.Trust = p.reviewTrust(v)
 	if page.MaySeeChanges {
 		offset := web.QueryOf(v.c).Integer("offset")
 		list, err := p.admin.LockChanges(v.ctx(), "", offset, changesShown)

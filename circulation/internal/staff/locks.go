@@ -42,6 +42,7 @@ type locksPage struct {
 // locksList is the part of the page that a stream sends again.
 type locksList struct {
 	Rows          []lockRow
+	Slowest       []waitRow
 	Summary       string
 	Enabled       bool
 	Filtered      bool
@@ -57,6 +58,7 @@ type lockRow struct {
 	TTL     int64  // ms: after it the next check-out takes the lock over
 	Left    int64  // of the TTL; ms, never negative
 	Release string // path; empty without the permission
+	Waits   []waitRow
 }
 
 func (p *pages) showLocks(v *visit) error {
@@ -156,8 +158,12 @@ func (p *pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 	if err != nil {
 		return locksList{}, err
 	}
+	waits, err := p.listWaits(v)
+	if err != nil {
+		return locksList{}, err
+	}
 	list := locksList{
-		Summary: summarizeLocks(locks), Filtered: filter.UserID+filter.Holder != "" || filter.Outdated == nil || *filter.Outdated,
+		Slowest: waits.Slowest, Summary: summarizeLocks(locks), Filtered: filter.UserID+filter.Holder != "" || filter.Outdated == nil || *filter.Outdated,
 		ShowPatrons: v.showsPatrons(), TogglePatrons: v.toggleShown("/locks"),
 	}
 	if len(locks.CheckoutLocks) == 0 {
@@ -180,6 +186,7 @@ func (p *pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 	mayRelease := v.may(admin.MayReleaseLocks)
 	for _, l := range locks.CheckoutLocks {
 		row := newLockRow(l, inForce)
+		row.Waits = waits.byPatron[l.UserID]
 		if list.ShowPatrons {
 			row.Patron = formatPatron(l.UserID, patrons)
 		}

@@ -29,6 +29,8 @@ type Admin interface {
 	Patrons(ctx context.Context, ids []string) (map[string]library.User, error)
 	FindPatron(ctx context.Context, text string) (admin.FoundPatrons, error)
 	NamePast(ctx context.Context, list []schemas.PastCheckOut, patrons bool) admin.Names
+	Waits(ctx context.Context) (schemas.LockWaits, error)
+	ReviewLimit(ctx context.Context) (admin.LimitReview, error)
 	ViewerName(ctx context.Context) string
 	KnownViewerName(ctx context.Context) (name string, known bool)
 }

@@ -43,6 +43,7 @@ type library struct {
 	explanation checkout.Explanation
 	rules       admin.RulesReview
 	err         error // of what is asked
+	review      admin.LimitReview
 	noFigures   error
 	noChanges   error
 	refusal     error // of a change
@@ -80,6 +81,10 @@ func (l *library) ChangeSettings(ctx context.Context, change settings.Change) (s
 	id, _ := okapi.TenantFrom(ctx)
 	l.changed, l.by, l.where = append(l.changed, change), okapi.FromContext(ctx), id.String()
 	return l.view, nil
+}
+
+func (l *library) ReviewLimit(context.Context) (admin.LimitReview, error) {
+	return l.review, l.noFigures
 }
 
 func (l *library) LockChanges(_ context.Context, _ string, offset, _ int) (schemas.LockChanges, error) {

@@ -104,6 +104,8 @@ func (c *Client) LockChanges(ctx context.Context, kind string, offset, limit int
 const (
 	historyPath = "/check-out-history-storage/check-outs"
 	figuresPath = "/check-out-history-storage/figures"
+	waitsPath   = "/check-out-history-storage/waits"
+	checkPath   = "/check-out-history-storage/limit-check"
 )
 
 // Report implements reporter.Storage.
@@ -129,4 +131,16 @@ func (c *Client) PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) (sc
 func (c *Client) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
 	r := get("reading the figures of check-outs", figuresPath, url.Values{"minutes": {strconv.Itoa(minutes)}})
 	return call(ctx, c, r, "minutes", func(figures schemas.Figures) bool { return len(figures.Minutes) > 0 })
+}
+
+// Waits implements admin.Storage.
+func (c *Client) Waits(ctx context.Context) (schemas.LockWaits, error) {
+	r := get("listing waits for locks", waitsPath, nil)
+	return call(ctx, c, r, "waiting", func(w schemas.LockWaits) bool { return w.Waiting != nil })
+}
+
+// CheckLimit implements admin.Storage.
+func (c *Client) CheckLimit(ctx context.Context, since time.Time) (schemas.LimitCheck, error) {
+	r := get("checking the limit", checkPath, url.Values{"since": {since.UTC().Format(time.RFC3339)}})
+	return call(ctx, c, r, "overLimit", func(found schemas.LimitCheck) bool { return found.OverLimit != nil })
 }

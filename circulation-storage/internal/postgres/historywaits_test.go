@@ -1,0 +1,73 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/schemas"
+)
+
+// report adds a report of the instance.
+func (p past) report(instance string, r schemas.CheckOutReport) {
+	p.t.Helper()
+	if err := p.Add(p.ctx(), instance, r); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func TestHistoryStore_ListsWaitsOfAllInstances(t *testing.T) {
+	t.Parallel()
+	h := newPast(t)
+	ann, ben := uuid.NewString(), uuid.NewString()
+	h.report("one", schemas.CheckOutReport{Waiting: 1, Waits: []schemas.LockWait{
+		{UserID: ann, RequestID: "r1", WaitedMs: 500},
+	}})
+	h.report("two", schemas.CheckOutReport{Waiting: 1, Version: "1.2.3", Waits: []schemas.LockWait{
+		{UserID: ben, WaitedMs: 2000},
+	}})
+	h.report("gone", schemas.CheckOutReport{Waiting: 1, Waits: []schemas.LockWait{{UserID: ben, WaitedMs: 9000}}})
+	h.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date - interval '6 s' WHERE holder = 'gone'`)
+	h.exec(`UPDATE {schema}.check_out_waiting SET reported_date = statement_timestamp() WHERE holder <> 'gone'`)
+	w, err := h.Waits(h.ctx())
+	if err != nil || len(w.Waiting) != 2 {
+		t.Fatalf("got %+v, %v, want two waits", w, err)
+	}
+	first, second := w.Waiting[0], w.Waiting[1]
+	if first.UserID != ben || first.Instance != "two" || first.WaitedMs < 2000 ||
+		second.RequestID != "r1" || second.Instance != "one" {
+		t.Errorf("got %+v and %+v", first, second)
+	}
+	h.report("two", schemas.CheckOutReport{Version: "1.2.3"})
+	if w, err = h.Waits(h.ctx()); err != nil || len(w.Waiting) != 1 {
+		t.Errorf("got %+v, %v, want one wait", w, err)
+	}
+	c, err := h.CheckLimit(h.ctx(), time.Now().Add(-time.Hour))
+	if err != nil || len(c.Instances) != 3 || c.Instances[2].Instance != "two" || c.Instances[2].Version != "1.2.3" ||
+		c.Instances[1].Version != "" {
+		t.Errorf("got %+v, %v, want three instances", c, err)
+	}
+}
+
+func TestHistoryStore_ListsTheSlowestWaits(t *testing.T) {
+	t.Parallel()
+	h := newPast(t)
+	slow := func(request string, wait int, ago time.Duration) schemas.PastCheckOut {
+		return schemas.PastCheckOut{
+			ID: uuid.NewString(), Outcome: schemas.OutcomeLimitReached, WaitMs: &wait, RequestID: request,
+			AgoMs: ago.Milliseconds(),
+		}
+	}
+	h.report("one", schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{
+		slow("short", 10, 0), slow("at once", 0, 0), slow("long", 900, time.Minute), slow("old", 5000, 6*time.Minute),
+	}})
+	w, err := h.Waits(h.ctx())
+	if err != nil || len(w.Slowest) != 2 || w.Slowest[0].RequestID != "long" || w.Slowest[1].RequestID != "short" {
+		t.Errorf("got %+v, %v", w.Slowest, err)
+	}
+	c, err := h.CheckLimit(h.ctx(), time.Now().Add(-3*time.Minute))
+	if err != nil || c.LimitReached != 3 || len(c.OverLimit) != 0 {
+		t.Errorf("got %+v, %v, want three refused since then", c, err)
+	}
+}

@@ -1,0 +1,88 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
+)
+
+const (
+	// limitAge is how old a LimitReview may be: it counts many loans.
+	limitAge = time.Minute
+	// maxLimitReviews bounds the tenants whose reviews are kept.
+	maxLimitReviews = 300
+	// maxChangePages bounds the search for the change that turned the lock on.
+	maxChangePages = 5
+)
+
+// LimitReview is whether the limit holds.
+type LimitReview struct {
+	schemas.LimitCheck
+	// OnSince is when the library turned the lock on; zero if it is off, on by default, or has been on
+	// for longer than the changes say.
+	OnSince time.Time
+	// Since is the beginning of LimitReached: OnSince, but at most schemas.LimitCheckDays ago.
+	Since time.Time
+}
+
+// Waits returns the check-outs that wait now, and those that waited longest in the last minutes.
+func (s *Service) Waits(ctx context.Context) (schemas.LockWaits, error) { return s.storage.Waits(ctx) }
+
+// ReviewLimit returns a review that may be a minute old.
+func (s *Service) ReviewLimit(ctx context.Context) (LimitReview, error) {
+	id, err := okapi.TenantFrom(ctx)
+	if err != nil {
+		return LimitReview{}, err
+	}
+	return s.limits.Get(ctx, id, func(ctx context.Context, _ LimitReview) (LimitReview, error) {
+		var r LimitReview
+		view, err := s.Settings(ctx)
+		if err != nil {
+			return r, err
+		}
+		if view.Enabled.Value && view.Enabled.Source == settings.FromTenant {
+			if r.OnSince, err = s.findTurnedOn(ctx); err != nil {
+				return r, err
+			}
+		}
+		r.Since = time.Now().AddDate(0, 0, -schemas.LimitCheckDays)
+		if r.OnSince.After(r.Since) {
+			r.Since = r.OnSince
+		}
+		r.LimitCheck, err = s.storage.CheckLimit(ctx, r.Since)
+		return r, err
+	})
+}
+
+// findTurnedOn returns the date of the newest change that turned the lock on; zero without one.
+func (s *Service) findTurnedOn(ctx context.Context) (time.Time, error) {
+	for page := range maxChangePages {
+		list, err := s.LockChanges(ctx, schemas.ChangeSettings, page*schemas.MaxChangePage, schemas.MaxChangePage)
+		if err != nil {
+			return time.Time{}, err
+		}
+		for _, c := range list.Changes {
+			if isOn(c.After) && !isOn(c.Before) {
+				at, err := time.Parse(schemas.FolioTime, c.Date)
+				if err != nil {
+					err = fmt.Errorf("reading the date of a change: %w", err)
+				}
+				return at, err
+			}
+		}
+		if len(list.Changes) < schemas.MaxChangePage {
+			break
+		}
+	}
+	return time.Time{}, nil
+}
+
+// isOn reports whether the value of the settings' entry turns the lock on.
+func isOn(value []byte) bool {
+	own, err := schemas.ParseLockSettings(value)
+	return err == nil && own.Enabled != nil && *own.Enabled
+}

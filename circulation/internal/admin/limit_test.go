@@ -1,0 +1,61 @@
+package admin_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+)
+
+func TestReviewLimit(t *testing.T) {
+	t.Parallel()
+	change := func(daysAgo int, before, after string) schemas.LockChange {
+		return schemas.LockChange{
+			Kind: schemas.ChangeSettings, Date: time.Now().UTC().AddDate(0, 0, -daysAgo).Format(schemas.FolioTime),
+			Before: []byte(before), After: []byte(after),
+		}
+	}
+	const on, off = `{"checkOutLockFeatureEnabled":true}`, `{"checkOutLockFeatureEnabled":false}`
+	onNow := environment.Settings()
+	onNow.Enabled, onNow.EnabledSource, onNow.Version = true, settings.FromTenant, "7"
+	for name, tt := range map[string]struct {
+		current     settings.Settings
+		changes     []schemas.LockChange
+		onFor       int // days; -1 for not known
+		countedDays int
+	}{
+		"on since the last time": {
+			current: onNow, changes: []schemas.LockChange{change(1, on, on), change(2, off, on), change(9, "", on)},
+			onFor: 2, countedDays: 2,
+		},
+		"on for longer than kept": {
+			current: onNow, changes: []schemas.LockChange{change(90, "", on)}, onFor: 90, countedDays: 30,
+		},
+		"no change is known": {
+			current: onNow, onFor: -1, countedDays: 30,
+		},
+		"off": {
+			changes: []schemas.LockChange{change(1, on, off), change(2, off, on)}, onFor: -1, countedDays: 30,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &backend{current: tt.current, changes: tt.changes}
+			s := b.service()
+			ctx := inTenant(t, "diku")
+			r, err := s.ReviewLimit(ctx)
+			if err != nil || r.LimitReached != 3 || r.OnSince.IsZero() != (tt.onFor < 0) {
+				t.Fatalf("got %+v, %v", r, err)
+			}
+			if days := int(time.Since(r.OnSince).Hours()+1) / 24; tt.onFor >= 0 && days != tt.onFor {
+				t.Errorf("on for %d days, want %d", days, tt.onFor)
+			}
+			want := "limit since " + time.Now().UTC().AddDate(0, 0, -tt.countedDays).Format(time.DateOnly)
+			if _, err := s.ReviewLimit(ctx); err != nil || strings.Count(strings.Join(b.asked, "\n"), want) != 1 {
+				t.Errorf("asked %q, %v, want once %q", b.asked, err, want)
+			}
+		})
+	}
+}
