@@ -79,6 +79,9 @@ type Storage interface {
 	CheckLimit(ctx context.Context, since time.Time) (schemas.LimitCheck, error)
 	StoredRules(ctx context.Context) (schemas.CirculationRules, error)
 	Policies
+	// NamedInRules returns those of the ids that are of records of a kind of circulation rules: the letter
+	// of a criterion or of a policy. It returns none for another letter.
+	NamedInRules(ctx context.Context, kind string, ids []string) ([]library.Named, error)
 	// Users returns those of the ids that are of users.
 	Users(ctx context.Context, ids []string) ([]library.User, error)
 	// UserByBarcode finds a patron. Fault: NotFound.
@@ -118,6 +121,7 @@ type Service struct {
 	figures     *cache.Cache[figuresKey, schemas.Figures]
 	figureCalls chan struct{} // bounds the calls under way
 	limits      *cache.Cache[okapi.Tenant, LimitReview]
+	uncounted   *cache.Cache[okapi.Tenant, int]
 }
 
 // NewService returns the service of staff.
@@ -128,6 +132,7 @@ func NewService(storage Storage, s Settings, environment settings.Environment, e
 		figures:     cache.New[figuresKey, schemas.Figures](FiguresAge, maxFigures),
 		figureCalls: make(chan struct{}, maxFigureCalls),
 		limits:      cache.New[okapi.Tenant, LimitReview](limitAge, maxLimitReviews),
+		uncounted:   cache.New[okapi.Tenant, int](uncountedAge, maxLimitReviews),
 	}
 }
 

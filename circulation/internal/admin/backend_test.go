@@ -111,6 +111,14 @@ func (b *backend) CheckLimit(_ context.Context, since time.Time) (schemas.LimitC
 	return schemas.LimitCheck{LimitReached: 3}, b.note("limit since %s", since.UTC().Format(time.DateOnly))
 }
 
+func (b *backend) NamedInRules(_ context.Context, kind string, ids []string) ([]library.Named, error) {
+	var found []library.Named
+	for _, id := range ids {
+		found = append(found, library.Named{ID: id, Name: "the " + kind})
+	}
+	return found, b.note("names of %s %s", kind, ids)
+}
+
 func (b *backend) times() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 const (
 	// limitAge is how old a LimitReview may be: it counts many loans.
 	limitAge = time.Minute
-	// maxLimitReviews bounds the tenants whose reviews are kept.
+	// maxLimitReviews bounds the tenants whose reviews, and counts of limits, are kept.
 	maxLimitReviews = 300
 	// maxChangePages bounds the search for the change that turned the lock on.
 	maxChangePages = 5

@@ -28,6 +28,8 @@ type featurePage struct {
 	Timing        string
 	Figures       *schemas.Figures
 	Trust         *trust
+	Uncounted     int    // item limits that count nothing
+	Rules         string // path
 	Changes       []change
 	Unread        bool   // the changes could not be read
 	Newer         string // paths; empty for none
@@ -57,6 +59,12 @@ func (p *pages) showFeature(v *visit) error {
 		}
 	}
 	page.Trust = p.reviewTrust(v)
+	if v.may(admin.MaySeeRules) {
+		page.Rules = v.path("/rules")
+		if page.Uncounted, err = p.admin.CountUncounted(v.ctx()); err != nil {
+			p.log.WarnContext(v.ctx(), "page shown without the limits that count nothing", "err", err)
+		}
+	}
 	if page.MaySeeChanges {
 		offset := web.QueryOf(v.c).Integer("offset")
 		list, err := p.admin.LockChanges(v.ctx(), "", offset, changesShown)

@@ -12,6 +12,31 @@ import (
 
 func (l *library) Rules(context.Context) (admin.RulesReview, error) { return l.rules, l.err }
 
+const adultsID = "3684a786-6671-4268-8ed0-9db82ebca60b"
+
+func (l *library) NameRules(context.Context, string) map[string]string {
+	return map[string]string{adultsID: "Adults <b>"}
+}
+
+func TestRulesPage_NamesRecords(t *testing.T) {
+	t.Parallel()
+	l := &library{rules: admin.RulesReview{Text: "priority: last-line\ng " + adultsID + " + m " + annID + ": l x"}}
+	v := visit(t, l)
+	p := v.get(t, "/staff/diku/rules")
+	p.want(t, http.StatusOK, "2 g Adults <b> + m "+annID+": l x", "Show the ids")
+	p.has(t, `<b title="`+adultsID+`">Adults &lt;b&gt;</b>`, `<details id="stored">`)
+	p = v.get(t, "/staff/diku/rules?ids=shown")
+	p.want(t, http.StatusOK, "g Adults <b> ("+adultsID+") + m", "Hide the ids")
+	p.has(t, `<details id="stored" open>`)
+}
+
+func TestFeaturePage_LeadsToLimitsThatCountNothing(t *testing.T) {
+	t.Parallel()
+	l := &library{view: own(true, 3000), uncounted: 1}
+	visit(t, l).get(t, "/staff/diku/").want(t, http.StatusOK, "1 item limit counts nothing: see the rules .")
+	visitAs(t, l, auth.Gateway, granted(admin.MaySeeSettings)).get(t, "/staff/diku/").lacks(t, "counts nothing")
+}
+
 func TestRulesPage_ShowsWarningsAtTheirLines(t *testing.T) {
 	t.Parallel()
 	three := policy.LoanPolicy{Name: "Three <b>", ItemLimit: 3}

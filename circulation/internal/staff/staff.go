@@ -26,6 +26,8 @@ import (
 type Admin interface {
 	admin.Desk
 	Rules(ctx context.Context) (admin.RulesReview, error)
+	NameRules(ctx context.Context, text string) map[string]string
+	CountUncounted(ctx context.Context) (int, error)
 	Patrons(ctx context.Context, ids []string) (map[string]library.User, error)
 	FindPatron(ctx context.Context, text string) (admin.FoundPatrons, error)
 	NamePast(ctx context.Context, list []schemas.PastCheckOut, patrons bool) admin.Names
@@ -136,7 +138,7 @@ func (p *pages) routes() []web.Route {
 		{http.MethodGet, "/check-outs.csv", admin.MaySeeCheckOuts, p.saveCheckOuts, search},
 		{http.MethodGet, "/contention", admin.MaySeeFigures, p.showContention, nil},
 		{http.MethodGet, "/contention/live", admin.MaySeeFigures, p.streamContention, nil},
-		{http.MethodGet, "/rules", admin.MaySeeRules, p.showRules, nil},
+		{http.MethodGet, "/rules", admin.MaySeeRules, p.showRules, []web.Parameter{{Name: idsParam, Meaning: "whether to show ids", Allowed: []string{patronsShown}}}},
 		{http.MethodGet, "/try", admin.MayExplain, p.showTrial, []web.Parameter{
 			{Name: "itemBarcode", Meaning: barcode}, {Name: "userBarcode", Meaning: barcode}, {Name: "proxyUserBarcode", Meaning: barcode},
 		}},

@@ -44,6 +44,7 @@ type library struct {
 	rules       admin.RulesReview
 	err         error // of what is asked
 	review      admin.LimitReview
+	uncounted   int
 	noFigures   error
 	noChanges   error
 	refusal     error // of a change
@@ -82,6 +83,8 @@ func (l *library) ChangeSettings(ctx context.Context, change settings.Change) (s
 	l.changed, l.by, l.where = append(l.changed, change), okapi.FromContext(ctx), id.String()
 	return l.view, nil
 }
+
+func (l *library) CountUncounted(context.Context) (int, error) { return l.uncounted, l.noFigures }
 
 func (l *library) ReviewLimit(context.Context) (admin.LimitReview, error) {
 	return l.review, l.noFigures

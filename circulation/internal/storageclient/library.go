@@ -1,6 +1,7 @@
 package storageclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -188,6 +189,31 @@ var policies = map[policy.Kind]collection{
 func (c *Client) ExistingPolicies(ctx context.Context, kind policy.Kind, ids []string) ([]string, error) {
 	found, err := listByID[library.Named](ctx, c, policies[kind], ids)
 	return idsOf(found), err
+}
+
+// criteria are the records of the criteria of circulation rules, by letter.
+var criteria = map[string]collection{
+	"m": materialTypes, "t": loanTypes, "g": groups, "s": locations, "c": libraryUnits, "b": campuses, "a": institutions,
+}
+
+// NamedInRules implements admin.Storage. FOLIO calls the name of a patron group its group.
+func (c *Client) NamedInRules(ctx context.Context, kind string, ids []string) ([]library.Named, error) {
+	from, known := criteria[kind]
+	if !known && len(kind) == 1 {
+		from, known = policies[policy.Kind(kind[0])]
+	}
+	if !known {
+		return nil, nil
+	}
+	found, err := listByID[struct {
+		library.Named
+		Group string `json:"group"`
+	}](ctx, c, from, ids)
+	names := make([]library.Named, len(found))
+	for i, r := range found {
+		names[i] = library.Named{ID: r.ID, Name: cmp.Or(r.Group, r.Name)}
+	}
+	return names, err
 }
 
 // patronActionSessions are the sessions of patrons at a desk (FOLIO's path and key).
