@@ -43,7 +43,7 @@ func (d *Desk) judgeRefusal(ctx context.Context, v *visit, req checkout.Request,
 	case v.terminal.SameItem == sameItemConfirm:
 		o.Lent = true
 		return o, nil
-	case v.terminal.SameItem == sameItemRefuse || !v.Flag(wire.RenewalPolicy):
+	case v.terminal.SameItem == sameItemRefuse || !v.Flag(wire.RenewalPolicy) || !v.terminal.Renews():
 		o.Says = []string{v.say(texts.MachineYoursAlready, texts.Values{"date": v.formatDay(loan.DueDate.In(v.zone))})}
 		o.Reason = string(texts.MachineYoursAlready)
 		return o, nil

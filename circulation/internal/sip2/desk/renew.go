@@ -20,6 +20,9 @@ func (d *Desk) renew(ctx context.Context, v *visit) wire.Answer {
 	if refusal, incomplete := v.refuseUnscanned("AA", "AB"); incomplete {
 		return refusal
 	}
+	if !v.terminal.Renews() {
+		return v.refuse(texts.MachineNotRenewable, nil)
+	}
 	card, err := d.findCard(ctx, v)
 	if err != nil {
 		return d.fail(ctx, v, err)
@@ -47,6 +50,9 @@ func (d *Desk) renew(ctx context.Context, v *visit) wire.Answer {
 func (d *Desk) renewAll(ctx context.Context, v *visit) wire.Answer {
 	if refusal, incomplete := v.refuseUnscanned("AA"); incomplete {
 		return refusal
+	}
+	if !v.terminal.Renews() {
+		return v.refuse(texts.MachineNotRenewable, nil)
 	}
 	p, err := d.findPatron(ctx, v)
 	if err != nil {
