@@ -35,6 +35,7 @@ type Library interface {
 	Items(ctx context.Context, ids []string) ([]library.Item, error)
 	// UsersBy returns at most two patrons whose property index has exactly this value.
 	UsersBy(ctx context.Context, index, value string) ([]library.User, error)
+	VerifyPIN(ctx context.Context, userID, pin string) (library.PINCheck, error)
 	// Texts returns the catalogues with the library's own texts over them.
 	Texts(ctx context.Context) (*texts.Catalogue, error)
 }

@@ -59,8 +59,9 @@ func TestRenew(t *testing.T) {
 		},
 		"a block of renewals": {
 			err: refuse("USER_IS_BLOCKED_MANUALLY", "no"), change: func(b *backend) {
-				b.Manual = []library.ManualBlock{{PatronMessage: "Pay.", Borrowing: true},
-					{PatronMessage: "See us.", Renewals: true}}
+				b.Manual = []library.ManualBlock{
+					{PatronMessage: "Pay.", Borrowing: true}, {PatronMessage: "See us.", Renewals: true},
+				}
 			},
 			want: refused + "See us.|",
 		},

@@ -57,7 +57,7 @@ func (d *Desk) describePatron(ctx context.Context, v *visit) wire.Answer {
 	a := v.answer(code, v.statusOf(&p), v.Language(), v.date())
 	a.Add("AA", v.Field("AA"))
 	a.Add("AE", v.nameOf(p.User))
-	v.judgeCard(&p).addTo(&a)
+	d.judgeCard(ctx, v, &p).addTo(&a)
 	if v.Code == wire.EnablePatron {
 		a.Say(v.say(texts.MachineCardsAtDesk, nil))
 	}
@@ -79,10 +79,10 @@ type cardStanding struct {
 	says     []string
 }
 
-func (v *visit) judgeCard(p *library.Facts) cardStanding {
+func (d *Desk) judgeCard(ctx context.Context, v *visit, p *library.Facts) cardStanding {
 	s := cardStanding{valid: p.User.ID != "" && v.isActive(p.User), says: v.sayAccount(p)}
-	if v.Field("AD") != "" {
-		right, why := v.checkPIN(p.User)
+	if pin := v.Field("AD"); pin != "" {
+		right, why := d.checkPIN(ctx, v, p.User, pin)
 		s.password = wire.YN(right)
 		if why != "" {
 			s.says = append(s.says, v.say(why, nil))
@@ -174,12 +174,21 @@ func (v *visit) nameOf(user library.User) string {
 
 // checkPIN reports whether the password is right. It is never right without a comparison, unless the
 // terminal is one that needs none.
-func (v *visit) checkPIN(user library.User) (right bool, why texts.Code) {
+func (d *Desk) checkPIN(ctx context.Context, v *visit, user library.User, pin string) (right bool, why texts.Code) {
 	if user.ID == "" {
 		return false, ""
 	}
 	if v.terminal.PatronPasswords == "notChecked" {
 		return true, ""
+	}
+	check, err := d.Library.VerifyPIN(ctx, user.ID, pin)
+	switch {
+	case err != nil:
+		d.Log.WarnContext(ctx, "a patron's PIN could not be checked", v.subjects(), "err", err)
+	case check == library.PINRight:
+		return true, ""
+	case check == library.PINWrong:
+		return false, texts.MachinePINWrong
 	}
 	return false, texts.MachinePINNotChecked
 }

@@ -41,6 +41,25 @@ func TestPatronStatus(t *testing.T) {
 			message: strings.Replace(askStatus, "AD|", "AD1234|", 1),
 			want:    "24" + noFlags + annsStatus + "BLY|CQN|AFThe PIN could not be checked.|",
 		},
+		"the right PIN": {
+			message: strings.Replace(askStatus, "AD|", "AD1234|", 1),
+			change:  func(b *backend) { b.setPIN(library.PINRight) }, want: "24" + noFlags + annsStatus + "BLY|CQY|",
+		},
+		"a wrong PIN": {
+			message: strings.Replace(askStatus, "AD|", "AD1234|", 1),
+			change:  func(b *backend) { b.setPIN(library.PINWrong) },
+			want:    "24" + noFlags + annsStatus + "BLY|CQN|AFThe PIN is not right.|",
+		},
+		"a patron without a PIN": {
+			message: strings.Replace(askStatus, "AD|", "AD1234|", 1),
+			change:  func(b *backend) { b.setPIN(library.PINNotSet) },
+			want:    "24" + noFlags + annsStatus + "BLY|CQN|AFThe PIN could not be checked.|",
+		},
+		"the PIN of an unknown card": {
+			message: strings.Replace(askStatus, "AD|", "AD1234|", 1), change: func(b *backend) { b.NoPatron = true },
+			want: "24" + allDenied + "001" + now + "AOmain|AAann|AE|BLN|CQN|" +
+				"AFCard ann is not known here. Please ask at the desk.|",
+		},
 		"a password, not to compare": {
 			message: strings.Replace(askStatus, "AD|", "AD1234|", 1),
 			change:  func(b *backend) { b.terminal.PatronPasswords = "notChecked" },
@@ -116,6 +135,11 @@ func TestPatronStatus(t *testing.T) {
 			}
 		})
 	}
+}
+
+// setPIN decides how the PIN 1234 of Ann compares.
+func (b *backend) setPIN(check library.PINCheck) {
+	b.pins = map[string]library.PINCheck{librarytest.AnnID + " 1234": check}
 }
 
 // requestOf returns an open request with a status, of a day of February.
