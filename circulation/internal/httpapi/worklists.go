@@ -85,31 +85,21 @@ type transitItem struct {
 	ID              string              `json:"id"`
 	Title           string              `json:"title,omitempty"`
 	Barcode         string              `json:"barcode,omitempty"`
-	Contributors    []transitName       `json:"contributors"`
+	Contributors    []loanview.Name     `json:"contributors"`
 	CallNumber      string              `json:"callNumber,omitempty"`
 	Enumeration     string              `json:"enumeration,omitempty"`
 	DisplaySummary  string              `json:"displaySummary,omitempty"`
 	Volume          string              `json:"volume,omitempty"`
 	YearCaption     []string            `json:"yearCaption"`
-	Status          transitName         `json:"status"`
+	Status          loanview.Name       `json:"status"`
 	InTransitTo     string              `json:"inTransitDestinationServicePointId,omitempty"`
 	Destination     *library.Named      `json:"inTransitDestinationServicePoint,omitempty"`
 	CopyNumber      string              `json:"copyNumber,omitempty"`
 	CallNumberParts *library.CallNumber `json:"effectiveCallNumberComponents,omitempty"`
-	Location        *transitLocation    `json:"location,omitempty"`
+	Location        *loanview.Location  `json:"location,omitempty"`
 	Request         *transitRequest     `json:"request,omitempty"`
 	Loan            *transitLoan        `json:"loan,omitempty"`
 	LastCheckIn     *transitCheckIn     `json:"lastCheckIn,omitempty"`
-}
-
-type transitName struct {
-	Name string `json:"name"`
-}
-
-type transitLocation struct {
-	Name        string `json:"name"`
-	Code        string `json:"code"`
-	LibraryName string `json:"libraryName,omitempty"`
 }
 
 type transitRequest struct {
@@ -142,24 +132,15 @@ func (h circulation) listTransit(ctx context.Context) (transitReport, error) {
 }
 
 func describeTransit(t worklist.Transit) transitItem {
-	item, location := t.Copy.Item, t.Copy.Location
+	item := t.Copy.Item
 	view := transitItem{
-		ID: item.ID, Title: t.Copy.Instance.Title, Barcode: item.Barcode, Contributors: []transitName{}, CallNumber: item.CallNumber.CallNumber,
+		ID: item.ID, Title: t.Copy.Instance.Title, Barcode: item.Barcode, Contributors: loanview.DescribeContributors(t.Copy.Instance), CallNumber: item.CallNumber.CallNumber,
 		Enumeration: item.Enumeration, DisplaySummary: item.DisplaySummary, Volume: item.Volume, YearCaption: item.YearCaption,
-		Status: transitName{item.Status.Name}, InTransitTo: item.InTransitDestinationServicePointID, Destination: namePlace(t.Destination),
-		CopyNumber: t.Copy.Number(),
+		Status: loanview.Name{Name: item.Status.Name}, InTransitTo: item.InTransitDestinationServicePointID, Destination: t.Destination.Named(),
+		CopyNumber: t.Copy.Number(), CallNumberParts: item.CallNumber.Parts(), Location: loanview.DescribeLocation(t.Copy.Location, t.Library.Name),
 	}
 	if view.YearCaption == nil {
 		view.YearCaption = []string{}
-	}
-	for _, c := range t.Copy.Instance.Contributors {
-		view.Contributors = append(view.Contributors, transitName{c.Name})
-	}
-	if item.CallNumber != (library.CallNumber{}) {
-		view.CallNumberParts = &item.CallNumber
-	}
-	if location.ID != "" {
-		view.Location = &transitLocation{Name: location.Name, Code: location.Code, LibraryName: t.Library.Name}
 	}
 	if r := t.Request; r != nil {
 		view.Request = &transitRequest{
@@ -177,14 +158,7 @@ func describeTransit(t worklist.Transit) transitItem {
 		}
 	}
 	if item.LastCheckIn != nil {
-		view.LastCheckIn = &transitCheckIn{Date: t.LastCheckIn, At: namePlace(t.LastCheckInAt)}
+		view.LastCheckIn = &transitCheckIn{Date: t.LastCheckIn, At: t.LastCheckInAt.Named()}
 	}
 	return view
-}
-
-func namePlace(p library.ServicePoint) *library.Named {
-	if p.ID == "" {
-		return nil
-	}
-	return &library.Named{ID: p.ID, Name: p.Name}
 }

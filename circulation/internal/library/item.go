@@ -68,6 +68,14 @@ type CallNumber struct {
 	Suffix     string `json:"suffix,omitempty"`
 }
 
+// Parts returns the call number, nil for none.
+func (c CallNumber) Parts() *CallNumber {
+	if c == (CallNumber{}) {
+		return nil
+	}
+	return &c
+}
+
 // Copy is an item and the records that it belongs to. A record that does not exist is empty.
 type Copy struct {
 	Item     Item
@@ -162,4 +170,12 @@ type ServicePoint struct {
 	ShelvingLagTime      *policy.WholeNumber    `json:"shelvingLagTime"`
 	PickupLocation       bool                   `json:"pickupLocation"`
 	HoldShelf            policy.HoldShelfPeriod `json:"holdShelfExpiryPeriod"`
+}
+
+// Named returns the id and the name of the service point; nil for none.
+func (p ServicePoint) Named() *Named {
+	if p.ID == "" {
+		return nil
+	}
+	return &Named{ID: p.ID, Name: p.Name}
 }

@@ -41,7 +41,7 @@ type Item struct {
 	InstanceHRID        string              `json:"instanceHrid,omitempty"`
 	Title               string              `json:"title,omitempty"`
 	Barcode             string              `json:"barcode,omitempty"`
-	Contributors        []name              `json:"contributors"`
+	Contributors        []Name              `json:"contributors"`
 	PrimaryContributor  string              `json:"primaryContributor,omitempty"`
 	CallNumber          string              `json:"callNumber,omitempty"`
 	CallNumberParts     *library.CallNumber `json:"callNumberComponents,omitempty"`
@@ -53,20 +53,20 @@ type Item struct {
 	Status              library.Status      `json:"status"`
 	InTransitTo         string              `json:"inTransitDestinationServicePointId,omitempty"`
 	InTransitToDescribe *library.Named      `json:"inTransitDestinationServicePoint,omitempty"`
-	Location            *name               `json:"location,omitempty"`
-	MaterialType        *name               `json:"materialType,omitempty"`
+	Location            *Name               `json:"location,omitempty"`
+	MaterialType        *Name               `json:"materialType,omitempty"`
 }
 
-// name describes a record by its name alone.
-type name struct {
+// Name describes a record by its name alone.
+type Name struct {
 	Name string `json:"name"`
 }
 
-func describeName(n string) *name {
+func describeName(n string) *Name {
 	if n == "" {
 		return nil
 	}
-	return &name{n}
+	return &Name{n}
 }
 
 // borrower is the patron as FOLIO describes one within a loan.
@@ -118,13 +118,13 @@ func Render(loan json.RawMessage, k Known) (json.RawMessage, error) {
 		parts["patronGroupAtCheckout"] = group{ID: k.Group.ID, Name: k.Group.Group}
 	}
 	if k.Policy.ID != "" {
-		parts["loanPolicy"] = name{k.Policy.Name}
+		parts["loanPolicy"] = Name{k.Policy.Name}
 	}
 	if k.OverdueFine.ID != "" {
-		parts["overdueFinePolicy"] = name{k.OverdueFine.Name}
+		parts["overdueFinePolicy"] = Name{k.OverdueFine.Name}
 	}
 	if k.LostItem.ID != "" {
-		parts["lostItemPolicy"] = name{k.LostItem.Name}
+		parts["lostItemPolicy"] = Name{k.LostItem.Name}
 	}
 	if place := DescribePlace(k.ServicePoint); place != nil {
 		parts["checkoutServicePoint"] = place
@@ -147,25 +147,45 @@ func DescribeItem(k Known) Item {
 	i := Item{
 		ID: k.Copy.Item.ID, HoldingsRecordID: k.Copy.Item.HoldingsRecordID, Barcode: k.Copy.Item.Barcode,
 		InstanceID: k.Copy.Holdings.InstanceID, InstanceHRID: k.Copy.Instance.HRID, Title: k.Copy.Instance.Title,
-		Contributors: []name{}, CopyNumber: k.Copy.Number(), Volume: k.Copy.Item.Volume,
+		Contributors: DescribeContributors(k.Copy.Instance), CopyNumber: k.Copy.Number(), Volume: k.Copy.Item.Volume,
 		Enumeration: k.Copy.Item.Enumeration, Chronology: k.Copy.Item.Chronology, DisplaySummary: k.Copy.Item.DisplaySummary,
-		CallNumber: k.Copy.Item.CallNumber.CallNumber, Status: k.Copy.Item.Status,
+		CallNumber: k.Copy.Item.CallNumber.CallNumber, CallNumberParts: k.Copy.Item.CallNumber.Parts(), Status: k.Copy.Item.Status,
 		InTransitTo: k.Copy.Item.InTransitDestinationServicePointID,
 		Location:    describeName(k.Copy.Location.Name), MaterialType: describeName(k.Copy.Material.Name),
 	}
 	for _, c := range k.Copy.Instance.Contributors {
-		i.Contributors = append(i.Contributors, name{c.Name})
 		if c.Primary && i.PrimaryContributor == "" {
 			i.PrimaryContributor = c.Name
 		}
 	}
-	if k.Copy.Item.CallNumber != (library.CallNumber{}) {
-		i.CallNumberParts = &k.Copy.Item.CallNumber
-	}
-	if k.Destination.ID != "" && i.InTransitTo != "" {
-		i.InTransitToDescribe = &library.Named{ID: k.Destination.ID, Name: k.Destination.Name}
+	if i.InTransitTo != "" {
+		i.InTransitToDescribe = k.Destination.Named()
 	}
 	return i
+}
+
+// DescribeContributors returns the names of a title's contributors, never nil.
+func DescribeContributors(title library.Instance) []Name {
+	names := make([]Name, len(title.Contributors))
+	for i, c := range title.Contributors {
+		names[i] = Name{c.Name}
+	}
+	return names
+}
+
+// Location is a shelf as FOLIO describes it within a request or a report.
+type Location struct {
+	Name        string `json:"name"`
+	LibraryName string `json:"libraryName,omitempty"`
+	Code        string `json:"code,omitempty"`
+}
+
+// DescribeLocation returns a location with the name of its library; nil for none.
+func DescribeLocation(l library.Location, libraryName string) *Location {
+	if l.ID == "" {
+		return nil
+	}
+	return &Location{Name: l.Name, LibraryName: libraryName, Code: l.Code}
 }
 
 // Place is a service point as FOLIO describes it within a loan or a request.

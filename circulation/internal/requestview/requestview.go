@@ -26,8 +26,8 @@ type item struct {
 	HoldingsRecordID string              `json:"holdingsRecordId,omitempty"`
 	InstanceID       string              `json:"instanceId,omitempty"`
 	Barcode          string              `json:"barcode,omitempty"`
-	Location         *location           `json:"location,omitempty"`
-	ContributorNames []name              `json:"contributorNames"`
+	Location         *loanview.Location  `json:"location,omitempty"`
+	ContributorNames []loanview.Name     `json:"contributorNames"`
 	Enumeration      string              `json:"enumeration,omitempty"`
 	Volume           string              `json:"volume,omitempty"`
 	Chronology       string              `json:"chronology,omitempty"`
@@ -38,16 +38,6 @@ type item struct {
 	CopyNumber       string              `json:"copyNumber,omitempty"`
 	MaterialTypeID   string              `json:"materialTypeId,omitempty"`
 	MaterialType     string              `json:"materialType,omitempty"`
-}
-
-type location struct {
-	Name        string `json:"name"`
-	LibraryName string `json:"libraryName,omitempty"`
-	Code        string `json:"code,omitempty"`
-}
-
-type name struct {
-	Name string `json:"name"`
 }
 
 // patron is the requester or the proxy.
@@ -146,22 +136,13 @@ func mergeInto(stored json.RawMessage, part any) (json.RawMessage, error) {
 
 func describeItem(found *related.Found, id string) item {
 	book := found.Copy(id)
-	view := item{
+	return item{
 		HoldingsRecordID: book.Item.HoldingsRecordID, InstanceID: book.Holdings.InstanceID, Barcode: book.Item.Barcode,
-		ContributorNames: []name{}, Enumeration: book.Item.Enumeration, Volume: book.Item.Volume, Chronology: book.Item.Chronology,
-		DisplaySummary: book.Item.DisplaySummary, Status: book.Item.Status.Name, CallNumber: book.Item.CallNumber.CallNumber,
+		ContributorNames: loanview.DescribeContributors(book.Instance), Enumeration: book.Item.Enumeration, Volume: book.Item.Volume, Chronology: book.Item.Chronology,
+		DisplaySummary: book.Item.DisplaySummary, Status: book.Item.Status.Name, CallNumber: book.Item.CallNumber.CallNumber, CallNumberParts: book.Item.CallNumber.Parts(),
 		CopyNumber: book.Number(), MaterialTypeID: book.Item.MaterialTypeID, MaterialType: book.Material.Name,
+		Location: loanview.DescribeLocation(book.Location, found.LibraryUnits[book.Location.LibraryID].Name),
 	}
-	if book.Location.ID != "" {
-		view.Location = &location{Name: book.Location.Name, LibraryName: found.LibraryUnits[book.Location.LibraryID].Name, Code: book.Location.Code}
-	}
-	if book.Item.CallNumber != (library.CallNumber{}) {
-		view.CallNumberParts = &book.Item.CallNumber
-	}
-	for _, c := range book.Instance.Contributors {
-		view.ContributorNames = append(view.ContributorNames, name{c.Name})
-	}
-	return view
 }
 
 func describePatron(found *related.Found, u library.User) patron {
