@@ -25,7 +25,7 @@ type acquireGroups struct {
 
 type acquireMember = database.Member[engine.Acquire, engine.Result]
 
-// groupQuery is a statement with its tables, the bounds before it and its arguments.
+// groupQuery is a statement that names its schema, the bounds before it and its arguments.
 type groupQuery struct {
 	statement, bounds string
 	args              func(group []*acquireMember) []any

@@ -43,7 +43,7 @@ func (s *ClaimStore) leaseConnections() connections {
 
 // StartLease implements engine.ClaimStore.
 func (s *ClaimStore) StartLease(ctx context.Context, instance uuid.UUID, length time.Duration) error {
-	_, err := s.db.exec(ctx, s.leaseConnections(), "starting the lease", lazyBounds, s.db.nameTables(startLeaseSQL), instance, length)
+	_, err := s.db.exec(ctx, s.leaseConnections(), "starting the lease", lazyBounds, s.db.nameSchema(startLeaseSQL), instance, length)
 	return err
 }
 
@@ -58,7 +58,7 @@ func (s *ClaimStore) KeepLease(ctx context.Context, instance uuid.UUID, length t
 
 // EndLease implements engine.ClaimStore.
 func (s *ClaimStore) EndLease(ctx context.Context, instance uuid.UUID) error {
-	_, err := s.db.exec(ctx, s.leaseConnections(), "ending the lease", bounds, s.db.nameTables(endLeaseSQL), instance)
+	_, err := s.db.exec(ctx, s.leaseConnections(), "ending the lease", bounds, s.db.nameSchema(endLeaseSQL), instance)
 	return err
 }
 
@@ -133,7 +133,7 @@ SELECT n.last_number,
 // Stats implements engine.ClaimStore.
 func (s *ClaimStore) Stats(ctx context.Context, namespace string) (engine.NamespaceStats, error) {
 	var n engine.NamespaceStats
-	err := s.db.readRow(ctx, s.db.ordinary, "counting claims", s.db.nameTables(statsSQL), []any{namespace},
+	err := s.db.readRow(ctx, s.db.ordinary, "counting claims", s.db.nameSchema(statsSQL), []any{namespace},
 		[]any{&n.LastNumber, &n.Waiting, &n.Held, &n.WaitingResources, &n.HeldResources, &n.Paths})
 	if isNoRow(err) {
 		return engine.NamespaceStats{}, fault.New(fault.NotFound, "Namespace not found")
@@ -149,7 +149,7 @@ SELECT c.id, c.namespace, c.instance, c.abandon, c.owner, c.number, c.queued_at,
 
 // ListClaims implements engine.ClaimStore.
 func (s *ClaimStore) ListClaims(ctx context.Context, namespace string, limit int) ([]engine.ClaimInfo, error) {
-	return readRows(ctx, s.db, s.db.ordinary, "listing claims", s.db.nameTables(listClaimsSQL), []any{namespace, limit},
+	return readRows(ctx, s.db, s.db.ordinary, "listing claims", s.db.nameSchema(listClaimsSQL), []any{namespace, limit},
 		func(row pgx.CollectableRow) (c engine.ClaimInfo, err error) {
 			var paths [][]byte
 			var writes []bool

@@ -17,7 +17,7 @@ ON CONFLICT ON CONSTRAINT namespace_pkey DO UPDATE SET used_at = excluded.used_a
 
 // OpenNamespace implements engine.ClaimStore.
 func (s *ClaimStore) OpenNamespace(ctx context.Context, namespace string) error {
-	_, err := s.db.exec(ctx, s.db.unreserved, "opening a namespace", bounds, s.db.nameTables(openNamespaceSQL), namespace)
+	_, err := s.db.exec(ctx, s.db.unreserved, "opening a namespace", bounds, s.db.nameSchema(openNamespaceSQL), namespace)
 	return err
 }
 
@@ -45,7 +45,7 @@ func (s *ClaimStore) SweepNamespaces(ctx context.Context, unused time.Duration) 
 }
 
 func (s *ClaimStore) sweepNamespaces(ctx context.Context, unused time.Duration, page int) (forgotten int, err error) {
-	statement, after := s.db.nameTables(sweepNamespacesSQL), ""
+	statement, after := s.db.nameSchema(sweepNamespacesSQL), ""
 	for {
 		var n int
 		err := s.db.write(ctx, s.db.ordinary, "sweeping namespaces", func(ctx context.Context, conn *pgxpool.Conn) error {

@@ -141,7 +141,7 @@ SELECT array_agg(r.path ORDER BY r.position), array_agg(r.write ORDER BY r.posit
 func (s *ClaimStore) resources(ctx context.Context, namespace string, id uuid.UUID) ([]engine.Resource, error) {
 	var paths [][]byte
 	var writes []bool
-	err := s.db.readRow(ctx, s.db.unreserved, "reading a claim", s.db.nameTables(resourcesSQL), []any{namespace, id}, []any{&paths, &writes})
+	err := s.db.readRow(ctx, s.db.unreserved, "reading a claim", s.db.nameSchema(resourcesSQL), []any{namespace, id}, []any{&paths, &writes})
 	switch {
 	case err != nil:
 		return nil, err

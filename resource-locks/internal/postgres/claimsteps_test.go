@@ -56,12 +56,12 @@ func newLine(t *testing.T, n int) *line {
 			   FROM {schema}.claim w, generate_series($1::int, $2::int) n WHERE w.namespace = 'ns' AND w.number = 1`,
 		} {
 			last := min(first+lineStep, 2+n) - 1
-			if _, err := db.Pool().Exec(t.Context(), s.NameTables(statement), first, last); err != nil {
+			if _, err := db.Pool().Exec(t.Context(), s.NameSchema(statement), first, last); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	number := s.NameTables(`UPDATE {schema}.namespace SET last_number = 1 + $1::int`)
+	number := s.NameSchema(`UPDATE {schema}.namespace SET last_number = 1 + $1::int`)
 	if _, err := db.Pool().Exec(t.Context(), number, n); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func (l *line) wantHeld(t *testing.T) {
 		t.Errorf("got %+v, %v, want all %d held", stats, err, l.waits)
 	}
 	var notes int
-	count := l.schema.NameTables(`SELECT count(*) FROM {schema}.removed_claim`)
+	count := l.schema.NameSchema(`SELECT count(*) FROM {schema}.removed_claim`)
 	err = l.db.Pool().QueryRow(t.Context(), count).Scan(&notes)
 	if err != nil || notes != 0 {
 		t.Errorf("%d removed claims are noted, %v, want none", notes, err)

@@ -37,7 +37,7 @@ type ClaimStore struct {
 	// repairs are run at most every repairInterval
 	repairing rate.Sometimes
 	repairs   []string
-	// statements with their tables
+	// statements that name their schema
 	storeClaimSQL, endConnectionSQL, removeSQL, removeWaitingSQL, removeEndedSQL, removeForcedSQL, placeLeftSQL string
 	endLeasesSQL, findDueSQL, newGrantsSQL, noteGrantsSQL, keepLeaseSQL, claimsOfSQL                            string
 }
@@ -54,7 +54,7 @@ func NewClaimStore(db *DB) *ClaimStore { return newClaimStore(db, maxAtOnce) }
 
 func newClaimStore(db *DB, atOnce int) *ClaimStore {
 	numbers := strings.NewReplacer("{atOnce}", strconv.Itoa(atOnce), "{maxPrefixes}", strconv.Itoa(engine.MaxPrefixes))
-	name := func(statement string) string { return db.nameTables(numbers.Replace(statement)) }
+	name := func(statement string) string { return db.nameSchema(numbers.Replace(statement)) }
 	return &ClaimStore{
 		db: db, atOnce: atOnce, storeClaimSQL: name(storeClaimSQL), endConnectionSQL: name(endConnectionSQL),
 		removeSQL: name(removeSQL), removeWaitingSQL: name(removeWaitingSQL), removeEndedSQL: name(removeEndedSQL),

@@ -75,7 +75,7 @@ func TestLockStore_AfterTheClockWasSetBack(t *testing.T) {
 	if err != nil || len(all) != 0 {
 		t.Errorf("swept %+v, %v before it is due", all, err)
 	}
-	if err := db.Pool().QueryRow(t.Context(), s.NameTables(
+	if err := db.Pool().QueryRow(t.Context(), s.NameSchema(
 		`UPDATE {schema}.lock SET sweep_after = now() RETURNING id`)).Scan(&refresh.ID); err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ type LockStore struct {
 	hints    hints
 	renewals *acquireGroups
 	refusals *acquireGroups
-	// statements with their tables
+	// statements that name their schema
 	acquireSQL, refreshSQL, releaseSQL, forceReleaseSQL, askSQL, fetchSQL string
 }
 
@@ -106,8 +106,8 @@ var _ engine.LockStore = (*LockStore)(nil)
 func NewLockStore(db *DB) *LockStore {
 	return &LockStore{
 		db: db, hints: newHints(), renewals: newRenewals(db), refusals: newRefusals(db),
-		acquireSQL: db.nameTables(acquireSQL), refreshSQL: db.nameTables(refreshSQL), releaseSQL: db.nameTables(releaseSQL),
-		forceReleaseSQL: db.nameTables(forceReleaseSQL), askSQL: db.nameTables(askSQL), fetchSQL: db.nameTables(fetchSQL),
+		acquireSQL: db.nameSchema(acquireSQL), refreshSQL: db.nameSchema(refreshSQL), releaseSQL: db.nameSchema(releaseSQL),
+		forceReleaseSQL: db.nameSchema(forceReleaseSQL), askSQL: db.nameSchema(askSQL), fetchSQL: db.nameSchema(fetchSQL),
 	}
 }
 
@@ -142,7 +142,7 @@ func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Resul
 	return g, err
 }
 
-// tryAcquire runs acquireSQL with its tables.
+// tryAcquire runs acquireSQL, which names its schema.
 func tryAcquire(ctx context.Context, conn *pgxpool.Conn, bounds, statement string, a engine.Acquire) (engine.Result, error) {
 	id := uuid.New()
 	var g engine.Result
@@ -291,7 +291,7 @@ var listSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + live
 // List implements engine.LockStore.
 func (s *LockStore) List(ctx context.Context, f engine.Filter) ([]engine.Lock, error) {
 	statement, args := filterLocks(f)
-	return readRows(ctx, s.db, s.db.ordinary, "listing locks", s.db.nameTables(statement), []any{args}, scanLock)
+	return readRows(ctx, s.db, s.db.ordinary, "listing locks", s.db.nameSchema(statement), []any{args}, scanLock)
 }
 
 // filterLocks returns a statement with a condition for each part of f that is set, so
@@ -326,5 +326,5 @@ SELECT l.namespace, l.kind, count(*) FROM {schema}.lock l WHERE ` + live + ` GRO
 
 // Count implements engine.LockStore.
 func (s *LockStore) Count(ctx context.Context) ([]engine.KindCount, error) {
-	return readRows(ctx, s.db, s.db.ordinary, "counting locks", s.db.nameTables(countSQL), nil, pgx.RowToStructByPos[engine.KindCount])
+	return readRows(ctx, s.db, s.db.ordinary, "counting locks", s.db.nameSchema(countSQL), nil, pgx.RowToStructByPos[engine.KindCount])
 }

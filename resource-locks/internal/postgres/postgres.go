@@ -64,8 +64,8 @@ func (db *DB) CountRefusal() bool { return db.conns.CountRefusal() }
 // Pool returns the connections for ordinary work, for tests and statistics.
 func (db *DB) Pool() *pgxpool.Pool { return db.conns.Ordinary }
 
-// nameTables puts the quoted schema into a statement.
-func (db *DB) nameTables(statement string) string {
+// nameSchema puts the schema of the service into a statement.
+func (db *DB) nameSchema(statement string) string {
 	return database.NameSchema(db.schema, statement)
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/hex"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -86,14 +85,14 @@ func (s *Schema) Advance(db *postgres.DB, d time.Duration) {
 		`UPDATE {schema}.namespace SET used_at = used_at - $1::interval`,
 		`UPDATE {schema}.claim SET queued_at = queued_at - $1::interval, held_at = held_at - $1::interval, ends_at = ends_at - $1::interval`,
 	} {
-		batch.Queue(s.NameTables(statement), d)
+		batch.Queue(s.NameSchema(statement), d)
 	}
 	if err := db.Pool().SendBatch(s.tb.Context(), &batch).Close(); err != nil {
 		s.tb.Error(err)
 	}
 }
 
-// NameTables puts the name of the schema into a statement.
-func (s *Schema) NameTables(statement string) string {
-	return strings.ReplaceAll(statement, "{schema}", s.Name)
+// NameSchema puts the schema into a statement.
+func (s *Schema) NameSchema(statement string) string {
+	return database.NameSchema(s.Name, statement)
 }
