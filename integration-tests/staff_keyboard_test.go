@@ -30,7 +30,8 @@ func TestStaffKeyboard_TurnsTheLockOn(t *testing.T) {
 	checkFocus(t, tab, "Circulation rules") // the navigation's last link
 	tab.Reload()
 	for _, page := range []string{
-		"On / off", "Timing", "Locks now", "Check-out history", "Waiting times", "Try a check-out", "Circulation rules",
+		"On / off", "Timing", "Locks now", "Check-out history", "Waiting times", "Try a check-out", "Self-check machines",
+		"Circulation rules",
 	} {
 		tab.TabTo(page)
 	}

@@ -66,6 +66,7 @@ func quietScenes() []scene {
 		pageScene("check-outs-empty", "/check-outs", "No check-out has ended yet"),
 		pageScene("contention-empty", "/contention", "No check-outs in the last hour."),
 		pageScene("try", "/try", "Patron's barcode"),
+		pageScene("machines", "/machines", "Add a machine"),
 		pageScene("rules", "/rules", "The rules as stored"),
 	}
 }

@@ -33,14 +33,17 @@ const (
 	MaySeeFigures     = "circulation.check-out-figures.get"
 	MayExplain        = "circulation.check-out-explanation.post"
 	MaySeeRules       = "circulation.rules.get" // FOLIO's
-	MaySeePatrons     = "users.collection.get"  // FOLIO's: to search patrons by name, and to read names
+	MaySeeTerminals   = "circulation.self-check-terminals.collection.get"
+	// MayChangeTerminals is for machines and their passwords.
+	MayChangeTerminals = "circulation.self-check-terminals.item.put"
+	MaySeePatrons      = "users.collection.get" // FOLIO's: to search patrons by name, and to read names
 )
 
 // Permissions returns all of them.
 func Permissions() []string {
 	return []string{
 		MaySeeSettings, MayChangeSettings, MaySeeChanges, MaySeeLocks, MayReleaseLocks, MaySeeCheckOuts, MaySeeFigures, MayExplain, MaySeeRules,
-		MaySeePatrons,
+		MaySeePatrons, MaySeeTerminals, MayChangeTerminals,
 	}
 }
 
@@ -87,6 +90,7 @@ type Storage interface {
 	// UserByBarcode finds a patron. Fault: NotFound.
 	UserByBarcode(ctx context.Context, barcode string) (library.User, error)
 	Directory
+	TerminalStore
 }
 
 // Explainer predicts how a check-out would end.

@@ -28,6 +28,8 @@ var environment = settings.Environment{TTL: 3 * time.Second, Waits: []time.Durat
 
 // backend is storage, settings and explainer; asked is what reached them.
 type backend struct {
+	admin.TerminalStore // what no test here needs
+
 	mu      sync.Mutex
 	asked   []string
 	err     error // of every call but Users

@@ -9,6 +9,8 @@ type Terminal struct {
 	Login   string `json:"login"` // without the tenant
 	Name    string `json:"name"`  // for staff, and as AN
 	Enabled *bool  `json:"enabled"`
+	// HasPassword is what storage knows; a file has passwords of its own.
+	HasPassword bool `json:"hasPassword"`
 
 	ServicePointID string `json:"servicePointId"`
 	// ServicePointFromLogin lets the machine name its service point when it signs in.

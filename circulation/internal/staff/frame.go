@@ -41,6 +41,8 @@ var notes = map[string]string{
 	"default":  "This library now follows the default.",
 	"timing":   "The new times are saved.",
 	"released": "The lock was released.",
+	"machine":  "The machine was added.",
+	"password": "The new password is set.",
 }
 
 var nav = []struct{ path, permission, text string }{
@@ -50,6 +52,7 @@ var nav = []struct{ path, permission, text string }{
 	{"/check-outs", admin.MaySeeCheckOuts, "Check-out history"},
 	{"/contention", admin.MaySeeFigures, "Waiting times"},
 	{"/try", admin.MayExplain, "Try a check-out"},
+	{"/machines", admin.MaySeeTerminals, "Self-check machines"},
 	{"/rules", admin.MaySeeRules, "Circulation rules"},
 }
 

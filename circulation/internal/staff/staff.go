@@ -25,6 +25,7 @@ import (
 // Admin is what the pages show and do; see admin.Service.
 type Admin interface {
 	admin.Desk
+	admin.TerminalStore
 	Rules(ctx context.Context) (admin.RulesReview, error)
 	NameRules(ctx context.Context, text string) map[string]string
 	CountUncounted(ctx context.Context) (int, error)
@@ -138,6 +139,10 @@ func (p *pages) routes() []web.Route {
 		{http.MethodGet, "/check-outs.csv", admin.MaySeeCheckOuts, p.saveCheckOuts, search},
 		{http.MethodGet, "/contention", admin.MaySeeFigures, p.showContention, nil},
 		{http.MethodGet, "/contention/live", admin.MaySeeFigures, p.streamContention, nil},
+		{http.MethodGet, "/machines", admin.MaySeeTerminals, p.showTerminals, nil},
+		{http.MethodPost, "/machines", admin.MayChangeTerminals, p.addTerminal, nil},
+		{http.MethodGet, "/machines/:terminal/password", admin.MayChangeTerminals, p.askPassword, nil},
+		{http.MethodPost, "/machines/:terminal/password", admin.MayChangeTerminals, p.setPassword, nil},
 		{http.MethodGet, "/rules", admin.MaySeeRules, p.showRules, []web.Parameter{{Name: idsParam, Meaning: "whether to show ids", Allowed: []string{patronsShown}}}},
 		{http.MethodGet, "/try", admin.MayExplain, p.showTrial, []web.Parameter{
 			{Name: "itemBarcode", Meaning: barcode}, {Name: "userBarcode", Meaning: barcode}, {Name: "proxyUserBarcode", Meaning: barcode},

@@ -1,0 +1,56 @@
+package admin
+
+import (
+	"context"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/schemas/okapi"
+)
+
+// TerminalStore keeps the self-check machines of the tenant in ctx.
+type TerminalStore interface {
+	// Terminals returns them by name.
+	Terminals(ctx context.Context) ([]library.Terminal, error)
+	// AllServicePoints returns the places where they may stand, by name.
+	AllServicePoints(ctx context.Context) ([]library.ServicePoint, error)
+	// AddTerminal adds one. Fault: Invalid for a login that exists or a value that breaks a rule.
+	AddTerminal(ctx context.Context, t NewTerminal) error
+	// SetTerminalPassword replaces a password. Faults: NotFound, Invalid, Conflict.
+	SetTerminalPassword(ctx context.Context, id, password string) error
+}
+
+// NewTerminal is a machine that staff add, as it is stored. What it leaves out is the service's choice.
+type NewTerminal struct {
+	Login          string `json:"login"`
+	Name           string `json:"name"`
+	ServicePointID string `json:"servicePointId"`
+	Password       string `json:"password"`
+}
+
+// Terminals implements staff.Admin.
+func (s *Service) Terminals(ctx context.Context) ([]library.Terminal, error) {
+	return s.storage.Terminals(ctx)
+}
+
+// AllServicePoints implements staff.Admin.
+func (s *Service) AllServicePoints(ctx context.Context) ([]library.ServicePoint, error) {
+	return s.storage.AllServicePoints(ctx)
+}
+
+// AddTerminal adds a machine and logs who did it.
+func (s *Service) AddTerminal(ctx context.Context, t NewTerminal) error {
+	if err := s.storage.AddTerminal(ctx, t); err != nil {
+		return err
+	}
+	s.log.InfoContext(ctx, "self-check machine added", "login", t.Login, "by", s.actorName(ctx), "by_id", okapi.FromContext(ctx).UserID)
+	return nil
+}
+
+// SetTerminalPassword sets a machine's password and logs who did it.
+func (s *Service) SetTerminalPassword(ctx context.Context, id, password string) error {
+	if err := s.storage.SetTerminalPassword(ctx, id, password); err != nil {
+		return err
+	}
+	s.log.InfoContext(ctx, "password of a self-check machine set", "terminal", id, "by", s.actorName(ctx), "by_id", okapi.FromContext(ctx).UserID)
+	return nil
+}
