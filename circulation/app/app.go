@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -103,7 +104,8 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 	}
 	placing := &requests.Service{Library: storage, Placer: storage, Keeper: storage, Log: log, Now: time.Now}
 	locks := admin.NewService(storage, store, env, lending, log)
-	guard := auth.NewGuard(cfg.Staff, append(checkout.OverridePermissions(), renewal.OverridePermissions()...), log)
+	guard := auth.NewGuard(cfg.Staff, staffPermissions(), log)
+	registry.MustRegister(guard.Collector())
 	checkIns := &checkin.Service{Library: storage, Returner: storage, Log: log}
 	sessions := checkin.Sessions{Store: storage, Now: time.Now}
 	service := &web.Service{
@@ -126,9 +128,14 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 		Anonymize: (&anonymization.Service{Loans: storage, Log: log, Now: time.Now}).Run,
 		Admin:     locks, Guard: guard, Log: log,
 	}))
-	service.Add(staff.New(staff.Options{Admin: locks, Guard: guard, Log: log}))
+	service.Add(staff.New(staff.Options{Admin: locks, Guard: guard, SignOuts: storage, Log: log}))
 	service.Add(module().NewFront(service.Routes()))
 	return &App{storage: storage, service: service}, nil
+}
+
+// staffPermissions are the permissions that handlers ask for: of overrides and of staff.
+func staffPermissions() []string {
+	return slices.Concat(checkout.OverridePermissions(), renewal.OverridePermissions(), admin.Permissions())
 }
 
 // URL is the base URL of the service.

@@ -157,7 +157,7 @@ func (c *Config) validateStaff() error {
 	if !isKnownZone(c.TimeZone) {
 		errs = append(errs, config.OutOfRange("TZ", strconv.Quote(c.TimeZone), "a time zone such as Europe/Berlin, or UTC"))
 	}
-	return errors.Join(append(errs, c.Staff.Validate(c.HTTP))...)
+	return errors.Join(append(errs, c.Staff.Validate(c.HTTP, staffPermissions()))...)
 }
 
 // isKnownZone reports whether package time knows the zone. As in POSIX, it may begin with a

@@ -82,7 +82,7 @@ func TestConfig_ReportsBadSettingsWithAllowedValues(t *testing.T) {
 		},
 		"staff some other way": {
 			[]string{"STAFF_AUTH=Basic", "STAFF_PASSWORD=secret secret"},
-			[]string{`STAFF_AUTH is "Basic", allowed: gateway, basic, none`},
+			[]string{`STAFF_AUTH is "Basic", allowed: gateway, basic, oidc, none`},
 		},
 		"impatient machines": {
 			[]string{"MACHINE_PATIENCE=999ms"}, []string{"MACHINE_PATIENCE is 999ms, allowed: 1s to 5m0s"},
@@ -112,7 +112,7 @@ func TestConfig_ReportsBadSettingsWithAllowedValues(t *testing.T) {
 		},
 		"no login by IPv6": {
 			[]string{"STAFF_AUTH=none", "HTTP_ADDR=::"},
-			[]string{"or set STAFF_AUTH to gateway, or to basic with a STAFF_PASSWORD"},
+			[]string{"or set STAFF_AUTH to gateway, to oidc, or to basic with a STAFF_PASSWORD"},
 		},
 		"no login in the network": {[]string{"STAFF_AUTH=none", "HTTP_ADDR=10.0.0.7"}, []string{"STAFF_AUTH is none"}},
 		"no login under some name": {

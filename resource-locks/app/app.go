@@ -75,7 +75,8 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 	recent := engine.NewRecent(recentEvents)
 	e.events.add(newMetrics(registry, e.locks, log))
 	e.events.add(recent)
-	guard := auth.NewGuard(cfg.Staff, nil, log)
+	guard := auth.NewGuard(cfg.Staff, httpapi.Permissions(), log)
+	registry.MustRegister(guard.Collector())
 	s := &web.Service{
 		Name: "resource-locks", Traces: cfg.Traces, HTTP: cfg.HTTP, Panics: web.NewPanics(registry, log), Stopped: db.Close,
 		Options: web.Options{
@@ -90,7 +91,7 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 			{Name: "sweep", Run: newSweeper(e, cfg, log).Run},
 		},
 	}
-	s.Add(httpapi.New(httpapi.Options{Locks: e.locks, Claims: e.claims, Recent: recent, Guard: guard}))
+	s.Add(httpapi.New(httpapi.Options{Locks: e.locks, Claims: e.claims, Recent: recent, Guard: guard, SignOuts: postgres.NewSignOutStore(db)}))
 	s.Add(locket.New(locket.Options{
 		Settings: cfg.Locket, Locks: e.locks, Observe: e.events.add, Log: log, Registry: registry,
 		ShutdownTimeout: cfg.HTTP.ShutdownTimeout,

@@ -8,6 +8,7 @@ import (
 
 	"checkoutlock/config"
 	"checkoutlock/database"
+	"checkoutlock/resource-locks/internal/httpapi"
 	"checkoutlock/resource-locks/internal/locket"
 	"checkoutlock/resource-locks/internal/locktopus"
 	"checkoutlock/resource-locks/internal/mutexapi"
@@ -45,7 +46,7 @@ const leastRequestTimeout = 5 * time.Second
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
 	return errors.Join(
-		c.HTTP.Validate(leastRequestTimeout), c.Log.Validate(), c.Traces.Validate(), c.Database.Validate(), c.Staff.Validate(c.HTTP),
+		c.HTTP.Validate(leastRequestTimeout), c.Log.Validate(), c.Traces.Validate(), c.Database.Validate(), c.Staff.Validate(c.HTTP, httpapi.Permissions()),
 		c.Locket.Validate(), c.Locktopus.Validate(), c.Sunbird.Validate(), c.Mutex.Validate(),
 		config.CheckRange("LOCK_SWEEP_INTERVAL", c.SweepInterval, 100*time.Millisecond, time.Hour, "100ms to 1h"),
 		config.CheckRange("HISTORY_RETENTION", c.HistoryRetention, time.Hour, 365*24*time.Hour, "1h to 8760h"),

@@ -35,6 +35,8 @@ const (
 	Unauthorized Code = "UNAUTHORIZED"
 	// Forbidden is a known caller without the permission.
 	Forbidden Code = "FORBIDDEN"
+	// TooManyTries is a caller who sent too many wrong passwords.
+	TooManyTries Code = "TOO_MANY_TRIES"
 	// TooLarge is a body above the limit.
 	TooLarge Code = "BODY_TOO_LARGE"
 	// Timeout is work that ran out of time in this service.
@@ -91,7 +93,7 @@ const (
 // Codes returns every code, in the order of declaration.
 func Codes() []Code {
 	return []Code{
-		Internal, Malformed, MethodNotAllowed, Invalid, NotFound, Conflict, Unauthorized, Forbidden, TooLarge, Timeout,
+		Internal, Malformed, MethodNotAllowed, Invalid, NotFound, Conflict, Unauthorized, Forbidden, TooManyTries, TooLarge, Timeout,
 		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, RequestChanged, LimitReached, LoanChanged,
 		KeyLeaseLost, GivenUp, RequestRunning, KeyReused, LoginRefused,
 		LockNotAcquired, OutcomeUnknown, InUse, Overloaded, UnknownTenant, TenantNotReady, Unavailable,

@@ -34,7 +34,7 @@ func Status(code Code) int {
 		return http.StatusRequestEntityTooLarge
 	case Invalid, LockNotAcquired, KeyReused, LoginRefused:
 		return http.StatusUnprocessableEntity
-	case LockQueueFull:
+	case LockQueueFull, TooManyTries:
 		return http.StatusTooManyRequests
 	case LockHeld, Overloaded, TenantNotReady, Unavailable:
 		return http.StatusServiceUnavailable

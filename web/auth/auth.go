@@ -1,15 +1,18 @@
 // Package auth authenticates and authorizes staff: by the permissions of the gateway in
-// front, by a password, or, on loopback only, without a sign-in.
+// front, by a password, by the library's single sign-on, or, on loopback only, without a sign-in.
 package auth
 
 import (
 	"context"
+	"crypto/cipher"
 	"crypto/sha256"
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -22,7 +25,8 @@ type Mode string
 // The modes.
 const (
 	Gateway Mode = "gateway" // by X-Okapi-Permissions
-	Basic   Mode = "basic"   // by one password, RFC 7617; the user name is for the history
+	Basic   Mode = "basic"   // by one password, in a form or by RFC 7617; the user name is for the history
+	OIDC    Mode = "oidc"    // at a provider of OpenID Connect, for the pages alone
 	None    Mode = "none"    // not at all: everyone on this machine may do everything
 )
 
@@ -32,17 +36,33 @@ type Guard struct {
 	password [sha256.Size]byte // hashed, so that the comparison does not reveal its length
 	granted  []string
 	origins  *http.CrossOriginProtection
+	attempts *attempts
+	limits   Limits
+	rounds   int
+	sealer   func() (cipher.AEAD, error) // of cookies
+	provider *provider                   // of OIDC
 	log      *slog.Logger
 }
 
-// NewGuard returns a guard. granted are the permissions that the password grants to the
-// handlers behind it, which check them.
+// NewGuard returns a guard. granted are the permissions that the password, or a group of the
+// provider with all, grants to the handlers behind it, which check them.
 func NewGuard(s Settings, granted []string, log *slog.Logger) *Guard {
-	return &Guard{
-		mode: s.Auth, password: sha256.Sum256([]byte(s.Password)), granted: granted,
-		origins: http.NewCrossOriginProtection(), log: log,
+	secret := s.Password
+	if s.Auth == OIDC {
+		secret = s.OIDC.Secret
 	}
+	g := &Guard{
+		mode: s.Auth, password: sha256.Sum256([]byte(s.Password)), granted: granted,
+		origins: http.NewCrossOriginProtection(), attempts: newAttempts(log), limits: s.Limits,
+		rounds: keyRounds, provider: newProvider(s.OIDC), log: log,
+	}
+	// Made once, when it is needed: it takes a tenth of a second.
+	g.sealer = sync.OnceValues(func() (cipher.AEAD, error) { return newSealer(secret, g.rounds) })
+	return g
 }
+
+// Collector returns the metrics of wrong passwords.
+func (g *Guard) Collector() prometheus.Collector { return g.attempts.count }
 
 // Mode returns how staff authenticate.
 func (g *Guard) Mode() Mode { return g.mode }
@@ -76,14 +96,14 @@ func (g *Guard) Routes(routes []web.Route) []web.Route {
 	for i, r := range guarded {
 		guarded[i].Desired = append(slices.Clone(r.Desired), r.Permission)
 	}
-	return web.WithRefusals(guarded, fault.Unauthorized, fault.Forbidden)
+	return web.WithRefusals(guarded, fault.Unauthorized, fault.Forbidden, fault.TooManyTries)
 }
 
 // Grant returns routes whose handlers check permissions themselves. With Basic, the password
 // grants all permissions, and a request without it has none. The other modes grant nothing
 // here. As with Wrap, a browser may send the password only from a page of the service itself.
 func (g *Guard) Grant(routes []web.Route) []web.Route {
-	routes = web.WithRefusals(routes, fault.Unauthorized, fault.Forbidden)
+	routes = web.WithRefusals(routes, fault.Unauthorized, fault.Forbidden, fault.TooManyTries)
 	if g.mode != Basic {
 		return routes
 	}
@@ -107,7 +127,7 @@ func (g *Guard) grantPermissions(h echo.HandlerFunc) echo.HandlerFunc {
 
 // May reports whether the caller in ctx, who passed Wrap, has another permission too.
 func (g *Guard) May(ctx context.Context, permission string) bool {
-	return g.mode != Gateway || okapi.FromContext(ctx).HasPermission(permission)
+	return g.mode != Gateway && g.mode != OIDC || okapi.FromContext(ctx).HasPermission(permission)
 }
 
 // checkOrigin refuses the requests that a page of another site makes a browser send.
@@ -128,8 +148,10 @@ func (g *Guard) checkAccess(c echo.Context, permission string) error {
 		return nil
 	case Basic:
 		return g.signIn(c, "") // without a gateway, a user id is not authenticated
+	case OIDC:
+		return fault.New(fault.Forbidden, "People sign in to the pages alone (STAFF_AUTH=oidc), so no program may do this")
 	case None:
-		return requireLoopbackHost(c.Request(), "Sign-in is off (STAFF_AUTH=none)", "set STAFF_AUTH to gateway or basic")
+		return requireLoopbackHost(c.Request(), "Sign-in is off (STAFF_AUTH=none)", "set STAFF_AUTH to gateway, basic or oidc")
 	}
 	return fault.New(fault.Internal, "Access is refused: the authentication mode %q is unknown", g.mode)
 }

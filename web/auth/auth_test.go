@@ -199,7 +199,7 @@ func TestGuard_RequiresALoopbackHostWithoutSignIn(t *testing.T) {
 				t.Errorf("got %d %s, want 200", got.Code, got.Body)
 			}
 			if !served && (got.Code != http.StatusForbidden ||
-				!strings.Contains(got.Body.String(), "set STAFF_AUTH to gateway or basic")) {
+				!strings.Contains(got.Body.String(), "set STAFF_AUTH to gateway, basic or oidc")) {
 				t.Errorf("got %d %s, want 403 that names the setting", got.Code, got.Body)
 			}
 		})
@@ -277,7 +277,9 @@ func TestSettings_CheckThePassword(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := auth.Settings{Auth: auth.Basic, Password: tt.password}.Validate(config.HTTP{})
+			s := byPassword()
+			s.Password = tt.password
+			err := s.Validate(config.HTTP{}, nil)
 			if (err == nil) != (tt.want == "") || (err != nil && !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}

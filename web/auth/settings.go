@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -14,16 +15,37 @@ import (
 
 // Settings are the settings of a service for its staff.
 type Settings struct {
-	// Auth is how staff authenticate: by permissions from a gateway, by a password, or not
-	// at all, which is for loopback only.
+	// Auth is how staff authenticate: by permissions from a gateway, by a password, at a provider, or
+	// not at all, which is for loopback only.
 	Auth Mode `env:"STAFF_AUTH" envDefault:"gateway"`
 	// Password is the password of Basic.
 	Password string `env:"STAFF_PASSWORD" secret:""`
+	OIDC     OIDCSettings
+	Limits   Limits
 }
 
-// Validate checks the settings of a service that listens at http. No message repeats the
-// password.
-func (s Settings) Validate(http config.HTTP) error {
+// Limits are how long a session lasts.
+type Limits struct {
+	// Idle is the time after its last page.
+	Idle time.Duration `env:"STAFF_IDLE_TIMEOUT" envDefault:"30m"`
+	// Longest is the time after the sign-in.
+	Longest time.Duration `env:"STAFF_SESSION_TIMEOUT" envDefault:"12h"`
+}
+
+func (l Limits) validate() error {
+	return errors.Join(
+		config.CheckRange("STAFF_IDLE_TIMEOUT", l.Idle, 2*renewAfter, 24*time.Hour, "2m to 24h"),
+		config.CheckRange("STAFF_SESSION_TIMEOUT", l.Longest, l.Idle, 7*24*time.Hour, "STAFF_IDLE_TIMEOUT to 168h"),
+	)
+}
+
+// Validate checks the settings of a service that listens at http and whose handlers ask for the
+// permissions. No message repeats a secret.
+func (s Settings) Validate(http config.HTTP, permissions []string) error {
+	return errors.Join(s.validateMode(http, permissions), s.Limits.validate())
+}
+
+func (s Settings) validateMode(http config.HTTP, permissions []string) error {
 	switch s.Auth {
 	case Gateway:
 		return nil
@@ -32,14 +54,16 @@ func (s Settings) Validate(http config.HTTP) error {
 			return fmt.Errorf("STAFF_PASSWORD, which STAFF_AUTH=basic needs, %w", err)
 		}
 		return nil
+	case OIDC:
+		return s.OIDC.validate(permissions)
 	case None:
 		if isLoopbackAddr(http.Addr) {
 			return nil
 		}
 		return fmt.Errorf("STAFF_AUTH is none, which lets everybody in and is allowed on loopback only, but HTTP_ADDR is %q: "+
-			"leave HTTP_ADDR empty, or set STAFF_AUTH to gateway, or to basic with a STAFF_PASSWORD", http.Addr)
+			"leave HTTP_ADDR empty, or set STAFF_AUTH to gateway, to oidc, or to basic with a STAFF_PASSWORD", http.Addr)
 	}
-	return config.OutOfRange("STAFF_AUTH", strconv.Quote(string(s.Auth)), "gateway, basic, none")
+	return config.OutOfRange("STAFF_AUTH", strconv.Quote(string(s.Auth)), "gateway, basic, oidc, none")
 }
 
 // isLoopbackAddr reports whether no other machine can reach an address to listen on; an

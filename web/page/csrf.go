@@ -28,26 +28,26 @@ const (
 // CheckToken returns the visitor's token, or makes a new one for the pages below path. It
 // refuses a change that does not repeat the token. Fault: Forbidden.
 func CheckToken(c echo.Context, path string) (string, error) {
-	cookie, err := c.Cookie(tokenCookie)
-	known := err == nil && len(cookie.Value) == len(rand.Text())
+	sent := ReadCookie(c, tokenCookie)
+	known := len(sent) == len(rand.Text())
 	if method := c.Request().Method; method != http.MethodGet && method != http.MethodHead {
-		if !known || IsCrossSite(c.Request()) || subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(c.FormValue(tokenField))) != 1 {
+		if !known || IsCrossSite(c.Request()) || subtle.ConstantTimeCompare([]byte(sent), []byte(c.FormValue(tokenField))) != 1 {
 			return "", fault.New(fault.Forbidden, "This form did not come from a page that was opened here, or it is too old. Nothing was changed: "+
 				"go back, load the page again and repeat the change. Your browser has to accept cookies.")
 		}
 	}
 	if known {
-		return cookie.Value, nil
+		return sent, nil // a new one would invalidate the forms that are open
 	}
+	return RenewToken(c, path), nil
+}
+
+// RenewToken makes a new token for the visitor, as after each sign-in: a token from before it may be
+// known to others.
+func RenewToken(c echo.Context, path string) string {
 	token := rand.Text()
-	// Lax, because a visitor who follows a link from a mail must come with the token. A
-	// new token would invalidate the forms that are open.
-	c.SetCookie(&http.Cookie{ //nolint:gosec // Secure depends on the visitor's scheme
-		Name: tokenCookie, Value: token, Path: path, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		// A gateway's header gives the scheme; a forged header only loses the cookie.
-		Secure: c.Scheme() == "https",
-	})
-	return token, nil
+	SetCookie(c, tokenCookie, token, path, 0)
+	return token
 }
 
 // IsCrossSite reports whether the browser says that another site or a neighbour made

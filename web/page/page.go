@@ -43,6 +43,7 @@ type Frame struct {
 	Who     string // empty without a sign-in, or if the name is not known
 	Warning string
 	Note    string
+	SignOut string // the path that ends the visitor's session; empty without one
 	CSRF    string
 	Results bool // the page has an element #results, to which the skip link leads
 	Nav     []Link
@@ -72,6 +73,16 @@ type Problem struct {
 	RequestID string // finds the log lines
 	Back      string // a path
 }
+
+// SignIn is the form of sign-in.html.
+type SignIn struct {
+	To    string // the address that was asked for
+	Name  string // as it was typed
+	Wrong string // why that was refused; empty for nothing
+}
+
+// Notice is a text with one link, for notice.html.
+type Notice struct{ Text, Link, LinkText string }
 
 // DescribeProblem describes an error of a request. Back is the first page.
 func DescribeProblem(c echo.Context, err error, back string) Problem {

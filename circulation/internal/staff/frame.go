@@ -60,6 +60,7 @@ var nav = []struct{ path, permission, text string }{
 func (v *visit) show(status int, name, current, title string, body any) error {
 	f := v.pages.newFrame(title, body)
 	f.Tenant, f.CSRF, f.Results = v.tenant.String(), v.csrf, v.results
+	f.SignOut = v.pages.signIns.SignOutPath(v.c)
 	if v.pages.guard.Mode() != auth.None { // there a header's user is not trusted
 		f.Who = v.pages.admin.ViewerName(v.ctx())
 	}
@@ -112,35 +113,48 @@ func (p *pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// withTenant admits visitors with the permission to pages of the tenant in the path.
-// Behind a gateway the tenant must be the one whose permissions the gateway sent.
-func (p *pages) withTenant(permission string) echo.MiddlewareFunc {
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		admitted := p.guard.Wrap(permission, next)
-		return func(c echo.Context) error {
-			name := c.Param("tenant")
-			id, err := okapi.ParseTenant(strings.ToLower(name))
-			if err != nil {
-				return fault.New(fault.NotFound, "There is no such tenant: %v", err)
-			}
-			if id.String() != name { // as people type it
-				to := *c.Request().URL
-				to.Path, to.RawPath = "/staff/"+id.String()+strings.TrimPrefix(to.Path, "/staff/"+name), ""
-				return c.Redirect(http.StatusSeeOther, to.RequestURI())
-			}
-			if p.guard.Mode() == auth.Gateway {
-				switch sent := c.Request().Header.Get(okapi.TenantHeader); sent {
-				case id.String():
-				case "":
-					return fault.New(fault.Forbidden, "The gateway in front sent no %s, so your permissions are not known. "+
-						"Without a gateway, set STAFF_AUTH to basic or none.", okapi.TenantHeader)
-				default:
-					return fault.New(fault.Forbidden, "You are signed in to the tenant %s, not to %s", fault.Shown(sent), id)
-				}
-			}
-			c.SetRequest(c.Request().WithContext(okapi.WithTenant(c.Request().Context(), id)))
-			return admitted(c)
+// requirePermission admits visitors with the permission to a page after withTenant.
+func (p *pages) requirePermission(permission string) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc { return p.signIns.Wrap(permission, next) }
+}
+
+// showSignIn shows a page of the sign-in. It has no navigation, because the visitor is not signed in.
+func (p *pages) showSignIn(c echo.Context, status int, template, title string, body any) error {
+	f := p.newFrame(title, body)
+	f.Tenant = c.Param("tenant")
+	var err error
+	if f.CSRF, err = page.CheckToken(c, root); err != nil {
+		return err
+	}
+	return p.writePage(c, status, template, f)
+}
+
+// withTenant serves pages of the tenant in the path. Behind a gateway it must be the one whose
+// permissions the gateway sent.
+func (p *pages) withTenant(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		name := c.Param("tenant")
+		id, err := okapi.ParseTenant(strings.ToLower(name))
+		if err != nil {
+			return fault.New(fault.NotFound, "There is no such tenant: %v", err)
 		}
+		if id.String() != name { // as people type it
+			to := *c.Request().URL
+			to.Path, to.RawPath = "/staff/"+id.String()+strings.TrimPrefix(to.Path, "/staff/"+name), ""
+			return c.Redirect(http.StatusSeeOther, to.RequestURI())
+		}
+		if p.guard.Mode() == auth.Gateway {
+			switch sent := c.Request().Header.Get(okapi.TenantHeader); sent {
+			case id.String():
+			case "":
+				return fault.New(fault.Forbidden, "The gateway in front sent no %s, so your permissions are not known. "+
+					"Without a gateway, set STAFF_AUTH to basic, oidc or none.", okapi.TenantHeader)
+			default:
+				return fault.New(fault.Forbidden, "You are signed in to the tenant %s, not to %s", fault.Shown(sent), id)
+			}
+		}
+		c.SetRequest(c.Request().WithContext(okapi.WithTenant(c.Request().Context(), id)))
+		return next(c)
 	}
 }
 
@@ -151,7 +165,7 @@ func (p *pages) withVisit(h func(*visit) error) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		token, err := page.CheckToken(c, "/staff/")
+		token, err := page.CheckToken(c, root)
 		if err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ func TestPages_CheckTheGatewaysPermissions(t *testing.T) {
 			path: "/staff/other/", header: granted(admin.MaySeeSettings), status: 403,
 			words: "You are signed in to the tenant diku, not to other",
 		},
-		"without a gateway": {path: "/staff/diku/", status: 403, words: "set STAFF_AUTH to basic or none"},
+		"without a gateway": {path: "/staff/diku/", status: 403, words: "set STAFF_AUTH to basic, oidc or none"},
 		"no such tenant": {
 			path: "/staff/Robert'%29--/", header: granted(admin.MaySeeSettings), status: 404, words: "There is no such tenant",
 		},
@@ -116,16 +116,21 @@ func TestFeaturePage_HidesChangesWithoutThePermission(t *testing.T) {
 func TestPages_AskForThePasswordAndKeepTheName(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(false, 3000)}
-	stranger := visitAs(t, l, auth.Basic, nil).get(t, "/staff/diku/")
-	stranger.want(t, 401, "Please sign in")
-	if got := stranger.header.Get("WWW-Authenticate"); !strings.HasPrefix(got, "Basic ") {
-		t.Errorf("WWW-Authenticate is %q", got)
+	stranger := visitAs(t, l, auth.Basic, nil)
+	first := stranger.get(t, "/staff/DIKU/locks?holder=a")
+	if first = stranger.get(t, first.header.Get("Location")); first.status != 303 {
+		t.Errorf("the page is %d, want a way to the sign-in", first.status)
 	}
+	form := stranger.get(t, first.header.Get("Location"))
+	form.want(t, 200, "Sign in", "Your name", "Password")
+	form.has(t, `name="to" value="/staff/diku/locks?holder=a"`)
+	turn := url.Values{"to": {"on"}, "reason": {"exams"}}
+	stranger.post(t, "/staff/diku/switch", turn).want(t, 401, "Nothing was changed")
 	r := &http.Request{Header: http.Header{}}
 	r.SetBasicAuth("Ada", "correct horse")
 	v := visitAs(t, l, auth.Basic, r.Header)
 	v.get(t, "/staff/diku/").want(t, 200, "Signed in as Ada")
-	v.post(t, "/staff/diku/switch", url.Values{"to": {"on"}, "reason": {"exams"}}).want(t, 303)
+	v.post(t, "/staff/diku/switch", turn).want(t, 303)
 	if l.by.UserName != "Ada" || l.where != "diku" {
 		t.Errorf("changed by %q in %q, want Ada in diku", l.by.UserName, l.where)
 	}

@@ -38,17 +38,20 @@ type Admin interface {
 	KnownViewerName(ctx context.Context) (name string, known bool)
 }
 
-// Options configure New. All fields are required.
+// Options configure New. All other fields are required.
 type Options struct {
 	Admin Admin
 	Guard *auth.Guard
-	Log   *slog.Logger
+	// SignOuts may be nil if people do not sign in here.
+	SignOuts auth.SignOuts
+	Log      *slog.Logger
 }
 
 // pages serves the staff pages of all tenants under /staff/.
 type pages struct {
 	admin     Admin
 	guard     *auth.Guard
+	signIns   *auth.Pages
 	log       *slog.Logger
 	templates page.Templates
 	files     page.Files
@@ -71,6 +74,9 @@ func New(o Options) (web.Front, error) {
 		admin: o.Admin, guard: o.Guard, log: o.Log, templates: t, files: files,
 		streams: make(chan struct{}, maxStreams), stopped: make(chan struct{}),
 	}
+	p.signIns = auth.NewPages(auth.PageOptions{
+		Guard: o.Guard, Root: root, Tenant: "tenant", Cookie: "staff", SignOuts: o.SignOuts, Show: p.showSignIn,
+	})
 	return web.Front{Name: "staff", Routes: p.routes(), BeforeClose: p.stop}, nil
 }
 
@@ -82,6 +88,9 @@ func (p *pages) stop() { p.stopOnce.Do(func() { close(p.stopped) }) }
 //
 //go:embed assets templates
 var embedded embed.FS
+
+// root is the path above all pages.
+const root = "/staff/"
 
 // assetPath is the route of the files that pages load. No tenant has the name "-".
 const assetPath = "/staff/-/:asset"
@@ -151,9 +160,10 @@ func (p *pages) routes() []web.Route {
 		routes = append(routes, web.Route{
 			Method: r.method, Path: "/staff/:tenant" + r.path, Permission: r.permission, Desired: admin.Permissions(), Endpoint: web.Handle(p.withVisit(r.handler)),
 			Query:  web.Query{Parameters: slices.Concat(pageParameters, r.parameters), Refuse: refuseParameter},
-			Guards: []echo.MiddlewareFunc{p.withErrorPage, p.withTenant(r.permission)},
+			Guards: []echo.MiddlewareFunc{p.withErrorPage, p.withTenant, p.requirePermission(r.permission)},
 		})
 	}
+	routes = append(routes, p.signIns.Routes(p.withErrorPage, p.withTenant)...)
 	for i := range routes {
 		routes[i].NoTenant = true // the path has it
 		// Compression next to typed text would reveal the form token; some pages stream.

@@ -25,6 +25,9 @@ const (
 	MayRelease = "resource-locks.locks.item.delete"
 )
 
+// Permissions returns them all.
+func Permissions() []string { return []string{MaySee, MayRelease} }
+
 const (
 	root = "/locks/"
 	// assetPath is the route of the files that pages load.
@@ -38,12 +41,14 @@ const (
 //go:embed templates
 var embedded embed.FS
 
-// Options configure New. All fields are required.
+// Options configure New. All other fields are required.
 type Options struct {
 	Locks  *engine.Locks
 	Claims *engine.Claims
 	Recent *engine.Recent // the events that the page shows
 	Guard  *auth.Guard
+	// SignOuts may be nil if people do not sign in here.
+	SignOuts auth.SignOuts
 }
 
 // pages serves the page of locks.
@@ -52,6 +57,7 @@ type pages struct {
 	claims    *engine.Claims
 	recent    *engine.Recent
 	guard     *auth.Guard
+	signIns   *auth.Pages
 	templates page.Templates
 	files     page.Files
 }
@@ -70,6 +76,12 @@ func New(o Options) (web.Front, error) {
 		return web.Front{}, err
 	}
 	p := &pages{locks: o.Locks, claims: o.Claims, recent: o.Recent, guard: o.Guard, templates: templates, files: files}
+	p.signIns = auth.NewPages(auth.PageOptions{
+		Guard: o.Guard, Root: root, Cookie: "locks", SignOuts: o.SignOuts,
+		Show: func(c echo.Context, status int, template, title string, body any) error {
+			return p.show(c, status, template, title, "", body)
+		},
+	})
 	return web.Front{Name: "operators", Routes: p.routes()}, nil
 }
 
@@ -86,7 +98,7 @@ func (p *pages) routes() []web.Route {
 	}
 	for i, r := range routes {
 		if r.Permission != "" {
-			routes[i].Desired = []string{MaySee, MayRelease}
+			routes[i].Desired = Permissions()
 			routes[i].Guards = []echo.MiddlewareFunc{p.withErrorPage, p.requirePermission(r.Permission)}
 		}
 	}
@@ -94,6 +106,7 @@ func (p *pages) routes() []web.Route {
 		Method: http.MethodGet, Path: assetPath, Endpoint: web.Handle(p.files.Serve),
 		Query: web.Query{Parameters: []web.Parameter{{Name: "v", Meaning: "the file's version"}}},
 	})
+	routes = append(routes, p.signIns.Routes(p.withErrorPage)...)
 	for i := range routes {
 		routes[i].NoTenant = true
 		// Compression next to typed text would reveal the form token.
@@ -105,7 +118,7 @@ func (p *pages) routes() []web.Route {
 func redirectToRoot(c echo.Context) error { return c.Redirect(http.StatusSeeOther, root) }
 
 func (p *pages) requirePermission(name string) echo.MiddlewareFunc {
-	return func(next echo.HandlerFunc) echo.HandlerFunc { return p.guard.Wrap(name, next) }
+	return func(next echo.HandlerFunc) echo.HandlerFunc { return p.signIns.Wrap(name, next) }
 }
 
 // withErrorPage sets the headers and answers errors as pages. It passes the error on to
@@ -138,6 +151,9 @@ func (p *pages) show(c echo.Context, status int, name, title, note string, body 
 		f.Warning = "Sign-in is off (STAFF_AUTH=none): everyone at this computer can release every lock."
 	} else {
 		f.Who = okapi.FromContext(c.Request().Context()).UserName
+	}
+	if f.Who != "" && status < http.StatusBadRequest {
+		f.SignOut = p.signIns.SignOutPath(c)
 	}
 	var err error
 	if f.CSRF, err = page.CheckToken(c, root); err != nil && status < http.StatusBadRequest {

@@ -1,0 +1,2 @@
+-- Destroys the list of sessions that ended: copies of their cookies count again.
+DROP TABLE staff_sign_out;

@@ -1,0 +1,304 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+	"golang.org/x/oauth2"
+
+	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
+	"checkoutlock/web/page"
+)
+
+const (
+	// recheckAfter is how long the provider's word counts when a page is loaded. Then the provider is
+	// asked again, which lets a person with a session there through without a question.
+	recheckAfter = 5 * time.Minute
+	// recheckLatest is the same for forms and streams, which cannot go to the provider and back.
+	recheckLatest = 15 * time.Minute
+	// flowTime is how long a person may take at the provider.
+	flowTime = 10 * time.Minute
+	// providerTimeout bounds a call to the provider.
+	providerTimeout = 5 * time.Second
+	// callbackPath follows Root.
+	callbackPath = "-/signed-in"
+)
+
+// provider is the library's single sign-on (OpenID Connect). It is asked for its addresses when the
+// first person signs in, so the service starts without it. It is safe for concurrent use.
+type provider struct {
+	settings OIDCSettings
+	client   *http.Client
+
+	mu    sync.Mutex
+	known *oidc.Provider
+}
+
+func newProvider(s OIDCSettings) *provider {
+	return &provider{settings: s, client: &http.Client{Timeout: providerTimeout}}
+}
+
+// find returns the addresses and keys of the provider. Fault: Unavailable.
+func (p *provider) find(ctx context.Context) (*oidc.Provider, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known != nil {
+		return p.known, nil
+	}
+	known, err := oidc.NewProvider(oidc.ClientContext(ctx, p.client), p.settings.Issuer)
+	if err != nil {
+		return nil, errProviderAway(err)
+	}
+	p.known = known
+	return known, nil
+}
+
+func errProviderAway(err error) error {
+	return fault.Wrap(err, fault.Unavailable, "Your library's sign-in service cannot be reached. Lending goes on; try again later")
+}
+
+func (p *provider) configure(known *oidc.Provider, root string) *oauth2.Config {
+	return &oauth2.Config{
+		ClientID: p.settings.Client, ClientSecret: p.settings.Secret, Endpoint: known.Endpoint(),
+		RedirectURL: p.settings.URL + root + callbackPath, Scopes: append([]string{oidc.ScopeOpenID}, p.settings.Scopes...),
+	}
+}
+
+// flow is one way to the provider and back. A sealed cookie carries it.
+type flow struct {
+	State, Nonce, Verifier, Tenant, To string
+	Began                              time.Time
+}
+
+func (p *Pages) flowCookie() string { return p.Cookie + "_flow" }
+
+// isDue reports whether the provider has to confirm a session. A person who may not sign in any more
+// so loses the session within minutes.
+func (p *Pages) isDue(c echo.Context, s session) bool {
+	if p.guard.mode != OIDC {
+		return false
+	}
+	latest := recheckLatest
+	if isRead(c) && !isStream(c) {
+		latest = recheckAfter
+	}
+	return time.Since(s.Checked) >= latest
+}
+
+// askProvider sends the visitor to the provider with a page that goes there by itself. A redirect
+// might follow a form, and the pages' policy for content ends those at other sites.
+func (p *Pages) askProvider(c echo.Context, to string) error {
+	known, err := p.guard.provider.find(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	f := flow{
+		State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Tenant: c.Param(p.Tenant), To: to, Began: time.Now(),
+	}
+	if err := p.setSealed(c, p.flowCookie(), f, flowTime); err != nil {
+		return err
+	}
+	address := p.guard.provider.configure(known, p.Root).AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier),
+		oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(p.guard.limits.Longest.Seconds()))))
+	return p.sendOn(c, "Sign in", address, page.Notice{
+		Text: "You sign in at your library's sign-in service.", LinkText: "Go there if your browser does not",
+	})
+}
+
+// sendOn shows a notice that goes to an address by itself.
+func (p *Pages) sendOn(c echo.Context, title, address string, n page.Notice) error {
+	n.Link = address
+	c.Response().Header().Set("Refresh", "0; url="+address)
+	return p.Show(c, http.StatusOK, "notice.html", title, n)
+}
+
+func (p *Pages) callbackRoute() web.Route {
+	var parameters []web.Parameter
+	for _, name := range []string{"state", "code", "error", "iss"} {
+		parameters = append(parameters, web.Parameter{Name: name, Meaning: "as the provider sends it (OpenID Connect)"})
+	}
+	return web.Route{
+		Method: http.MethodGet, Path: p.Root + callbackPath, Endpoint: web.Handle(p.receive),
+		Query: web.Query{Parameters: parameters, Refuse: func(web.Parameter, string) error { return nil }},
+	}
+}
+
+// receive handles the way back from the provider: it checks what the provider sent and begins the
+// session.
+func (p *Pages) receive(c echo.Context) error {
+	q := web.QueryOf(c)
+	var f flow
+	if !p.guard.unseal(p.flowCookie(), page.ReadCookie(c, p.flowCookie()), &f) || time.Since(f.Began) >= flowTime ||
+		subtle.ConstantTimeCompare([]byte(f.State), []byte(q.Text("state"))) != 1 {
+		return fault.New(fault.Unauthorized, "This sign-in did not begin in this browser, or it took too long. Go to the page again to sign in.")
+	}
+	page.SetCookie(c, p.flowCookie(), "", p.Root, -time.Second) // it counts once
+	if iss := q.Text("iss"); iss != "" && iss != p.guard.provider.settings.Issuer {
+		return fault.New(fault.Unauthorized, "Another sign-in service answered than the one that was asked")
+	}
+	if refusal := q.Text("error"); refusal != "" {
+		return fault.New(fault.Unauthorized, "Your library's sign-in service did not let you in (%s)", fault.Shown(refusal))
+	}
+	claims, err := p.guard.provider.redeem(c.Request().Context(), q.Text("code"), f, p.Root)
+	if err != nil {
+		return err
+	}
+	if p.Tenant != "" {
+		c.SetParamNames(p.Tenant)
+		c.SetParamValues(f.Tenant)
+	}
+	s, err := p.guard.admitClaims(claims)
+	if err != nil {
+		return err
+	}
+	// A person who is signed in already keeps the session, so that a sign-out ends all copies of its cookie.
+	var old session
+	name := p.sessionCookie(f.Tenant)
+	if p.guard.unseal(name, page.ReadCookie(c, name), &old) && old.Name == s.Name && !old.isOver(p.guard.limits, s.Used) {
+		s.ID = old.ID
+	}
+	return p.begin(c, s, f.To)
+}
+
+// claims is what the provider says about a person.
+type claims map[string]any
+
+// redeem exchanges a code for the provider's claims, and checks them. Faults: Unauthorized,
+// Unavailable.
+func (p *provider) redeem(ctx context.Context, code string, f flow, root string) (claims, error) {
+	known, err := p.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx = oidc.ClientContext(ctx, p.client)
+	token, err := p.configure(known, root).Exchange(ctx, code, oauth2.VerifierOption(f.Verifier))
+	if err != nil {
+		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response.StatusCode < http.StatusInternalServerError {
+			return nil, fault.Wrap(err, fault.Unauthorized, "Your library's sign-in service did not confirm this sign-in")
+		}
+		return nil, errProviderAway(err)
+	}
+	raw, _ := token.Extra("id_token").(string)
+	id, err := known.Verifier(&oidc.Config{ClientID: p.settings.Client}).Verify(ctx, raw)
+	if err == nil && subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(f.Nonce)) != 1 {
+		err = errors.New("the nonce is another one")
+	}
+	var said claims
+	if err == nil {
+		err = id.Claims(&said)
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Unauthorized, "What your library's sign-in service sent cannot be trusted")
+	}
+	return said, nil
+}
+
+// admitClaims returns the session of a person. The name is one that the provider gives to one person
+// only, if it sends one. Faults: Forbidden without a group that grants something, Unauthorized.
+func (g *Guard) admitClaims(said claims) (session, error) {
+	now := time.Now()
+	s := session{ID: uuid.New(), Began: now, Used: now, Checked: now}
+	for _, claim := range []string{"preferred_username", "email", "sub"} {
+		name, _ := said[claim].(string)
+		if !isUsableName(name) {
+			name = ""
+		}
+		s.Name = cmp.Or(s.Name, name)
+	}
+	if s.Name == "" {
+		return s, fault.New(fault.Unauthorized, "Your library's sign-in service sent no name that can be shown")
+	}
+	if at, ok := said["auth_time"].(float64); ok {
+		s.Began = time.Unix(int64(at), 0)
+		if s.isOver(g.limits, now) {
+			return s, fault.New(fault.Unauthorized, "Your sign-in at your library's sign-in service is too old. Sign out there, then sign in again")
+		}
+	}
+	grants := g.provider.settings.grants()
+	for _, group := range said.groups(g.provider.settings.GroupsClaim) {
+		if _, grants := grants[group]; grants {
+			s.Groups = append(s.Groups, group)
+		}
+	}
+	if len(s.Groups) == 0 {
+		return s, fault.New(fault.Forbidden, "You are signed in as %s, but none of your groups may use these pages", s.Name)
+	}
+	return s, nil
+}
+
+// groups returns the strings of a claim. Dots in its name lead into objects.
+func (said claims) groups(path string) []string {
+	var found any = map[string]any(said)
+	for name := range strings.SplitSeq(path, ".") {
+		object, _ := found.(map[string]any)
+		found = object[name]
+	}
+	list, _ := found.([]any)
+	var groups []string
+	for _, one := range list {
+		if group, ok := one.(string); ok {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// permissionsOf returns what a session may do: with Basic all, else what its groups grant now.
+func (g *Guard) permissionsOf(s session) []string {
+	if g.mode == Basic {
+		return g.granted
+	}
+	grants := g.provider.settings.grants()
+	var all []string
+	for _, group := range s.Groups {
+		for _, permission := range grants[group] {
+			if permission == everything {
+				return g.granted
+			}
+			all = append(all, permission)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// leaveProvider ends the session at the provider too, if it has an address for that. Otherwise the
+// next sign-in on this computer would ask nothing.
+func (p *Pages) leaveProvider(c echo.Context) error {
+	n := page.Notice{Text: "Your sign-in here has ended.", Link: p.rootOf(c), LinkText: "Sign in again"}
+	const title = "You are signed out"
+	known, err := p.guard.provider.find(c.Request().Context())
+	var at struct {
+		EndSession string `json:"end_session_endpoint"`
+	}
+	if err == nil {
+		err = known.Claims(&at)
+	}
+	address, parseErr := url.Parse(at.EndSession)
+	if err != nil || parseErr != nil || at.EndSession == "" {
+		n.Text += " Your sign-in at your library's sign-in service goes on: end it there."
+		return p.Show(c, http.StatusOK, "notice.html", title, n)
+	}
+	q := address.Query()
+	q.Set("client_id", p.guard.provider.settings.Client)
+	q.Set("post_logout_redirect_uri", p.guard.provider.settings.URL+p.Root)
+	address.RawQuery = q.Encode()
+	return p.sendOn(c, title, address.String(), page.Notice{
+		Text:     n.Text + " Your browser goes to your library's sign-in service, which ends your sign-in there.",
+		LinkText: "Go there if your browser does not",
+	})
+}

@@ -1,0 +1,381 @@
+package auth_test
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/config"
+	"checkoutlock/web/auth"
+)
+
+func byProvider() auth.Settings {
+	return auth.Settings{
+		Auth: auth.OIDC, Limits: byPassword().Limits,
+		OIDC: auth.OIDCSettings{
+			Issuer: issuer, Client: clientID, Secret: clientSecret, URL: deskURL, GroupsClaim: "groups",
+			Grants: []string{"desk=" + maySee, " admins = " + maySee + " " + mayPut, "owners=*"},
+		},
+	}
+}
+
+// visitWith returns a visitor of a site with the provider. The site is reached by https.
+func visitWith(t *testing.T, p *provider, s auth.Settings) (site, *visitor) {
+	t.Helper()
+	at := newSite(s)
+	at.rt = p
+	v := at.visit(t)
+	v.header.Set("X-Forwarded-Proto", "https")
+	return at, v
+}
+
+// goOn opens the page that a notice goes to by itself, at the provider, and returns its way back.
+func (v *visitor) goOn(p *provider, notice *httptest.ResponseRecorder) (back string) {
+	v.t.Helper()
+	_, address, ok := strings.Cut(notice.Header().Get("Refresh"), "0; url=")
+	if notice.Code != http.StatusOK || !ok {
+		v.t.Fatalf("the way to the provider is %d %s %v", notice.Code, notice.Body, notice.Header())
+	}
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, httptest.NewRequestWithContext(v.t.Context(), http.MethodGet, address, nil))
+	back, ok = strings.CutPrefix(w.Header().Get("Location"), deskURL)
+	if !ok {
+		v.t.Fatalf("the provider sends on to %q", w.Header().Get("Location"))
+	}
+	return back
+}
+
+// signInAt signs in at the provider for a page.
+func (v *visitor) signInAt(p *provider) *httptest.ResponseRecorder {
+	v.t.Helper()
+	return v.get(v.goOn(p, v.get("/desk/diku/sign-in?to=%2Fdesk%2Fdiku%2Flist%3Fx%3D1")))
+}
+
+func TestOIDC_SignIn(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	s, v := visitWith(t, p, byProvider())
+	v.wantSignedOut()
+	in := v.signInAt(p)
+	if to := in.Header().Get("Location"); in.Code != http.StatusSeeOther || to != "/desk/diku/list?x=1" {
+		t.Fatalf("the way back is %d %s to %q", in.Code, in.Body, to)
+	}
+	v.wantSignedIn("ann")
+	s.registry = nil
+	v.at(s.start(t)).wantSignedIn("ann")
+	for name, c := range v.cookies {
+		if !strings.HasPrefix(name, "__Host-") || !c.Secure || !c.HttpOnly ||
+			c.SameSite != http.SameSiteLaxMode || c.Path != "/" ||
+			strings.Contains(name, "flow") {
+			t.Errorf("the visitor has the cookie %v", c)
+		}
+	}
+	wantStatus(t, v.do("POST", "/desk/diku/", url.Values{}), http.StatusForbidden,
+		"Access requires permission: x.item.put. You are signed in as ann.")
+	v.header.Set("Authorization", basic("ann:"+clientSecret))
+	v.cookies = map[string]*http.Cookie{}
+	v.wantSignedOut() // no program signs in
+}
+
+func TestOIDC_GroupsGrantPermissions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, claim string
+		groups      any
+		body        string // of the page; empty for a refusal
+	}{
+		{name: "one that may see", claim: "groups", groups: []string{"desk"}, body: "ann sees"},
+		{name: "one that may change", claim: "groups", groups: []string{"admins"}, body: "ann sees and changes"},
+		{name: "one with all", claim: "groups", groups: []string{"x", "owners"}, body: "ann sees and changes"},
+		{name: "two", claim: "groups", groups: []string{"desk", "admins"}, body: "ann sees and changes"},
+		{name: "a claim in an object", claim: "roles.list", groups: nil, body: "ann sees"},
+		{name: "unknown ones", claim: "groups", groups: []string{"cooks", "*", ""}},
+		{name: "a text in place of a list", claim: "groups", groups: "desk"},
+		{name: "numbers", claim: "groups", groups: []int{1}},
+		{name: "none", claim: "groups", groups: nil},
+		{name: "a claim that leads nowhere", claim: "sub.list", groups: []string{"desk"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProvider(t)
+			p.person["groups"] = tt.groups
+			p.person["roles"] = map[string]any{"list": []string{"desk"}}
+			settings := byProvider()
+			settings.OIDC.GroupsClaim = tt.claim
+			_, v := visitWith(t, p, settings)
+			in := v.signInAt(p)
+			if tt.body == "" {
+				wantStatus(t, in, http.StatusForbidden, "You are signed in as ann, but none of your groups may use these pages")
+				v.wantSignedOut()
+				return
+			}
+			if got := v.get("/desk/diku/").Body.String(); got != tt.body {
+				t.Errorf("got %q, want %q", got, tt.body)
+			}
+		})
+	}
+}
+
+func TestOIDC_TrustsTheProviderAlone(t *testing.T) {
+	t.Parallel()
+	other, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(name string, value any) func(*provider) {
+		return func(p *provider) { p.change = func(c map[string]any) { c[name] = value } }
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(p *provider)
+		want   string
+	}{
+		{name: "another nonce", change: set("nonce", "x"), want: "cannot be trusted"},
+		{name: "no nonce", change: set("nonce", ""), want: "cannot be trusted"},
+		{name: "another audience", change: set("aud", "shop"), want: "cannot be trusted"},
+		{name: "another issuer", change: set("iss", "https://evil.example"), want: "cannot be trusted"},
+		{name: "an old token", change: set("exp", 1), want: "cannot be trusted"},
+		{
+			name: "an old sign-in", change: set("auth_time", time.Now().Add(-13*time.Hour).Unix()),
+			want: "too old",
+		},
+		{name: "no name", change: set("sub", ""), want: "sent no name"},
+		{name: "another key", change: func(p *provider) {
+			p.sign = func(c map[string]any) any { return signToken(other, c) }
+		}, want: "cannot be trusted"},
+		{name: "no signature", change: func(p *provider) {
+			p.sign = func(c map[string]any) any {
+				body, _ := json.Marshal(c)
+				encode := base64.RawURLEncoding.EncodeToString
+				return encode([]byte(`{"alg":"none"}`)) + "." + encode(body) + "."
+			}
+		}, want: "cannot be trusted"},
+		{
+			name: "no token", change: func(p *provider) { p.sign = func(map[string]any) any { return nil } },
+			want: "cannot be trusted",
+		},
+		{
+			name: "no person is signed in there", change: func(p *provider) { p.person = nil },
+			want: "did not let you in",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProvider(t)
+			if tt.name == "no name" {
+				delete(p.person, "preferred_username")
+			}
+			tt.change(p)
+			_, v := visitWith(t, p, byProvider())
+			wantStatus(t, v.signInAt(p), http.StatusUnauthorized, tt.want)
+			v.wantSignedOut()
+		})
+	}
+}
+
+// What an attacker may send to the way back begins no session.
+func TestOIDC_WayBackIsOneVisitors(t *testing.T) {
+	t.Parallel()
+	const foreign = "did not begin in this browser"
+	tests := []struct {
+		name string
+		back func(v *visitor, p *provider, back string) string // returns another way back
+		want string
+	}{
+		{name: "of another browser", want: foreign, back: func(v *visitor, _ *provider, back string) string {
+			v.cookies = map[string]*http.Cookie{}
+			return back
+		}},
+		{name: "with another state", want: foreign, back: func(_ *visitor, _ *provider, back string) string {
+			return strings.Replace(back, "state=", "state=A", 1)
+		}},
+		{name: "without a state", want: foreign, back: func(_ *visitor, _ *provider, back string) string {
+			return strings.Replace(back, "state=", "stat=", 1)
+		}},
+		{name: "for the second time", want: foreign, back: func(v *visitor, _ *provider, back string) string {
+			v.get(back)
+			delete(v.cookies, "__Host-desk_session_diku")
+			return back
+		}},
+		{name: "too late", want: foreign, back: func(_ *visitor, _ *provider, back string) string {
+			pass(10 * time.Minute)
+			return back
+		}},
+		{name: "of another provider", want: "Another sign-in", back: func(_ *visitor, _ *provider, back string) string {
+			return strings.Replace(back, "iss=https", "iss=http", 1)
+		}},
+		{name: "with another's code", want: "did not confirm", back: func(v *visitor, p *provider, back string) string {
+			_, eve := visitWith(v.t, p, byProvider())
+			stolen, _ := url.Parse(eve.goOn(p, eve.get("/desk/diku/sign-in")))
+			own, _ := url.Parse(back)
+			q := own.Query()
+			q.Set("code", stolen.Query().Get("code"))
+			return own.Path + "?" + q.Encode()
+		}},
+		{name: "without a code", want: "did not confirm", back: func(_ *visitor, _ *provider, back string) string {
+			return strings.Replace(back, "code=", "cod=", 1)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newProvider(t)
+				_, v := visitWith(t, p, byProvider())
+				back := v.goOn(p, v.get("/desk/diku/sign-in"))
+				wantStatus(t, v.get(tt.back(v, p, back)), http.StatusUnauthorized, tt.want)
+				v.wantSignedOut()
+			})
+		})
+	}
+}
+
+// A person that the provider disables loses the session: at the next page after 5 minutes, and after 15
+// minutes for forms too.
+func TestOIDC_AsksTheProviderAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		p.person["groups"] = []string{"admins"}
+		_, v := visitWith(t, p, byProvider())
+		v.signInAt(p)
+		first := v.at(v.handler)
+		for range 3 { // with a session there, a page comes back at once
+			pass(6 * time.Minute)
+			if got := v.get("/desk/diku/list"); got.Code != http.StatusSeeOther {
+				t.Fatalf("the page after 6 minutes is %d %s", got.Code, got.Body)
+			}
+			wantStatus(t, v.do("POST", "/desk/diku/", url.Values{}), http.StatusOK, "ann sees and changes")
+			v.signInAt(p)
+			v.wantSignedIn("ann")
+		}
+		copied := v.at(v.handler)
+		p.person = nil
+		pass(6 * time.Minute)
+		wantStatus(t, v.signInAt(p), http.StatusUnauthorized, "did not let you in (login_required)")
+		v.wantSignedOutOfPages()
+		wantStatus(t, v.do("POST", "/desk/diku/", url.Values{}), http.StatusOK, "ann")
+		pass(9 * time.Minute)
+		v.wantSignedOut()
+		copied.wantSignedOut()
+		first.wantSignedOut()
+	})
+}
+
+func (v *visitor) wantSignedOutOfPages() {
+	v.t.Helper()
+	if got := v.get("/desk/diku/list"); got.Code != http.StatusSeeOther {
+		v.t.Errorf("the page is %d %s", got.Code, got.Body)
+	}
+}
+
+func TestOIDC_SignOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		_, v := visitWith(t, p, byProvider())
+		v.signInAt(p)
+		first := v.at(v.handler)
+		pass(time.Minute)
+		v.signInAt(p) // the same session
+		copied := v.at(v.handler)
+		if out := v.signOut(); out.Code != http.StatusSeeOther || out.Header().Get("Location") != "/desk/diku/signed-out" {
+			t.Fatalf("the sign-out is %d %s", out.Code, out.Body)
+		}
+		v.wantSignedOut()
+		copied.wantSignedOut()
+		first.wantSignedOut()
+		left := v.get("/desk/diku/signed-out")
+		want := "0; url=" + issuer + "/logout?client_id=circulation&post_logout_redirect_uri=" +
+			"https%3A%2F%2Fdesk.example.org%2Fdesk%2F"
+		if got := left.Header().Get("Refresh"); got != want {
+			t.Errorf("the browser goes on to %q, want %q", got, want)
+		}
+	})
+}
+
+func TestOIDC_ProviderAway(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	p.away = true
+	_, v := visitWith(t, p, byProvider())
+	wantStatus(t, v.get("/desk/diku/sign-in"), http.StatusServiceUnavailable, "cannot be reached")
+	p.away = false
+	back := v.goOn(p, v.get("/desk/diku/sign-in"))
+	p.away = true
+	wantStatus(t, v.get(back), http.StatusServiceUnavailable, "cannot be reached")
+	p.away = false
+	v.signInAt(p)
+	v.wantSignedIn("ann")
+}
+
+func TestSettings_CheckTheProvider(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		change func(o *auth.OIDCSettings)
+		want   string // in the error; empty for none
+	}{
+		{name: "all is there", change: func(*auth.OIDCSettings) {}},
+		{
+			name:   "http on this machine",
+			change: func(o *auth.OIDCSettings) { o.Issuer, o.URL = "http://127.0.0.1:1", "http://localhost:2" },
+		},
+		{
+			name: "no issuer", change: func(o *auth.OIDCSettings) { o.Issuer = "" },
+			want: `STAFF_OIDC_ISSUER is "", allowed: an https URL`,
+		},
+		{
+			name: "http elsewhere", change: func(o *auth.OIDCSettings) { o.Issuer = "http://sso.example.org" },
+			want: `STAFF_OIDC_ISSUER is "http://sso.example.org"`,
+		},
+		{
+			name: "a password in the URL", change: func(o *auth.OIDCSettings) { o.Issuer = "https://u:hidden@x" },
+			want: "STAFF_OIDC_ISSUER is no such URL",
+		},
+		{
+			name: "no client", change: func(o *auth.OIDCSettings) { o.Client = "" },
+			want: "STAFF_OIDC_CLIENT is empty",
+		},
+		{
+			name: "no secret", change: func(o *auth.OIDCSettings) { o.Secret = "" },
+			want: "STAFF_OIDC_SECRET, which STAFF_AUTH=oidc needs, has 0",
+		},
+		{
+			name: "an address with a path", change: func(o *auth.OIDCSettings) { o.URL = "https://x/staff" },
+			want: `STAFF_URL is "https://x/staff"`,
+		},
+		{
+			name: "no grants", change: func(o *auth.OIDCSettings) { o.Grants = nil },
+			want: "STAFF_OIDC_GRANTS has groups of together 0 bytes",
+		},
+		{
+			name: "nothing granted", change: func(o *auth.OIDCSettings) { o.Grants = []string{"desk="} },
+			want: "without permissions",
+		},
+		{
+			name: "an unknown permission", change: func(o *auth.OIDCSettings) { o.Grants = []string{"desk=x.item.gte"} },
+			want: `a permission in STAFF_OIDC_GRANTS is "x.item.gte", allowed: *, x.item.get`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := byProvider()
+			tt.change(&s.OIDC)
+			err := s.Validate(config.HTTP{}, []string{maySee, mayPut})
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) ||
+				strings.Contains(fmt.Sprint(err), "hidden") {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,276 @@
+package auth
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
+	"checkoutlock/web/page"
+)
+
+// PageOptions configure NewPages. All fields are required, except Tenant.
+type PageOptions struct {
+	Guard *Guard
+	// Root is the path above all pages, such as /staff/.
+	Root string
+	// Tenant is the path's parameter that names the tenant; empty without one. Each tenant has
+	// sessions of its own below Root.
+	Tenant string
+	// Cookie begins the names of the service's cookies. Services at one host need different ones.
+	Cookie   string
+	SignOuts SignOuts
+	// Show answers with a page. The names of templates are sign-in.html and notice.html.
+	Show func(c echo.Context, status int, template, title string, body any) error
+}
+
+// Pages guards the pages of a service, and serves how people sign in to them and out again. It is
+// safe for concurrent use.
+type Pages struct {
+	PageOptions
+
+	guard *Guard
+}
+
+// NewPages returns the guard of a service's pages.
+func NewPages(o PageOptions) *Pages { return &Pages{PageOptions: o, guard: o.Guard} }
+
+// hasSessions reports whether people sign in here. Descriptors are made without a guard.
+func (g *Guard) hasSessions() bool { return g != nil && (g.mode == Basic || g.mode == OIDC) }
+
+// Wrap returns h for callers with the permission, as Guard.Wrap does. With Basic and OIDC a session
+// admits them. Others are sent to the sign-in; a change without a session is an Unauthorized fault.
+// Programs may send the password of Basic in the header.
+func (p *Pages) Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
+	wrapped := p.guard.Wrap(permission, h)
+	return func(c echo.Context) error {
+		if _, _, sent := c.Request().BasicAuth(); !p.guard.hasSessions() || sent && p.guard.mode == Basic {
+			return wrapped(c)
+		}
+		if err := p.guard.checkOrigin(c.Request()); err != nil {
+			return err
+		}
+		s, err := p.openSession(c)
+		if err != nil {
+			return err
+		}
+		if s.ID == uuid.Nil || p.isDue(c, s) {
+			return p.askSignIn(c)
+		}
+		setCaller(c, s.Name, "", p.guard.permissionsOf(s))
+		if !p.guard.May(c.Request().Context(), permission) {
+			return fault.New(fault.Forbidden, "Access requires permission: %s. You are signed in as %s.", permission, s.Name)
+		}
+		if now := time.Now(); now.Sub(s.Used) >= renewAfter && !isStream(c) {
+			s.Used = now
+			if err := p.setSession(c, s); err != nil {
+				return err
+			}
+		}
+		return h(c)
+	}
+}
+
+// isStream reports whether a script follows a page. An open page is no sign of a person.
+func isStream(c echo.Context) bool {
+	return c.Request().Header.Get(echo.HeaderAccept) == "text/event-stream"
+}
+
+func isRead(c echo.Context) bool {
+	method := c.Request().Method
+	return method == http.MethodGet || method == http.MethodHead
+}
+
+// root is the path of the first page of the tenant in the path.
+func (p *Pages) root(tenant string) string {
+	if p.Tenant == "" {
+		return p.Root
+	}
+	return p.Root + tenant + "/"
+}
+
+func (p *Pages) rootOf(c echo.Context) string { return p.root(c.Param(p.Tenant)) }
+
+func (p *Pages) sessionCookie(tenant string) string {
+	return strings.TrimSuffix(p.Cookie+"_session_"+tenant, "_")
+}
+
+// openSession returns the session of the cookie, the zero session for none. It removes the cookie of
+// a session that has ended.
+func (p *Pages) openSession(c echo.Context) (session, error) {
+	name := p.sessionCookie(c.Param(p.Tenant))
+	sent := page.ReadCookie(c, name)
+	if sent == "" {
+		return session{}, nil
+	}
+	var s session
+	over := !p.guard.unseal(name, sent, &s) || s.isOver(p.guard.limits, time.Now())
+	if !over {
+		var err error
+		if over, err = p.SignOuts.IsSignedOut(c.Request().Context(), s.ID); err != nil {
+			return session{}, err
+		}
+	}
+	if over {
+		page.SetCookie(c, name, "", p.Root, -time.Second)
+		return session{}, nil
+	}
+	return s, nil
+}
+
+func (p *Pages) setSession(c echo.Context, s session) error {
+	return p.setSealed(c, p.sessionCookie(c.Param(p.Tenant)), s, 0)
+}
+
+func (p *Pages) setSealed(c echo.Context, name string, value any, maxAge time.Duration) error {
+	sealed, err := p.guard.seal(name, value)
+	if err != nil {
+		return err
+	}
+	page.SetCookie(c, name, sealed, p.Root, maxAge)
+	return nil
+}
+
+// askSignIn sends a visitor to the sign-in, and from there back. A form's text would be lost.
+func (p *Pages) askSignIn(c echo.Context) error {
+	if !isRead(c) || isStream(c) {
+		return fault.New(fault.Unauthorized, "You are not signed in, or your sign-in has ended. Nothing was changed: "+
+			"go back, copy what you typed, load the page again and sign in.")
+	}
+	return c.Redirect(http.StatusSeeOther, p.rootOf(c)+"sign-in?to="+url.QueryEscape(c.Request().URL.RequestURI()))
+}
+
+// target returns the address to go to after the sign-in: only a page of the tenant.
+func (p *Pages) target(c echo.Context, to string) string {
+	u, err := url.Parse(to)
+	root := p.rootOf(c)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, root) || strings.ContainsAny(to, "\\\r\n") || strings.Contains(u.Path, "..") ||
+		strings.HasPrefix(u.Path, root+"sign") {
+		return root
+	}
+	return u.RequestURI()
+}
+
+// SignOutPath is the path that ends the caller's session, empty without one. Call it after Wrap.
+func (p *Pages) SignOutPath(c echo.Context) string {
+	if _, _, sent := c.Request().BasicAuth(); !p.guard.hasSessions() || sent && p.guard.mode == Basic {
+		return ""
+	}
+	return p.rootOf(c) + "sign-out"
+}
+
+// Routes returns the routes of the sign-in; there are none if people do not sign in here. outer
+// guards all of them, and inner those below the path of a tenant.
+func (p *Pages) Routes(outer echo.MiddlewareFunc, inner ...echo.MiddlewareFunc) []web.Route {
+	if !p.guard.hasSessions() {
+		return nil
+	}
+	path := p.Root
+	if p.Tenant != "" {
+		path += ":" + p.Tenant + "/"
+	}
+	to := web.Query{Parameters: []web.Parameter{{Name: "to", Meaning: "the page to go to afterwards"}}}
+	routes := []web.Route{
+		{Method: http.MethodGet, Path: path + "sign-in", Endpoint: web.Handle(p.showSignIn), Query: to},
+		{Method: http.MethodPost, Path: path + "sign-out", Endpoint: web.Handle(p.signOut)},
+		{Method: http.MethodGet, Path: path + "signed-out", Endpoint: web.Handle(p.showSignedOut)},
+	}
+	if p.guard.mode == Basic {
+		routes = append(routes, web.Route{Method: http.MethodPost, Path: path + "sign-in", Endpoint: web.Handle(p.signIn)})
+	}
+	for i := range routes {
+		routes[i].Guards = inner
+	}
+	if p.guard.mode == OIDC {
+		routes = append(routes, p.callbackRoute())
+	}
+	for i := range routes {
+		routes[i].NoTenant, routes[i].Uncompressed = true, true // a form has a secret
+		routes[i].Guards = append([]echo.MiddlewareFunc{outer}, routes[i].Guards...)
+	}
+	return routes
+}
+
+func (p *Pages) showSignIn(c echo.Context) error {
+	to := p.target(c, web.QueryOf(c).Text("to"))
+	if p.guard.mode == OIDC {
+		return p.askProvider(c, to)
+	}
+	return p.showForm(c, http.StatusOK, page.SignIn{To: to})
+}
+
+func (p *Pages) showForm(c echo.Context, status int, form page.SignIn) error {
+	return p.Show(c, status, "sign-in.html", "Sign in", form)
+}
+
+// signIn handles the form of Basic. The answer to what was typed wrong is 422 or 429: 401 would have
+// to name a way to sign in by headers.
+func (p *Pages) signIn(c echo.Context) error {
+	if err := p.checkForm(c); err != nil {
+		return err
+	}
+	form := page.SignIn{To: p.target(c, c.FormValue("to")), Name: c.FormValue("name")}
+	if err := p.guard.checkPassword(c.Request().Context(), c.RealIP(), form.Name, c.FormValue("password")); err != nil {
+		form.Wrong = fault.Text(err)
+		status := http.StatusUnprocessableEntity
+		if fault.Is(err, fault.TooManyTries) {
+			status = http.StatusTooManyRequests
+		}
+		return p.showForm(c, status, form)
+	}
+	now := time.Now()
+	return p.begin(c, session{ID: uuid.New(), Name: form.Name, Began: now, Used: now}, form.To)
+}
+
+// checkForm refuses a form that is none of the service's own pages.
+func (p *Pages) checkForm(c echo.Context) error {
+	if err := p.guard.checkOrigin(c.Request()); err != nil {
+		return err
+	}
+	_, err := page.CheckToken(c, p.Root)
+	return err
+}
+
+// begin gives a visitor a session, and goes to the page that was asked for.
+func (p *Pages) begin(c echo.Context, s session, to string) error {
+	if err := p.setSession(c, s); err != nil {
+		return err
+	}
+	page.RenewToken(c, p.Root)
+	p.guard.log.InfoContext(c.Request().Context(), "signed in to the staff pages", "by", s.Name, "peer", c.RealIP())
+	return c.Redirect(http.StatusSeeOther, to)
+}
+
+// signOut ends the session, for all instances and all copies of its cookie. If that cannot be
+// written, the cookie stays, so that a repeat can end it.
+func (p *Pages) signOut(c echo.Context) error {
+	if err := p.checkForm(c); err != nil {
+		return err
+	}
+	s, err := p.openSession(c)
+	if err != nil {
+		return err
+	}
+	if s.ID != uuid.Nil {
+		if err := p.SignOuts.SignOut(c.Request().Context(), s.ID, s.Began.Add(p.guard.limits.Longest+clockSkew)); err != nil {
+			return err
+		}
+		page.SetCookie(c, p.sessionCookie(c.Param(p.Tenant)), "", p.Root, -time.Second)
+	}
+	page.RenewToken(c, p.Root)
+	return c.Redirect(http.StatusSeeOther, p.rootOf(c)+"signed-out")
+}
+
+func (p *Pages) showSignedOut(c echo.Context) error {
+	if p.guard.mode == OIDC {
+		return p.leaveProvider(c)
+	}
+	return p.Show(c, http.StatusOK, "notice.html", "You are signed out", page.Notice{
+		Text: "Your sign-in has ended.", Link: p.rootOf(c), LinkText: "Sign in again",
+	})
+}

@@ -1,0 +1,333 @@
+package auth_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"checkoutlock/config"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/web/auth"
+)
+
+func TestPages_SignInByForm(t *testing.T) {
+	t.Parallel()
+	s := newSite(byPassword())
+	v := s.visit(t)
+	v.wantSignedOut()
+	if got := v.get("/desk/diku/"); got.Header().Get("WWW-Authenticate") != "" {
+		t.Error("a page makes the browser ask by itself, which knows no sign-out")
+	}
+	wrong := v.signIn("Ann <Lee>", "wrong horse battery", "/desk/diku/list?x=1")
+	wantStatus(t, wrong, http.StatusUnprocessableEntity, "The password is wrong")
+	wantStatus(t, wrong, http.StatusUnprocessableEntity, `value="Ann &lt;Lee&gt;"`)
+	if strings.Contains(wrong.Body.String(), "wrong horse") {
+		t.Error("the page repeats the password")
+	}
+	v.wantSignedOut()
+	wantStatus(t, v.signIn("", password, "/desk/diku/"), http.StatusUnprocessableEntity, "1 to 100 printable characters")
+
+	right := v.signIn("Ann", password, "/desk/diku/list?x=1")
+	if to := right.Header().Get("Location"); right.Code != http.StatusSeeOther || to != "/desk/diku/list?x=1" {
+		t.Errorf("the sign-in is %d to %q", right.Code, to)
+	}
+	v.wantSignedIn("Ann")
+	wantStatus(t, v.do("POST", "/desk/diku/", url.Values{}), http.StatusOK, "Ann sees and changes")
+	other := s
+	other.registry = nil
+	v.at(other.start(t)).wantSignedIn("Ann")
+}
+
+func TestPages_CookieFlags(t *testing.T) {
+	t.Parallel()
+	for scheme, want := range map[string]string{
+		"http":  "desk_session_diku; Path=/desk/; HttpOnly; SameSite=Lax",
+		"https": "__Host-desk_session_diku; Path=/; HttpOnly; Secure; SameSite=Lax",
+	} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			v := newSite(byPassword()).visit(t)
+			v.header.Set("X-Forwarded-Proto", scheme)
+			got := v.signIn("Ann", password, "")
+			var flags string
+			for _, c := range got.Header().Values("Set-Cookie") {
+				if name, rest, _ := strings.Cut(c, "="); strings.Contains(name, "session") {
+					_, attributes, _ := strings.Cut(rest, ";")
+					flags = name + ";" + attributes
+				} else if strings.HasPrefix(name, "__Host-") != (scheme == "https") {
+					t.Errorf("the cookie of the token is %q", c)
+				}
+			}
+			if flags != want {
+				t.Errorf("the cookie is %q, want %q", flags, want)
+			}
+			v.wantSignedIn("Ann")
+			v.header.Set("X-Forwarded-Proto", map[string]string{"http": "https", "https": "http"}[scheme])
+			v.wantSignedOut() // a neighbour may set a cookie without the prefix
+		})
+	}
+}
+
+func TestPages_SessionEnds(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		end  func(s *site, v *visitor) // changes the site for the next instance
+		says bool                      // whether the session goes on
+	}{
+		{name: "nothing happens", end: func(*site, *visitor) {}, says: true},
+		{name: "shortly before the idle time", end: func(*site, *visitor) { pass(30*time.Minute - time.Second) }, says: true},
+		{name: "the idle time is over", end: func(*site, *visitor) { pass(30 * time.Minute) }},
+		{name: "a sign-out at another instance", end: func(_ *site, v *visitor) {
+			wantStatus(v.t, v.at(v.handler).signOut(), http.StatusSeeOther, "")
+		}},
+		{name: "another password", end: func(s *site, _ *visitor) { s.settings.Password += "!" }},
+		{name: "another service with the password", end: func(s *site, v *visitor) {
+			s.cookie = "shop"
+			v.cookies["shop_session_diku"] = v.cookies["desk_session_diku"]
+			v.cookies["shop_session_diku"].Name = "shop_session_diku"
+		}},
+		{name: "one byte of the cookie differs", end: func(_ *site, v *visitor) {
+			c := v.cookies["desk_session_diku"]
+			c.Value = "A" + c.Value[1:]
+			if c.Value[1] == 'A' {
+				c.Value = "B" + c.Value[1:]
+			}
+		}},
+		{name: "a cookie that nothing sealed", end: func(_ *site, v *visitor) {
+			v.cookies["desk_session_diku"].Value = "eyJuYW1lIjoiQW5uIn0"
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(byPassword())
+				v := s.visit(t)
+				v.signIn("Ann", password, "")
+				copied := v.at(v.handler)
+				tt.end(&s, copied)
+				s.registry = nil
+				copied.handler = s.start(t)
+				if tt.says {
+					copied.wantSignedIn("Ann")
+				} else {
+					copied.wantSignedOut()
+				}
+			})
+		})
+	}
+}
+
+func TestPages_SessionIsOneTenants(t *testing.T) {
+	t.Parallel()
+	v := newSite(byPassword()).visit(t)
+	v.signIn("Ann", password, "")
+	c := *v.cookies["desk_session_diku"]
+	c.Name = "desk_session_other"
+	v.cookies[c.Name] = &c
+	if got := v.get("/desk/other/"); got.Code != http.StatusSeeOther {
+		t.Errorf("the page of another tenant is %d %s", got.Code, got.Body)
+	}
+}
+
+// A person who works keeps the session for its longest time. A page that only stays open does not.
+func TestPages_KeepASessionInUse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		v := newSite(byPassword()).visit(t)
+		v.signIn("Ann", password, "")
+		for range 35 { // 11 h 40 min
+			pass(20 * time.Minute)
+			v.wantSignedIn("Ann")
+		}
+		pass(20 * time.Minute)
+		v.wantSignedOut()
+
+		v.signIn("Ann", password, "")
+		stream := v.header.Clone()
+		stream.Set("Accept", "text/event-stream")
+		for range 2 {
+			pass(15*time.Minute - time.Second)
+			v.header, stream = stream, v.header
+			v.wantSignedIn("Ann")
+			v.header, stream = stream, v.header
+		}
+		pass(2 * time.Second)
+		v.wantSignedOut()
+	})
+}
+
+func TestPages_SignOut(t *testing.T) {
+	t.Parallel()
+	s := newSite(byPassword())
+	v := s.visit(t)
+	v.signIn("Ann", password, "")
+	copied := v.at(v.handler)
+
+	s.ends.away = true
+	wantStatus(t, v.get("/desk/diku/"), http.StatusServiceUnavailable, "")
+	wantStatus(t, v.signOut(), http.StatusServiceUnavailable, "")
+	s.ends.away = false
+	v.wantSignedIn("Ann") // so that a repeat can end it
+
+	wantStatus(t, v.get("/desk/diku/sign-out"), http.StatusMethodNotAllowed, "")
+	bad := v.do("POST", "/desk/diku/sign-out", url.Values{"token": {"x"}})
+	wantStatus(t, bad, http.StatusForbidden, "This form did not come")
+	v.header.Set("Sec-Fetch-Site", "cross-site")
+	wantStatus(t, v.signOut(), http.StatusForbidden, "another site")
+	v.header.Del("Sec-Fetch-Site")
+	v.wantSignedIn("Ann")
+
+	out := v.signOut()
+	if to := out.Header().Get("Location"); out.Code != http.StatusSeeOther || to != "/desk/diku/signed-out" {
+		t.Fatalf("the sign-out is %d %s to %q", out.Code, out.Body, to)
+	}
+	wantStatus(t, v.get("/desk/diku/signed-out"), http.StatusOK, "Sign in again")
+	v.wantSignedOut()
+	copied.wantSignedOut()
+	v.signIn("Bo", password, "")
+	v.wantSignedIn("Bo")
+	for _, until := range s.ends.ended {
+		if left := time.Until(until); left < 12*time.Hour || left > 13*time.Hour {
+			t.Errorf("a sign-out is kept for %s", left)
+		}
+	}
+}
+
+func TestPages_SignInOfAnotherSite(t *testing.T) {
+	t.Parallel()
+	v := newSite(byPassword()).visit(t)
+	form := url.Values{"name": {"Eve"}, "password": {password}, "token": {strings.Repeat("A", 26)}}
+	wantStatus(t, v.do("POST", "/desk/diku/sign-in", form), http.StatusForbidden, "This form did not come")
+	v.header.Set("Origin", "https://evil.example")
+	wantStatus(t, v.signIn("Eve", password, ""), http.StatusForbidden, "another site")
+	v.header.Del("Origin")
+	v.wantSignedOut()
+}
+
+// What others may have put into the browser before the sign-in does not count after it.
+func TestPages_FixNoSession(t *testing.T) {
+	t.Parallel()
+	v := newSite(byPassword()).visit(t)
+	v.signIn("Eve", password, "")
+	eves := v.at(v.handler)
+	planted := v.cookies["staff_token"].Value
+	v.signIn("Ann", password, "")
+	v.wantSignedIn("Ann")
+	eves.wantSignedIn("Eve")
+	if v.cookies["desk_session_diku"].Value == eves.cookies["desk_session_diku"].Value ||
+		v.cookies["staff_token"].Value == planted {
+		t.Error("a sign-in keeps the session or the token of forms from before")
+	}
+	v.signOut()
+	eves.wantSignedIn("Eve")
+}
+
+func TestPages_GoBackToOwnPagesOnly(t *testing.T) {
+	t.Parallel()
+	for to, want := range map[string]string{
+		"/desk/diku/list?x=1": "/desk/diku/list?x=1", "": "/desk/diku/", "https://evil.example/desk/diku/": "/desk/diku/",
+		"//evil.example/desk/diku/": "/desk/diku/", `/\evil.example`: "/desk/diku/", "/desk/other/": "/desk/diku/",
+		"javascript:alert(1)": "/desk/diku/", "/desk/diku/\r\nX: y": "/desk/diku/", "/desk/diku/sign-in?to=x": "/desk/diku/",
+		"/desk/diku/../../admin": "/desk/diku/",
+	} {
+		v := newSite(byPassword()).visit(t)
+		if got := v.signIn("Ann", password, to).Header().Get("Location"); got != want {
+			t.Errorf("%q leads to %q, want %q", to, got, want)
+		}
+	}
+}
+
+func TestPages_TakeThePasswordOfPrograms(t *testing.T) {
+	t.Parallel()
+	v := newSite(byPassword()).visit(t)
+	v.header.Set("Authorization", basic("ann:"+password))
+	v.wantSignedIn("ann")
+	v.header.Set("Authorization", basic("ann:wrong horse battery"))
+	wantStatus(t, v.get("/desk/diku/"), http.StatusUnauthorized, "The password is wrong")
+	v.header.Set("Sec-Fetch-Site", "cross-site")
+	wantStatus(t, v.do("POST", "/desk/diku/", url.Values{}), http.StatusForbidden, "another site")
+}
+
+func TestPages_SlowDownWrongPasswords(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := newSite(byPassword())
+		s.log = &log
+		v := s.visit(t)
+		for range 5 {
+			wantStatus(t, v.signIn("Ann", "wrong horse battery", ""), http.StatusUnprocessableEntity, "The password is wrong")
+		}
+		wantStatus(t, v.signIn("Ann", password, ""), http.StatusTooManyRequests, "Wait for 10 s")
+		v.header.Set("Authorization", basic("Ann:"+password)) // the same for programs
+		slowed := v.get("/desk/diku/")
+		wantStatus(t, slowed, http.StatusTooManyRequests, "Too many wrong passwords")
+		after, code := slowed.Header().Get("Retry-After"), slowed.Header().Get(fault.Header)
+		if after != "10" || code != "TOO_MANY_TRIES" {
+			t.Errorf("Retry-After is %q, the code %q", after, code)
+		}
+		v.header.Del("Authorization")
+		v.signIn("Bo", password, "") // another name
+		v.wantSignedIn("Bo")
+		pass(10 * time.Second)
+		v.signIn("Ann", password, "")
+		v.wantSignedIn("Ann")
+
+		guesses := 0
+		for i := 0; v.signIn(fmt.Sprint("name ", i), "wrong horse battery", "").Code == http.StatusUnprocessableEntity; i++ {
+			guesses++
+		}
+		if guesses < 40 || guesses > 50 {
+			t.Errorf("one address may guess %d times under many names", guesses)
+		}
+		wantStatus(t, v.signIn("Bo", password, ""), http.StatusTooManyRequests, "Wait for 1 s")
+		pass(time.Second)
+		v.signIn("Bo", password, "")
+		v.wantSignedIn("Bo")
+
+		if lines := strings.Count(log.String(), "wrong password"); lines != 1 {
+			t.Errorf("logged %d times within a minute:\n%s", lines, &log)
+		}
+		pass(time.Minute)
+		v.signIn("Ann", "wrong horse battery", "")
+		if want := fmt.Sprintf("times=%d", guesses+5); !strings.Contains(log.String(), want) ||
+			strings.Contains(log.String(), "horse") {
+			t.Errorf("logged %s, want %s", &log, want)
+		}
+		want := fmt.Sprintf(`# HELP staff_refused_passwords_total Passwords of staff that were refused: `+
+			"wrong ones, and those that came too soon after wrong ones.\n# TYPE staff_refused_passwords_total counter\n"+
+			"staff_refused_passwords_total{reason=\"too_soon\"} 4\n"+
+			"staff_refused_passwords_total{reason=\"wrong\"} %d\n", guesses+6)
+		err := testutil.GatherAndCompare(s.registry, strings.NewReader(want), "staff_refused_passwords_total")
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestSettings_CheckTheLimits(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		idle, longest time.Duration
+		want          string
+	}{
+		{idle: 2 * time.Minute, longest: 168 * time.Hour, want: ""},
+		{idle: time.Minute, longest: time.Hour, want: "STAFF_IDLE_TIMEOUT is 1m0s, allowed: 2m to 24h"},
+		{idle: time.Hour, longest: time.Minute, want: "STAFF_SESSION_TIMEOUT is 1m0s, allowed: STAFF_IDLE_TIMEOUT to 168h"},
+	} {
+		s := auth.Settings{Auth: auth.Gateway, Limits: auth.Limits{Idle: tt.idle, Longest: tt.longest}}
+		err := s.Validate(config.HTTP{}, nil)
+		if (err == nil) != (tt.want == "") || err != nil && err.Error() != tt.want {
+			t.Errorf("%s, %s: got %v, want %q", tt.idle, tt.longest, err, tt.want)
+		}
+	}
+}

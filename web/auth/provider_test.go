@@ -1,0 +1,138 @@
+package auth_test
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+const (
+	issuer       = "https://sso.example.org/realms/library"
+	clientID     = "circulation"
+	clientSecret = "a secret of the client"
+	deskURL      = "https://desk.example.org"
+)
+
+// provider is a small provider of OpenID Connect: a person who is signed in there gets a code at once.
+type provider struct {
+	key    *rsa.PrivateKey
+	person map[string]any           // claims of who is signed in; nil for none
+	codes  map[string]url.Values    // what was asked for, by code
+	change func(map[string]any)     // changes the claims of a token; may be nil
+	sign   func(map[string]any) any // replaces the token; may be nil
+	away   bool
+}
+
+func newProvider(t *testing.T) *provider {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &provider{key: key, codes: map[string]url.Values{}, person: map[string]any{
+		"sub": "17", "preferred_username": "ann", "groups": []string{"desk", "cooks"},
+	}}
+}
+
+// RoundTrip implements http.RoundTripper: calls of the service to the provider.
+func (p *provider) RoundTrip(r *http.Request) (*http.Response, error) {
+	if p.away {
+		return nil, http.ErrServerClosed
+	}
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/realms/library/.well-known/openid-configuration":
+		writeJSON(w, map[string]any{
+			"issuer": issuer, "authorization_endpoint": issuer + "/auth", "token_endpoint": issuer + "/token",
+			"jwks_uri": issuer + "/keys", "end_session_endpoint": issuer + "/logout",
+			"id_token_signing_alg_values_supported": []string{"RS256"},
+		})
+	case "/realms/library/keys":
+		key := jose.JSONWebKey{Key: p.key.Public(), KeyID: "k", Algorithm: "RS256", Use: "sig"}
+		writeJSON(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{key}})
+	case "/realms/library/auth":
+		p.authorize(w, r.URL.Query())
+	case "/realms/library/token":
+		p.giveToken(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+func (p *provider) authorize(w http.ResponseWriter, asked url.Values) {
+	back, _ := url.Parse(asked.Get("redirect_uri"))
+	q := url.Values{"state": asked["state"], "iss": {issuer}}
+	if p.person == nil {
+		q.Set("error", "login_required")
+	} else {
+		code := rand.Text()
+		p.codes[code] = asked
+		q.Set("code", code)
+	}
+	back.RawQuery = q.Encode()
+	w.Header().Set("Location", back.String())
+	w.WriteHeader(http.StatusFound)
+}
+
+func (p *provider) giveToken(w http.ResponseWriter, r *http.Request) {
+	id, secret, _ := r.BasicAuth()
+	secret, _ = url.QueryUnescape(secret)
+	asked, known := p.codes[r.FormValue("code")]
+	delete(p.codes, r.FormValue("code"))
+	challenge := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+	if id != clientID || secret != clientSecret || !known || asked.Get("redirect_uri") != r.FormValue("redirect_uri") ||
+		asked.Get("code_challenge_method") != "S256" ||
+		asked.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(challenge[:]) {
+		w.WriteHeader(http.StatusBadRequest)
+		writeJSON(w, map[string]string{"error": "invalid_grant"})
+		return
+	}
+	claims := map[string]any{
+		"iss": issuer, "aud": clientID, "nonce": asked.Get("nonce"), "iat": time.Now().Unix(),
+		"exp": time.Now().Add(time.Minute).Unix(),
+	}
+	for name, value := range p.person {
+		claims[name] = value
+	}
+	if p.change != nil {
+		p.change(claims)
+	}
+	var token any = signToken(p.key, claims)
+	if p.sign != nil {
+		token = p.sign(claims)
+	}
+	writeJSON(w, map[string]any{"access_token": "x", "token_type": "Bearer", "id_token": token})
+}
+
+func signToken(key *rsa.PrivateKey, claims map[string]any) string {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: key},
+		(&jose.SignerOptions{}).WithHeader(jose.HeaderKey("kid"), "k"))
+	if err != nil {
+		panic(err)
+	}
+	token, err := jwt.Signed(signer).Claims(claims).Serialize()
+	if err != nil {
+		panic(err)
+	}
+	return token
+}
