@@ -52,7 +52,7 @@ func (db *DB) InTwoBatches(ctx context.Context, pool *pgxpool.Pool, b Bounds, re
 		return err
 	}
 	batch.Queue("COMMIT")
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writesTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.commitTimeout+writesMargin)
 	defer cancel()
 	return db.Confirm(conn, func() error { return conn.SendBatch(ctx, &batch).Close() })
 }

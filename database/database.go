@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -25,6 +26,8 @@ type DB struct {
 	Hosts string
 	// MigrateURL is the address for migrations.
 	MigrateURL string
+
+	commitTimeout time.Duration
 
 	opened    atomic.Bool  // both pools exist
 	lastReset atomic.Int64 // UnixNano
@@ -48,7 +51,7 @@ func Open(ctx context.Context, cfg Settings, log *slog.Logger) (*DB, error) {
 	}
 	attrs := requirePrimary(cfg.URL, base.ConnConfig)
 	size := cmp.Or(cfg.MaxConns, base.MaxConns)
-	db := &DB{MigrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), Hosts: strings.Join(hosts(base.ConnConfig), ", "), log: log}
+	db := &DB{MigrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), Hosts: strings.Join(hosts(base.ConnConfig), ", "), log: log, commitTimeout: defaultCommitTimeout}
 	db.watch = &connectionWatch{hosts: db.Hosts, servers: &db.servers, log: log, settle: settleTime}
 	watched := tracer{db.watch, newPlans()}
 	base.ConnConfig.Tracer = watched

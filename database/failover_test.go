@@ -129,6 +129,7 @@ func TestDB_LeavesAServerThatDoesNotConfirmCommits(t *testing.T) {
 	promoted.keep.Store(true)
 	_, freshPort, _ := net.SplitHostPort(hostOf(t, fresh.URL()))
 	db, log := openLogged(t, replaceHost(t, old.URL(), hostOf(t, old.URL())+","+promoted.address))
+	db.SetCommitTimeout(time.Second)
 	if err := commit(t, db); err != nil {
 		t.Fatal(err)
 	}
@@ -185,6 +186,7 @@ func TestDB_IsNotReadyWhileCommitsWait(t *testing.T) {
 	t.Parallel()
 	server := testserver.Start(t, nil)
 	db, log := openLogged(t, server.URL())
+	db.SetCommitTimeout(time.Second)
 	_ = untilReady(t, db, true)
 	setStandby(t, server, "gone")
 	if err := commit(t, db); err == nil {

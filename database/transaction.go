@@ -84,16 +84,16 @@ func (b Bounds) list(texts [3]string) string {
 const (
 	// rollbackTimeout bounds the rollback that follows a cancelled request.
 	rollbackTimeout = 5 * time.Second
-	// commitTimeout bounds a COMMIT, which waits for the synchronous standby if there
+	// defaultCommitTimeout bounds a COMMIT, which waits for the synchronous standby if there
 	// is one. The end of the request does not cancel it: after a cancelled wait,
 	// PostgreSQL makes the transaction visible without the standby.
-	commitTimeout = 5 * time.Second
-	// lateCommit is when a COMMIT is taken for one that the standby does not confirm: just before
-	// commitTimeout ends its session.
-	lateCommit = commitTimeout - 100*time.Millisecond
-	// writesTimeout bounds a COMMIT together with the writes before it. It is longer than a wait for a
-	// row. Connections that it frees can lead to a new primary.
-	writesTimeout = commitTimeout + time.Second
+	defaultCommitTimeout = 5 * time.Second
+	// lateMargin is how long before that time-out a COMMIT is taken for one that the standby does not
+	// confirm, because the time-out ends its session.
+	lateMargin = 100 * time.Millisecond
+	// writesMargin is for the writes before a COMMIT in its batch. With it the bound is longer than a
+	// wait for a row. Connections that it frees can lead to a new primary.
+	writesMargin = time.Second
 	// longStatement bounds a statement whose caller has no deadline.
 	longStatement = 5 * time.Minute
 )
@@ -132,7 +132,7 @@ func (db *DB) InTx(ctx context.Context, pool *pgxpool.Pool, b Bounds, fn func(pg
 	if err := ctx.Err(); err != nil {
 		return err // commit nothing for a caller that is gone
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.commitTimeout)
 	defer cancel()
 	if err := db.Confirm(conn, func() error { return tx.Commit(ctx) }); err != nil {
 		return fmt.Errorf("committing: %w", err)
@@ -190,14 +190,14 @@ var ErrUnconfirmed = errors.New("the synchronous standby did not confirm the com
 
 // Confirm runs f, which commits on the connection. It returns ErrUnconfirmed, beside f's error, for
 // a COMMIT without the standby. New connections then begin with another host. So they do as soon as
-// f takes longer than lateCommit, which also makes the database unusable until a COMMIT is confirmed.
+// f takes nearly as long as a COMMIT may, which also makes the database unusable until a COMMIT is confirmed.
 // The caller must not have released the connection, because the pool may give it to another
 // transaction.
 func (db *DB) Confirm(conn *pgxpool.Conn, f func() error) error {
 	marks := conn.Conn().PgConn().CustomData()
 	delete(marks, unconfirmed) // an earlier statement may have left it
 	host, _ := marks[servedBy].(string)
-	late := time.AfterFunc(lateCommit, func() {
+	late := time.AfterFunc(db.commitTimeout-lateMargin, func() {
 		if db.leave(host) {
 			db.lack.noteLateCommit()
 		}
