@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 )
@@ -62,3 +63,22 @@ func (r *Reader) Line() ([]byte, error) {
 }
 
 func endsLine(b byte) bool { return b == '\r' || b == '\n' }
+
+// Skip drops the next message if it has come already and is equal to line. The message must fit the
+// buffer of an idle connection. Set a deadline that is near, as Skip waits for it.
+func (r *Reader) Skip(line []byte) bool {
+	skip := 0
+	for {
+		next, err := r.in.Peek(skip + 1)
+		if err != nil || !endsLine(next[skip]) {
+			break
+		}
+		skip++
+	}
+	next, err := r.in.Peek(skip + len(line) + 1)
+	if err != nil || !bytes.Equal(next[skip:skip+len(line)], line) || !endsLine(next[skip+len(line)]) {
+		return false
+	}
+	_, err = r.in.Discard(len(next))
+	return err == nil
+}

@@ -1,0 +1,306 @@
+package sip2
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/sip2/wire"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/redact"
+	"checkoutlock/web/texts"
+)
+
+const (
+	// maxMalformed is how many lines in a row may be no message. A machine may send the same one
+	// for ever.
+	maxMalformed = 10
+	// margin is what a machine's patience exceeds the deadline of its messages by.
+	margin = 500 * time.Millisecond
+	// lingerTime and lingerBytes bound what is read after the last answer.
+	lingerTime  = time.Second
+	lingerBytes = 1 << 20
+	// refreshTimeout bounds the look at the terminal's record before a message.
+	refreshTimeout = time.Second
+)
+
+// connection is one machine.
+type connection struct {
+	*listener
+	conn net.Conn
+	from netip.Addr
+	in   *wire.Reader
+
+	// terminal is the signed-in machine of tenant; login is "" without one.
+	login    string
+	tenant   okapi.Tenant
+	terminal library.Terminal
+	// servicePoint is what the machine named when it signed in.
+	servicePoint string
+	loginBy      time.Time // when the connection ends without a login
+
+	last        []byte // the last answer, without the end of the line
+	kept        kept
+	malformed   int // lines in a row
+	wrongLogins int
+}
+
+func newConnection(l *listener, conn net.Conn) *connection {
+	c := &connection{listener: l, conn: conn, in: wire.NewReader(conn), loginBy: time.Now().Add(l.login)}
+	if addr, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
+		c.from = addr.Addr().Unmap()
+	}
+	return c
+}
+
+// serve answers messages until the machine leaves, or is cut off.
+func (c *connection) serve(ctx context.Context) {
+	defer c.conn.Close()
+	err := c.serveSafely(ctx)
+	if p, is := errors.AsType[*fault.PanicError](err); is {
+		c.Panics.Note(ctx, "sip2", p)
+	}
+	level := slog.LevelInfo
+	if errors.Is(err, io.EOF) || c.isStopping() {
+		level = slog.LevelDebug
+	}
+	c.Log.Log(ctx, level, "a machine's connection ended", "terminal", c.login, "from", c.from, "reason", err)
+}
+
+// serveSafely makes a panic an error. It returns why the connection ends.
+func (c *connection) serveSafely(ctx context.Context) (err error) {
+	defer fault.Recover(&err)
+	if err := c.loginUnasked(ctx); err != nil {
+		return err
+	}
+	for {
+		line, err := c.read()
+		if errors.Is(err, wire.ErrTooLong) {
+			return errors.Join(err, c.write(wire.AskAgain(false)), c.linger())
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.answer(ctx, line); err != nil {
+			return err
+		}
+	}
+}
+
+// read waits for a message. The time until it begins and the time until it ends are bounded.
+func (c *connection) read() ([]byte, error) {
+	until := time.Now().Add(c.idle)
+	if c.login == "" && c.loginBy.Before(until) {
+		until = c.loginBy
+	}
+	if err := c.readUntil(until); err != nil {
+		return nil, err
+	}
+	if err := c.in.Await(); err != nil {
+		return nil, err //nolint:wrapcheck // the connection's
+	}
+	if err := c.readUntil(time.Now().Add(c.line)); err != nil {
+		return nil, err
+	}
+	return c.in.Line() //nolint:wrapcheck // the connection's
+}
+
+var errStopping = errors.New("the service stops")
+
+// readUntil sets the deadline of reads, unless Drain has set it.
+func (c *connection) readUntil(until time.Time) error {
+	err := c.conn.SetReadDeadline(until)
+	if c.isStopping() {
+		return errStopping
+	}
+	return err //nolint:wrapcheck // the connection's
+}
+
+// write sends a line with the terminal's end.
+func (c *connection) write(line []byte) error {
+	end := "\r"
+	switch c.terminal.LineEnd {
+	case "crlf":
+		end = "\r\n"
+	case "lf":
+		end = "\n"
+	}
+	if err := c.conn.SetWriteDeadline(time.Now().Add(c.listener.write)); err != nil {
+		return err //nolint:wrapcheck // the connection's
+	}
+	_, err := c.conn.Write(append(line[:len(line):len(line)], end...))
+	return err //nolint:wrapcheck // the connection's
+}
+
+// linger ends the connection while the machine sends, so that it reads the last answer: a close with
+// unread bytes would take that away.
+func (c *connection) linger() error {
+	half, can := c.conn.(interface{ CloseWrite() error })
+	if !can {
+		return nil
+	}
+	err := errors.Join(half.CloseWrite(), c.readUntil(time.Now().Add(lingerTime)))
+	if err == nil {
+		_, err = io.CopyN(io.Discard, c.conn, lingerBytes)
+	}
+	return err
+}
+
+// answer answers one line. Its error ends the connection.
+func (c *connection) answer(ctx context.Context, line []byte) error {
+	began := time.Now()
+	ctx = okapi.NewContext(ctx, okapi.Call{Tenant: c.tenant, RequestID: uuid.NewString()})
+	gone := c.refresh(ctx)
+	r, err := wire.Parse(line, wire.CharacterSet(c.terminal.CharacterSet), wire.Detection(c.terminal.ErrorDetection))
+	if err != nil {
+		return c.askAgain(ctx, err)
+	}
+	if r.Code == wire.Resend && c.last == nil {
+		return c.askAgain(ctx, &wire.MalformedError{Checked: r.Checked, Reason: "nothing to send again"})
+	}
+	c.malformed = 0
+	var a wire.Answer
+	sent, repeated := c.last, r.Code == wire.Resend
+	if !repeated {
+		if sent, repeated = c.kept.find(r, began); !repeated {
+			a, sent = c.handle(ctx, r)
+		}
+	}
+	c.last = sent
+	c.note(ctx, r, a, repeated, time.Since(began))
+	if time.Since(began) > c.resend {
+		c.skipRepeats(line)
+	}
+	return errors.Join(c.write(sent), gone, c.judgeLogins())
+}
+
+// handle answers a request that is new on the connection.
+func (c *connection) handle(ctx context.Context, r wire.Request) (wire.Answer, []byte) {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, c.patience(c.terminal)-margin)
+	defer cancel()
+	var a wire.Answer
+	switch r.Code {
+	case wire.Login:
+		a = c.signIn(ctx, r)
+	case wire.MachineStatus:
+		a = c.describeService(ctx, r)
+	default:
+		a = c.dispatch(ctx, r)
+	}
+	sent := a.Encode(r, wire.CharacterSet(c.terminal.CharacterSet))
+	return a, c.kept.keep(r, a, sent, began)
+}
+
+// dispatch sends a request to its handler, if the machine may send it.
+func (c *connection) dispatch(ctx context.Context, r wire.Request) wire.Answer {
+	handler, served := c.Handlers[r.Code]
+	other := r.Field("AO") != "" && c.terminal.Institution != "" && r.Field("AO") != c.terminal.Institution
+	switch {
+	case c.login == "":
+		return c.refuse(ctx, r, texts.MachineNotSignedIn)
+	case !served || !c.terminal.Allows(r.Code):
+		return c.refuse(ctx, r, texts.MachineNotServed)
+	case other && c.terminal.InstitutionCheck == "strict":
+		return c.refuse(ctx, r, texts.MachineOtherLibrary)
+	case other:
+		c.Log.DebugContext(ctx, "a machine names another institution", "terminal", c.login)
+	}
+	handle := func() wire.Answer { return c.handleSafely(ctx, r, handler) }
+	if !changesRecords(r.Code) {
+		return handle()
+	}
+	a, ended := c.flights.do(ctx, newFlightKey(c.tenant, c.login, r), handle)
+	if !ended {
+		a = c.refuse(ctx, r, texts.MachineTryAgain)
+		a.Result = wire.Busy
+	}
+	return a
+}
+
+// handleSafely makes a panic an answer.
+func (c *connection) handleSafely(ctx context.Context, r wire.Request,
+	handler func(context.Context, library.Terminal, wire.Request) wire.Answer,
+) (a wire.Answer) {
+	var err error
+	defer func() {
+		if err != nil {
+			c.Panics.Note(ctx, "sip2", err)
+			a = c.refuse(ctx, r, texts.MachineUnavailable)
+			a.Result, a.Reason = wire.Failed, "panic"
+		}
+	}()
+	defer fault.Recover(&err)
+	return handler(ctx, c.terminal, r)
+}
+
+// refuse returns the message's own refusal with a text.
+func (c *connection) refuse(ctx context.Context, r wire.Request, code texts.Code) wire.Answer {
+	a := wire.Refusal(r, c.terminal.Institution, c.now(), c.say(ctx, c.terminal, r, code))
+	a.Reason = string(code)
+	return a
+}
+
+// now is the time in the terminal's zone.
+func (c *connection) now() time.Time {
+	zone, err := time.LoadLocation(c.terminal.TimeZone)
+	if err != nil || c.login == "" {
+		zone = time.Local
+	}
+	return c.Now().In(zone)
+}
+
+var errTooMalformed = errors.New("too many lines in a row were no message")
+
+// askAgain answers a line that is no request.
+func (c *connection) askAgain(ctx context.Context, err error) error {
+	malformed, _ := errors.AsType[*wire.MalformedError](err)
+	c.metrics.countMalformed()
+	c.Log.InfoContext(ctx, "a machine sent what is no message", "terminal", c.login, "from", c.from, "reason", malformed.Reason)
+	c.malformed++
+	err = c.write(wire.AskAgain(malformed.Checked))
+	if c.malformed >= maxMalformed {
+		err = errors.Join(errTooMalformed, err)
+	}
+	return err
+}
+
+// skipRepeats drops messages that the machine sent again while the first one was in work: it waits
+// for one answer.
+func (c *connection) skipRepeats(line []byte) {
+	if c.readUntil(time.Now().Add(time.Millisecond)) != nil {
+		return
+	}
+	for c.in.Skip(line) {
+		c.metrics.repeats.Inc()
+	}
+}
+
+// note counts and logs an answered message.
+func (c *connection) note(ctx context.Context, r wire.Request, a wire.Answer, repeated bool, took time.Duration) {
+	result := string(a.Result)
+	if repeated {
+		result = "repeated"
+		c.metrics.repeats.Inc()
+	}
+	c.metrics.observe(r.Code, result, took)
+	attrs := []slog.Attr{
+		slog.String("message", r.Code), slog.String("terminal", c.login), slog.String("result", result),
+		slog.Float64("took_ms", float64(took.Microseconds())/1000),
+	}
+	if a.Reason != "" {
+		attrs = append(attrs, slog.String("reason", a.Reason))
+	}
+	if patron := r.Field("AA"); patron != "" {
+		attrs = append(attrs, slog.String("patron", redact.Mask(patron)))
+	}
+	c.Log.LogAttrs(ctx, slog.LevelInfo, "message", attrs...)
+}

@@ -1,0 +1,201 @@
+package sip2
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"checkoutlock/circulation/internal/cache"
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/sip2/wire"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
+)
+
+const (
+	// maxWrongLogins ends a connection.
+	maxWrongLogins = 3
+	// longestBrake bounds the wait before a login is verified.
+	longestBrake = 2 * time.Second
+	// brakeAge is how long a wrong login is remembered.
+	brakeAge = 5 * time.Minute
+	// brakeSize bounds how many are.
+	brakeSize = 4096
+	// verifications bounds the logins that are verified at once: a hash takes memory.
+	verifications = 2
+)
+
+// brake slows wrong logins.
+type brake struct {
+	wrong *cache.Cache[string, int] // by address and login
+	slots chan struct{}
+}
+
+func newBrake() *brake {
+	return &brake{wrong: cache.New[string, int](brakeAge, brakeSize), slots: make(chan struct{}, verifications)}
+}
+
+// wait is twice as long after each further wrong login of the key.
+func (b *brake) wait(key string, shortest time.Duration) time.Duration {
+	n, _ := b.wrong.Peek(key)
+	if n == 0 {
+		return 0
+	}
+	return min(shortest<<min(n-1, 8), longestBrake)
+}
+
+func (b *brake) note(key string) {
+	n, _ := b.wrong.Peek(key)
+	b.wrong.Put(key, n+1, brakeAge)
+}
+
+// signIn answers 93 with 94. A wrong login signs out, and is answered late, always after the same time.
+func (c *connection) signIn(ctx context.Context, r wire.Request) wire.Answer {
+	began := time.Now()
+	t, err := c.verify(ctx, r)
+	if err == nil {
+		c.metrics.logins.WithLabelValues("ok").Inc()
+		c.wrongLogins = 0
+		return wire.NewAnswer("94", "1")
+	}
+	c.signOut()
+	a := wire.Refusal(r, "", c.now())
+	if isUnavailable(err) {
+		c.metrics.logins.WithLabelValues("failed").Inc()
+		c.Log.ErrorContext(ctx, "a machine's login could not be verified", "terminal", t.Login, "from", c.from, "err", err)
+		a.Result = wire.Failed
+		return a
+	}
+	c.metrics.logins.WithLabelValues("wrong").Inc()
+	c.wrongLogins++
+	c.Log.WarnContext(ctx, "a machine's login was refused", "from", c.from, "err", err)
+	c.pause(c.wrong - time.Since(began))
+	return a
+}
+
+// isUnavailable reports whether err says nothing about the login.
+func isUnavailable(err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.Unauthorized, fault.Forbidden, fault.NotFound, fault.Invalid, fault.Malformed, fault.UnknownTenant:
+		return false
+	default:
+		return string(fault.CodeOf(err)) != "LOGIN_REFUSED"
+	}
+}
+
+// verify signs the machine in. A fault refuses the login, or says that it could not be verified.
+func (c *connection) verify(ctx context.Context, r wire.Request) (library.Terminal, error) {
+	login, tenant, err := c.Settings.splitLogin(r.Field("CN"))
+	if err != nil {
+		return library.Terminal{}, fault.Wrap(err, fault.Unauthorized, "The login names no library")
+	}
+	if r.Fixed(wire.UserAlgorithm) != "0" || r.Fixed(wire.PasswordAlgorithm) != "0" {
+		return library.Terminal{}, fault.New(fault.Unauthorized, "The login is encrypted")
+	}
+	ctx = okapi.WithTenant(ctx, tenant)
+	key := c.from.String() + " " + tenant.String() + " " + strings.ToLower(login)
+	c.pause(c.brake.wait(key, c.wrong))
+	t, err := c.verifyPassword(ctx, login, r.Field("CO"))
+	if err == nil && (!t.IsEnabled() || !admits(t, c.from)) {
+		err = fault.New(fault.Unauthorized, "The terminal is disabled, or may not connect from here")
+	}
+	if err == nil && t.ServicePointFromLogin {
+		c.servicePoint, err = c.ServicePoint(ctx, r.Field("CP"))
+	}
+	if err != nil {
+		if !isUnavailable(err) {
+			c.brake.note(key)
+		}
+		return t, err
+	}
+	c.brake.wrong.Drop(key)
+	c.enter(t, tenant)
+	return t, nil
+}
+
+func (c *connection) verifyPassword(ctx context.Context, login, password string) (library.Terminal, error) {
+	select {
+	case c.brake.slots <- struct{}{}:
+		defer func() { <-c.brake.slots }()
+	case <-ctx.Done():
+		return library.Terminal{}, fault.Wrap(ctx.Err(), fault.Timeout, "Too many logins at once")
+	}
+	return c.terminals.VerifyTerminal(ctx, login, password) //nolint:wrapcheck // a fault
+}
+
+// enter makes the connection that of the terminal.
+func (c *connection) enter(t library.Terminal, tenant okapi.Tenant) {
+	t = c.complete(t)
+	if t.ServicePointFromLogin {
+		t.ServicePointID = c.servicePoint
+	}
+	c.login, c.tenant, c.terminal = t.Login, tenant, t
+}
+
+func (c *connection) signOut() {
+	if c.login != "" {
+		c.loginBy = time.Now().Add(c.listener.login)
+	}
+	c.login, c.tenant, c.terminal, c.servicePoint = "", okapi.Tenant{}, library.Terminal{}, ""
+	c.kept = kept{}
+}
+
+// loginUnasked signs in a machine that never does so itself. Storage may be away for the moment: then
+// the connection ends, and the machine comes again.
+func (c *connection) loginUnasked(ctx context.Context) error {
+	for _, login := range c.Settings.Unasked {
+		name, tenant, err := c.Settings.splitLogin(login)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(okapi.WithTenant(ctx, tenant), refreshTimeout)
+		t, err := c.terminals.Terminal(ctx, name)
+		cancel()
+		switch {
+		case err != nil && isUnavailable(err):
+			return err //nolint:wrapcheck // a fault
+		case err != nil:
+			c.Log.WarnContext(ctx, "SIP2_LOGINS names a terminal that does not exist", "terminal", login)
+		case t.IsEnabled() && admits(t, c.from):
+			c.enter(t, tenant)
+			return nil
+		}
+	}
+	return nil
+}
+
+var (
+	errWrongLogins = errors.New("too many wrong logins")
+	errLockedOut   = errors.New("the terminal was removed or disabled")
+)
+
+func (c *connection) judgeLogins() error {
+	if c.wrongLogins >= maxWrongLogins {
+		return errWrongLogins
+	}
+	return nil
+}
+
+// refresh reads the terminal anew, so that a change is in force for the next message. A terminal that
+// is gone is signed out, and its connection ends after the answer. While storage is away, the
+// terminal stays as it was.
+func (c *connection) refresh(ctx context.Context) error {
+	if c.login == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+	defer cancel()
+	t, err := c.terminals.Terminal(ctx, c.login)
+	switch {
+	case err == nil && t.IsEnabled() && admits(t, c.from):
+		c.enter(t, c.tenant)
+		return nil
+	case err != nil && isUnavailable(err):
+		c.Log.WarnContext(ctx, "a terminal could not be read again", "terminal", c.login, "err", err)
+		return nil
+	default:
+		c.signOut()
+		return errLockedOut
+	}
+}

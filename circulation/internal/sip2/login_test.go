@@ -1,0 +1,163 @@
+package sip2_test
+
+import (
+	"crypto/tls"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/sip2"
+)
+
+func TestLogin_RefusesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(s *setup) {
+		off := terminal("off")
+		off["enabled"] = false
+		far := terminal("far")
+		far["addresses"] = []string{"10.0.0.0/8"}
+		none := terminal("none")
+		delete(none, "passwordHash")
+		s.terminals = append(s.terminals, off, far, none)
+	})
+	for _, line := range []string{
+		"9300CNdesk-1|COwrong|", "9300CNdesk-1|", "9300CNunknown|COdesk-1-password|", "9300CNdesk-1@other|COdesk-1-password|",
+		"9300CNdesk-1@No Tenant|COdesk-1-password|", "9300|",
+		"9310CNdesk-1|COdesk-1-password|", "9301CNdesk-1|COdesk-1-password|",
+		"9300CNoff|COoff-password|", "9300CNfar|COfar-password|", "9300CNnone|CO|", "9300CNnone|COnone-password|",
+	} {
+		m := h.connect()
+		m.expect(line, "940")
+		m.expect(checkOut, "120NUN"+date+"AOmain|AAP-1002|ABD-2003|AJ|AH|AFmachine.notSignedIn|")
+	}
+}
+
+func TestLogin_ThreeWrongOnesEndTheConnection(t *testing.T) {
+	t.Parallel()
+	m := start(t, func(*setup) {}).signedIn()
+	m.expect("9300CNdesk-1|COwrong|", "940")
+	m.expect(signIn, "941")
+	m.expect("9300CNdesk-1|COwrong|AY3", "940")
+	m.expect(checkOut, "120NUN"+date+"AOmain|AAP-1002|ABD-2003|AJ|AH|AFmachine.notSignedIn|")
+	m.expect("9300CNdesk-1|COwrong|", "940")
+	m.expect("9300CNdesk-1|COwrong|", "940")
+	m.expectEnd()
+}
+
+func TestLogin_WrongOnesAreSlow(t *testing.T) {
+	t.Parallel()
+	const wrong = 30 * time.Millisecond
+	h := start(t, func(s *setup) { s.limits.Wrong = wrong })
+	m := h.connect()
+	for i, least := range []time.Duration{wrong, wrong, 2 * wrong} {
+		began := time.Now()
+		m.expect("9300CNdesk-1|COwrong|", "940")
+		if took := time.Since(began); took < least {
+			t.Errorf("wrong login %d took %s, want %s at least", i+1, took, least)
+		}
+	}
+}
+
+func TestLogin_AcceptsArgon2id(t *testing.T) {
+	t.Parallel()
+	params := argon2id.Params{Memory: 1024, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+	hash, err := argon2id.CreateHash("desk-1-password", &params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := start(t, func(s *setup) { s.terminals[0]["passwordHash"] = hash })
+	h.signedIn()
+	h.connect().expect("9300CNdesk-1|COwrong|", "940")
+}
+
+func TestLogin_TakesTheServicePointOfTheMachine(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(s *setup) {
+		s.terminals[0]["servicePointFromLogin"] = true
+		s.handlers["11"] = sayServicePoint
+	})
+	m := h.connect()
+	m.expect("9300CNdesk-1|COdesk-1-password|CPcd1|", "941")
+	m.expect(checkOut, "12cd1-id")
+}
+
+func TestLogin_Unasked(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(s *setup) {
+		s.terminals[0]["addresses"] = []string{"10.0.0.0/8", "192.0.2.7"}
+		s.terminals[1]["addresses"] = []string{"127.0.0.0/8"}
+		s.terminals[1]["name"] = "Sorter"
+		s.settings.Unasked = []string{"desk-1@diku", "unknown", "desk-2"}
+	})
+	m := h.connect()
+	if got := m.ask(status); !strings.HasSuffix(got, "|ANSorter|") {
+		t.Errorf("got %q", got)
+	}
+	m.expect(checkOut, "121NUY"+date+"AOmain|AAP-1002|")
+}
+
+func TestTerminal_ChangesAreInForceForTheNextMessage(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(*setup) {})
+	stored := library.Terminal{Login: "stored", Name: "Hall", ServicePointID: "sp", Institution: "one"}
+	h.others.set(&stored, false)
+	m := h.connect()
+	m.expect("9300CNstored|COany|", "941")
+	stored.Institution = "two"
+	m.expect(checkOut, "121NUY"+date+"AOtwo|AAP-1002|")
+	h.others.set(&stored, true)
+	m.expect("23001"+date+"AO|AAP-1|", "121NUY"+date+"AOtwo|AAP-1|")
+	h.connect().expect("9300CNstored|COany|", "940")
+	h.others.set(nil, false)
+	m.expect(checkOut, "120NUN"+date+"AOmain|AAP-1002|ABD-2003|AJ|AH|AFmachine.notSignedIn|")
+	m.expectEnd()
+	if h.count("circulation_sip2_logins_total", "failed") != 1 {
+		t.Error("a login without storage is no wrong one")
+	}
+}
+
+func TestSettings_NameAllThatIsWrong(t *testing.T) {
+	t.Parallel()
+	wrong := terminal("a b")
+	wrong["tenant"], wrong["characterSet"], wrong["patienceMs"], wrong["timeZone"] = "NO", "ebcdic", 5, "Mars"
+	wrong["passwordHash"], wrong["addresses"], wrong["servicePointId"] = "plain", []string{"here"}, ""
+	s := sip2.Settings{
+		Addr: "6001", Tenant: "NO", Unasked: []string{"@"}, NoBlock: "always", CertFile: "none.pem",
+		TerminalFile: writeTerminals(t, []any{wrong, terminal("twice"), terminal("TWICE")}),
+	}
+	err := s.Validate()
+	if err == nil {
+		t.Fatal("wrong settings are accepted")
+	}
+	for _, name := range []string{
+		"SIP2_ADDR", "SIP2_TENANT", "SIP2_LOGINS", "SIP2_NO_BLOCK", "SIP2_TLS_CERT",
+		"tenant:", "characterSet", "patienceMs", "timeZone", "passwordHash", "addresses", "servicePointId",
+		"login must", "another one",
+	} {
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("the error does not name %s: %v", name, err)
+		}
+	}
+	s.Addr = ""
+	if err := s.Validate(); err != nil {
+		t.Errorf("the settings of a front that is off are refused: %v", err)
+	}
+}
+
+func TestListener_TLS(t *testing.T) {
+	t.Parallel()
+	cert, key := writeCertificate(t)
+	h := start(t, func(s *setup) { s.settings.CertFile, s.settings.KeyFile = cert, key })
+	trusting := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12} //nolint:gosec // a test's
+	dialer := tls.Dialer{Config: trusting}
+	conn, err := dialer.DialContext(t.Context(), "tcp", h.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMachine(t, conn)
+	m.expect(signIn, "941")
+	m.expect(checkOut, "121NUY"+date+"AOmain|AAP-1002|")
+}

@@ -1,0 +1,122 @@
+package sip2
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"checkoutlock/circulation/internal/sip2/wire"
+	"checkoutlock/schemas/okapi"
+)
+
+// keepFor is how long a repeat on the same connection gets the answer of the first. After that a
+// refusal may have lost its reason.
+const keepFor = time.Minute
+
+// kept is the last answer of a connection that a repeat gets too.
+type kept struct {
+	body, sequence string
+	answer         wire.Answer
+	line           []byte
+	at             time.Time
+}
+
+// find returns the line that answered the same request directly before. A lent item is looked at
+// anew, as its loan may have ended: its handler knows it by the idempotency key.
+func (k *kept) find(r wire.Request, now time.Time) ([]byte, bool) {
+	lent := r.Code == wire.CheckOut && k.answer.Result == wire.OK
+	return k.line, k.matches(r, now) && !lent
+}
+
+func (k *kept) matches(r wire.Request, now time.Time) bool {
+	return k.line != nil && k.body == r.Body() && k.sequence == r.Sequence && now.Sub(k.at) < keepFor
+}
+
+// keep remembers an answer, and returns the line to send: the kept one if only its date differs. What
+// trying again may change is not kept, nor what has no date.
+func (k *kept) keep(r wire.Request, a wire.Answer, line []byte, now time.Time) []byte {
+	if k.matches(r, now) && a.Code == k.answer.Code && slices.Equal(a.Fields, k.answer.Fields) {
+		return k.line
+	}
+	*k = kept{}
+	dated := r.Code != wire.Login && r.Code != wire.MachineStatus
+	if dated && (a.Result == wire.OK || a.Result == wire.Refused) {
+		*k = kept{body: r.Body(), sequence: r.Sequence, answer: a, line: bytes.Clone(line), at: now}
+	}
+	return line
+}
+
+// changesRecords reports whether a request must not run twice at once.
+func changesRecords(code string) bool {
+	switch code {
+	case wire.CheckOut, wire.CheckIn, wire.Renew, wire.RenewAll, wire.FeePaid, wire.Hold:
+		return true
+	default:
+		return false
+	}
+}
+
+// flightKey is the same for a message and its repeats, on any connection.
+type flightKey struct {
+	tenant, login string
+	body          [sha256.Size]byte
+}
+
+func newFlightKey(tenant okapi.Tenant, login string, r wire.Request) flightKey {
+	return flightKey{tenant.String(), login, sha256.Sum256([]byte(r.Body()))}
+}
+
+// flight is a message in work.
+type flight struct {
+	done   chan struct{}
+	answer wire.Answer
+}
+
+// flights are the messages in work that change records.
+type flights struct {
+	joined  prometheus.Counter // repeats that wait for the first
+	mu      sync.Mutex
+	running map[flightKey]*flight
+}
+
+// do answers a message by work, or with the answer of the same message that is in work already. It
+// returns false if ctx ends before that one. work must not panic.
+func (f *flights) do(ctx context.Context, key flightKey, work func() wire.Answer) (wire.Answer, bool) {
+	first, joined := f.join(key)
+	if !joined {
+		defer f.leave(key, first)
+		first.answer = work()
+		return first.answer, true
+	}
+	f.joined.Inc()
+	select {
+	case <-first.done:
+		return first.answer, true
+	case <-ctx.Done():
+		return wire.Answer{}, false
+	}
+}
+
+func (f *flights) join(key flightKey) (*flight, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	first, joined := f.running[key]
+	if joined {
+		return first, true
+	}
+	first = &flight{done: make(chan struct{})}
+	f.running[key] = first
+	return first, false
+}
+
+func (f *flights) leave(key flightKey, first *flight) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.running, key)
+	close(first.done)
+}

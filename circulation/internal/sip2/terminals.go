@@ -1,0 +1,217 @@
+package sip2
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+	"golang.org/x/crypto/bcrypt"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/sip2/wire"
+	"checkoutlock/config"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
+)
+
+// Terminals finds self-check machines. The tenant comes with the context.
+type Terminals interface {
+	// Terminal returns the machine that signs in with the login. Fault: NotFound.
+	Terminal(ctx context.Context, login string) (library.Terminal, error)
+	// VerifyTerminal is Terminal with its password. Any fault below 500 refuses the login.
+	VerifyTerminal(ctx context.Context, login, password string) (library.Terminal, error)
+}
+
+// maxHashMemory bounds the memory that the check of one password takes, in KiB.
+const maxHashMemory = 32 << 10
+
+// filedTerminal is a terminal of a file.
+type filedTerminal struct {
+	library.Terminal
+	Tenant string `json:"tenant"`
+	// PasswordHash is of bcrypt or argon2id.
+	PasswordHash string `json:"passwordHash"`
+}
+
+// terminalKey names a terminal. Logins are equal without regard to case.
+type terminalKey struct{ tenant, login string }
+
+// splitLogin takes a login such as desk-1@diku apart. Without a tenant it has that of the settings.
+func (s Settings) splitLogin(login string) (string, okapi.Tenant, error) {
+	name, tenantID := login, s.Tenant
+	if at := strings.LastIndexByte(login, '@'); at >= 0 {
+		name, tenantID = login[:at], login[at+1:]
+	}
+	tenant, err := okapi.ParseTenant(tenantID)
+	if err == nil && name == "" {
+		err = errors.New("no login")
+	}
+	return name, tenant, err //nolint:wrapcheck // the callers say only that it is wrong
+}
+
+// terminalFile has the terminals of a file, in front of others.
+type terminalFile struct {
+	terminals map[terminalKey]filedTerminal
+	others    Terminals
+}
+
+// readTerminals reads the terminals of SIP2_TERMINALS. Its error names everything that is wrong.
+func readTerminals(s Settings) (map[terminalKey]filedTerminal, error) {
+	if s.TerminalFile == "" {
+		return nil, nil
+	}
+	content, err := os.ReadFile(s.TerminalFile)
+	if err != nil {
+		return nil, fmt.Errorf("SIP2_TERMINALS cannot be read: %w", err)
+	}
+	var list []filedTerminal
+	if err := json.Unmarshal(content, &list); err != nil {
+		return nil, fmt.Errorf("SIP2_TERMINALS must be a list of terminals: %w", err)
+	}
+	terminals := map[terminalKey]filedTerminal{}
+	var errs []error
+	for i, t := range list {
+		key := terminalKey{t.Tenant, strings.ToLower(t.Login)}
+		for _, problem := range t.validate() {
+			errs = append(errs, fmt.Errorf("SIP2_TERMINALS, terminal %d (%q): %w", i+1, t.Login, problem))
+		}
+		if _, taken := terminals[key]; taken {
+			errs = append(errs, fmt.Errorf("SIP2_TERMINALS, terminal %d (%q): another one has this login", i+1, t.Login))
+		}
+		if t.ID == "" {
+			t.ID = t.Login
+		}
+		terminals[key] = t
+	}
+	return terminals, errors.Join(errs...)
+}
+
+// validate returns what is wrong. Storage checks the same by its schema.
+func (t filedTerminal) validate() []error {
+	var errs []error
+	oneOf := func(name, value string, allowed ...string) {
+		if value != "" && !slices.Contains(allowed, value) {
+			errs = append(errs, config.OutOfRange(name, value, strings.Join(allowed, ", ")))
+		}
+	}
+	oneOf("institutionCheck", t.InstitutionCheck, "lenient", "strict")
+	oneOf("characterSet", t.CharacterSet, string(wire.CP850), string(wire.ISO88591), string(wire.Windows1252), string(wire.UTF8))
+	oneOf("lineEnd", t.LineEnd, "cr", "crlf", "lf")
+	oneOf("errorDetection", t.ErrorDetection, string(wire.DetectErrors), string(wire.RequireErrors), string(wire.IgnoreErrors))
+	oneOf("noBlock", t.NoBlock, "judge", "lend", "refuse")
+	oneOf("sameItem", t.SameItem, "renew", "confirm", "refuse")
+	oneOf("patronPasswords", t.PatronPasswords, "checked", "notChecked")
+	oneOf("nameForm", t.NameForm, "firstLast", "lastFirst")
+	oneOf("dueDateForm", t.DueDateForm, "sip", "text")
+	for _, kind := range t.PatronIdentifiers {
+		oneOf("patronIdentifiers", kind, "barcode", "externalSystemId", "username")
+	}
+	if _, err := okapi.ParseTenant(t.Tenant); err != nil {
+		errs = append(errs, fmt.Errorf("tenant: %w", err))
+	}
+	if t.Login == "" || strings.ContainsAny(t.Login, "@| ") {
+		errs = append(errs, errors.New("login must not be empty, nor have @, | or blanks"))
+	}
+	if t.ServicePointID == "" && !t.ServicePointFromLogin {
+		errs = append(errs, errors.New("servicePointId is missing, and servicePointFromLogin is not true"))
+	}
+	if t.PatienceMs != 0 && (t.PatienceMs < 1000 || t.PatienceMs > 60_000) {
+		errs = append(errs, config.OutOfRange("patienceMs", t.PatienceMs, "1000 to 60000"))
+	}
+	if _, err := time.LoadLocation(t.TimeZone); err != nil {
+		errs = append(errs, config.OutOfRange("timeZone", t.TimeZone, "a time zone such as Europe/Berlin"))
+	}
+	if _, err := parseAddresses(t.Addresses); err != nil {
+		errs = append(errs, err)
+	}
+	return append(errs, validateHash(t.PasswordHash)...)
+}
+
+// validateHash accepts no hash: that terminal cannot sign in, but SIP2_LOGINS may name it.
+func validateHash(hash string) []error {
+	if hash == "" {
+		return nil
+	}
+	if _, err := bcrypt.Cost([]byte(hash)); err == nil {
+		return nil
+	}
+	p, _, _, err := argon2id.DecodeHash(hash)
+	if err != nil || p.Memory > maxHashMemory {
+		return []error{fmt.Errorf("passwordHash must be one of bcrypt, or of argon2id with at most m=%d", maxHashMemory)}
+	}
+	return nil
+}
+
+// Terminal implements Terminals.
+func (f terminalFile) Terminal(ctx context.Context, login string) (library.Terminal, error) {
+	t, err := f.find(ctx, login)
+	if fault.Is(err, fault.NotFound) && f.others != nil {
+		return f.others.Terminal(ctx, login) //nolint:wrapcheck // storage's fault
+	}
+	return t.Terminal, err
+}
+
+// VerifyTerminal implements Terminals.
+func (f terminalFile) VerifyTerminal(ctx context.Context, login, password string) (library.Terminal, error) {
+	t, err := f.find(ctx, login)
+	if fault.Is(err, fault.NotFound) && f.others != nil {
+		return f.others.VerifyTerminal(ctx, login, password) //nolint:wrapcheck // storage's fault
+	}
+	if err != nil {
+		return library.Terminal{}, err
+	}
+	if !hasPassword(t.PasswordHash, password) {
+		return library.Terminal{}, fault.New(fault.Unauthorized, "Wrong password")
+	}
+	return t.Terminal, nil
+}
+
+func (f terminalFile) find(ctx context.Context, login string) (filedTerminal, error) {
+	t, known := f.terminals[terminalKey{okapi.FromContext(ctx).Tenant.String(), strings.ToLower(login)}]
+	if !known {
+		return filedTerminal{}, fault.New(fault.NotFound, "No terminal has this login")
+	}
+	return t, nil
+}
+
+func hasPassword(hash, password string) bool {
+	if strings.HasPrefix(hash, "$argon2id$") {
+		right, err := argon2id.ComparePasswordAndHash(password, hash)
+		return err == nil && right
+	}
+	return bcrypt.CompareHashAndPassword([]byte(hash), []byte(password)) == nil
+}
+
+// parseAddresses reads addresses and networks.
+func parseAddresses(list []string) ([]netip.Prefix, error) {
+	prefixes := make([]netip.Prefix, 0, len(list))
+	for _, text := range list {
+		if addr, err := netip.ParseAddr(text); err == nil {
+			prefixes = append(prefixes, netip.PrefixFrom(addr, addr.BitLen()))
+			continue
+		}
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, config.OutOfRange("addresses", text, "addresses and networks such as 10.1.0.0/16")
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, nil
+}
+
+// admits reports whether the terminal may connect from the address. An address that cannot be read
+// admits none.
+func admits(t library.Terminal, from netip.Addr) bool {
+	prefixes, err := parseAddresses(t.Addresses)
+	if err != nil {
+		return false
+	}
+	return len(t.Addresses) == 0 || slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(from) })
+}
