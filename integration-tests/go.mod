@@ -38,6 +38,7 @@ require (
 require (
 	checkoutlock/database v0.0.0 // indirect
 	checkoutlock/migrations v0.0.0 // indirect
+	github.com/alexedwards/argon2id v1.0.0 // indirect
 	github.com/bahlo/generic-list-go v0.2.0 // indirect
 	github.com/basgys/goxml2json v1.1.1-0.20231018121955-e66ee54ceaad // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

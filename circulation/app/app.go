@@ -21,12 +21,15 @@ import (
 	"checkoutlock/circulation/internal/reporter"
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/circulation/internal/sip2"
+	"checkoutlock/circulation/internal/sip2/desk"
 	"checkoutlock/circulation/internal/staff"
 	"checkoutlock/circulation/internal/storageclient"
 	"checkoutlock/circulation/internal/worklist"
 	"checkoutlock/config"
 	"checkoutlock/web"
 	"checkoutlock/web/auth"
+	"checkoutlock/web/texts"
 )
 
 // bodyLimit is the largest request body: circulation rules of thousands of lines.
@@ -82,6 +85,10 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	catalogue, err := texts.New()
+	if err != nil {
+		return nil, err
+	}
 	registry := prometheus.NewRegistry()
 	m := newMetrics(registry)
 	line := admission.New(admission.Options{Places: cfg.CheckOutConcurrency, Wait: cfg.CheckOutQueueWait, Entered: m.observeEntry})
@@ -107,6 +114,8 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 	guard := auth.NewGuard(cfg.Staff, staffPermissions(), log)
 	registry.MustRegister(guard.Collector())
 	checkIns := &checkin.Service{Library: storage, Returner: storage, Log: log}
+	keyedCheckOuts := &keyed.Requests{Storage: storage, CheckOuts: lending, Ended: m.countKeyed, Log: log}
+	renewals := &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now}
 	sessions := checkin.Sessions{Store: storage, Now: time.Now}
 	service := &web.Service{
 		Name: "circulation", Traces: cfg.Traces, HTTP: cfg.HTTP, Panics: web.NewPanics(registry, log),
@@ -118,15 +127,25 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 	}
 	service.Add(httpapi.New(httpapi.Options{
 		CheckOut: lending.CheckOut,
-		Keyed:    &keyed.Requests{Storage: storage, CheckOuts: lending, Ended: m.countKeyed, Log: log},
+		Keyed:    keyedCheckOuts,
 		CheckIn:  checkIns.CheckIn,
 		Loans:    storage, Rules: storage, RulesFor: library.Matching{Records: storage}.RulesFor, DryRun: lending.DryRun,
 		EndSessions: sessions.End, EndExpiredSessions: sessions.EndExpired,
-		Renewals: &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now},
+		Renewals: renewals,
 		Placing:  placing, Changes: placing, Queues: storage, Settings: storage, Worklists: &worklist.Service{Library: storage},
 		LoanChanges: &loans.Service{Library: storage, Changer: storage, Close: checkIns.Close, Log: log, Now: time.Now}, LoanRecords: storage, Prints: storage,
 		Anonymize: (&anonymization.Service{Loans: storage, Log: log, Now: time.Now}).Run,
 		Admin:     locks, Guard: guard, Log: log,
+	}))
+	machines := &desk.Desk{
+		Library: storage, Keyed: keyedCheckOuts, Committed: lending.Committed, CheckIn: checkIns.CheckIn, EndSessions: sessions.End,
+		Renewals: renewals, Texts: catalogue, NoBlock: cfg.SIP2.NoBlock, Log: log, Now: time.Now,
+	}
+	service.Workers = append(service.Workers, web.Worker{Name: "desk", Run: machines.Run})
+	service.Add(sip2.New(sip2.Options{
+		Settings: cfg.SIP2, Handlers: machines.Handlers(), Text: machines.Text, Terminals: storage, ServicePoint: storage.FindServicePoint,
+		Patience: cfg.MachinePatience, Ready: storage.Ready, Registry: registry, Panics: service.Panics, Log: log, Now: time.Now,
+		ShutdownTimeout: cfg.HTTP.ShutdownTimeout,
 	}))
 	service.Add(staff.New(staff.Options{Admin: locks, Guard: guard, SignOuts: storage, Log: log}))
 	service.Add(module().NewFront(service.Routes()))
@@ -140,6 +159,9 @@ func staffPermissions() []string {
 
 // URL is the base URL of the service.
 func (a *App) URL() string { return a.service.URL("endpoints") }
+
+// MachineAddr is where self-check machines reach the service, as host:port; "" if they do not.
+func (a *App) MachineAddr() string { return a.service.URL("sip2") }
 
 // Run serves until ctx is done, then stops in order: running check-outs end and
 // release their locks, then the history reports how they ended. It returns nil after

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/circulation/internal/sip2"
 	"checkoutlock/config"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
@@ -48,6 +49,9 @@ type Config struct {
 	// CheckOutQueueWait is how long another check-out waits for its turn.
 	CheckOutQueueWait time.Duration `env:"CHECKOUT_QUEUE_WAIT" envDefault:"3s"`
 
+	// SIP2 is the front of self-check machines.
+	SIP2 sip2.Settings
+
 	// Staff is how staff authenticate.
 	Staff auth.Settings
 	// MachinePatience is how long the library's self-check machines wait for an answer. The
@@ -79,7 +83,7 @@ const (
 func (c *Config) Validate() error {
 	least := max(leastRequestTimeout, c.CheckOutQueueWait+schemas.MaxLockWaits+leastWork)
 	errs := []error{
-		c.HTTP.Validate(least), c.Log.Validate(), c.Traces.Validate(),
+		c.HTTP.Validate(least), c.Log.Validate(), c.Traces.Validate(), c.SIP2.Validate(),
 		config.CheckRange("CHECKOUT_CONCURRENCY", c.CheckOutConcurrency, 1, 1000),
 		config.CheckRange("CHECKOUT_QUEUE_WAIT", c.CheckOutQueueWait, 100*time.Millisecond, 10*time.Second),
 	}

@@ -43,6 +43,8 @@ type Options struct {
 type Stack struct {
 	Storages     []string // base URLs
 	Circulations []string
+	// Machines are the addresses of SIP2 of the instances, "" for one without.
+	Machines []string
 
 	stopStorage, stopCirculation []func() error
 }
@@ -114,6 +116,7 @@ func (s *Stack) startCirculation(ctx context.Context, o Options, i int) error {
 		return err
 	}
 	s.Circulations = append(s.Circulations, a.URL())
+	s.Machines = append(s.Machines, a.MachineAddr())
 	s.stopCirculation = append(s.stopCirculation, runUntilStopped(ctx, a.Run))
 	return nil
 }

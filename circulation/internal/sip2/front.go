@@ -107,7 +107,7 @@ func newListener(o Options) (*listener, error) {
 	return &listener{
 		Options: o, limits: defaultLimits(), terminals: terminalFile{filed, o.Terminals}, metrics: m,
 		flights: &flights{joined: m.repeats, running: map[flightKey]*flight{}},
-		brake: newBrake(), stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }),
+		brake:   newBrake(), stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }),
 		connections: map[*connection]struct{}{},
 	}, nil
 }

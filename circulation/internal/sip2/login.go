@@ -77,10 +77,10 @@ func (c *connection) signIn(ctx context.Context, r wire.Request) wire.Answer {
 // isUnavailable reports whether err says nothing about the login.
 func isUnavailable(err error) bool {
 	switch fault.CodeOf(err) {
-	case fault.Unauthorized, fault.Forbidden, fault.NotFound, fault.Invalid, fault.Malformed, fault.UnknownTenant:
+	case fault.Unauthorized, fault.Forbidden, fault.NotFound, fault.Invalid, fault.Malformed, fault.UnknownTenant, fault.LoginRefused:
 		return false
 	default:
-		return string(fault.CodeOf(err)) != "LOGIN_REFUSED"
+		return true
 	}
 }
 
@@ -88,17 +88,17 @@ func isUnavailable(err error) bool {
 func (c *connection) verify(ctx context.Context, r wire.Request) (library.Terminal, error) {
 	login, tenant, err := c.Settings.splitLogin(r.Field("CN"))
 	if err != nil {
-		return library.Terminal{}, fault.Wrap(err, fault.Unauthorized, "The login names no library")
+		return library.Terminal{}, fault.Wrap(err, fault.LoginRefused, "The login names no library")
 	}
 	if r.Fixed(wire.UserAlgorithm) != "0" || r.Fixed(wire.PasswordAlgorithm) != "0" {
-		return library.Terminal{}, fault.New(fault.Unauthorized, "The login is encrypted")
+		return library.Terminal{}, fault.New(fault.LoginRefused, "The login is encrypted")
 	}
 	ctx = okapi.WithTenant(ctx, tenant)
 	key := c.from.String() + " " + tenant.String() + " " + strings.ToLower(login)
 	c.pause(c.brake.wait(key, c.wrong))
 	t, err := c.verifyPassword(ctx, login, r.Field("CO"))
 	if err == nil && (!t.IsEnabled() || !admits(t, c.from)) {
-		err = fault.New(fault.Unauthorized, "The terminal is disabled, or may not connect from here")
+		err = fault.New(fault.LoginRefused, "The terminal is disabled, or may not connect from here")
 	}
 	if err == nil && t.ServicePointFromLogin {
 		c.servicePoint, err = c.ServicePoint(ctx, r.Field("CP"))

@@ -151,7 +151,7 @@ func TestListener_TLS(t *testing.T) {
 	t.Parallel()
 	cert, key := writeCertificate(t)
 	h := start(t, func(s *setup) { s.settings.CertFile, s.settings.KeyFile = cert, key })
-	trusting := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12} //nolint:gosec // a test's
+	trusting := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}
 	dialer := tls.Dialer{Config: trusting}
 	conn, err := dialer.DialContext(t.Context(), "tcp", h.addr)
 	if err != nil {

@@ -40,7 +40,7 @@ func (c *connection) isReady(ctx context.Context) bool {
 	defer cancel()
 	err := c.Ready(ctx)
 	if err != nil {
-		c.Log.InfoContext(ctx, "a machine was told that the service is off-line", "terminal", c.login, "err", fmt.Sprint(err))
+		c.Log.InfoContext(ctx, "a machine sees the service as off-line", "terminal", c.login, "err", fmt.Sprint(err))
 	}
 	return err == nil && !c.isStopping()
 }

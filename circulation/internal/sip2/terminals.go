@@ -25,7 +25,7 @@ import (
 type Terminals interface {
 	// Terminal returns the machine that signs in with the login. Fault: NotFound.
 	Terminal(ctx context.Context, login string) (library.Terminal, error)
-	// VerifyTerminal is Terminal with its password. Any fault below 500 refuses the login.
+	// VerifyTerminal is Terminal with its password. Fault: LoginRefused.
 	VerifyTerminal(ctx context.Context, login, password string) (library.Terminal, error)
 }
 
@@ -168,7 +168,7 @@ func (f terminalFile) VerifyTerminal(ctx context.Context, login, password string
 		return library.Terminal{}, err
 	}
 	if !hasPassword(t.PasswordHash, password) {
-		return library.Terminal{}, fault.New(fault.Unauthorized, "Wrong password")
+		return library.Terminal{}, fault.New(fault.LoginRefused, "Wrong password")
 	}
 	return t.Terminal, nil
 }

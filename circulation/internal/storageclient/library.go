@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
@@ -76,6 +78,16 @@ func (c *Client) MaterialType(ctx context.Context, id string) (library.Named, er
 // ServicePoint implements related.Records.
 func (c *Client) ServicePoint(ctx context.Context, id string) (library.ServicePoint, error) {
 	return keepRecord(ctx, c, servicePoints, id, parseRecord[library.ServicePoint])
+}
+
+// FindServicePoint returns the id of the service point with an id or a code. Fault: NotFound.
+func (c *Client) FindServicePoint(ctx context.Context, idOrCode string) (string, error) {
+	if uuid.Validate(idOrCode) == nil {
+		_, err := c.ServicePoint(ctx, idOrCode)
+		return idOrCode, err
+	}
+	found, err := findRecord[library.Named](ctx, c, servicePoints, equals("code", idOrCode))
+	return found.ID, err
 }
 
 // PickupPoint implements requests.Library. It reads the service point without the cache.

@@ -29,6 +29,9 @@ func printGreeting(out io.Writer, pair *stack.Stack, locks *stack.ResourceLocks,
 	} else {
 		fmt.Fprintf(out, "\nA session to paste into another terminal, or to run as a script:\n\n%s", formatSession(s.Tenant, circulation, storage))
 	}
+	if s.Sample != "none" {
+		printMachineSession(out, pair.Machines[0])
+	}
 	printLockExamples(out, locks)
 	fmt.Fprintf(out, "\nThe services are up for tenant %s. Ctrl-C stops everything.\n\n", s.Tenant)
 	signIn := ""
@@ -40,6 +43,7 @@ func printGreeting(out io.Writer, pair *stack.Stack, locks *stack.ResourceLocks,
 		{"page of locks", locks.URL("operators") + "/locks/" + signIn},
 		{"circulation", circulation},
 		{"circulation-storage", storage},
+		{"SIP2", pair.Machines[0]},
 		{"log", s.LogFile},
 	} {
 		fmt.Fprintf(out, "  %-20s %s\n", line[0], line[1])

@@ -27,6 +27,7 @@ type settings struct {
 	StoragePort     int    `env:"STORAGE_PORT" envDefault:"8081"`
 	CirculationPort int    `env:"CIRCULATION_PORT" envDefault:"9801"`
 	LocksPort       int    `env:"RESOURCE_LOCKS_PORT" envDefault:"9810"`
+	MachinePort     int    `env:"SIP2_PORT" envDefault:"6001"`
 	Tenant          string `env:"TENANT" envDefault:"diku"`
 	DatabaseURL     string `env:"DATABASE_URL"`
 	Sample          string `env:"SAMPLE" envDefault:"demo"`
@@ -48,6 +49,7 @@ func (s *settings) Validate() error {
 	}
 	for name, port := range map[string]int{
 		"STORAGE_PORT": s.StoragePort, "CIRCULATION_PORT": s.CirculationPort, "RESOURCE_LOCKS_PORT": s.LocksPort,
+		"SIP2_PORT": s.MachinePort,
 	} {
 		if port < 0 || port > 65535 {
 			errs = append(errs, config.OutOfRange(name, port, "0 to 65535; 0 picks a free one"))
@@ -96,7 +98,7 @@ func run(ctx context.Context, environ []string, out io.Writer) (err error) {
 	pair, err := stack.Start(ctx, stack.Options{
 		DatabaseURL: database, Log: log,
 		StorageEnv:     addDefaults(environ, "PORT", s.StoragePort),
-		CirculationEnv: addDefaults(environ, "PORT", s.CirculationPort),
+		CirculationEnv: append(listenForMachines(s), addDefaults(environ, "PORT", s.CirculationPort)...),
 	})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w.\nTo run on free ports: %s make run", err, freePorts)
@@ -109,6 +111,9 @@ func run(ctx context.Context, environ []string, out io.Writer) (err error) {
 	st := stack.Client{Base: pair.Storages[0], Tenant: s.Tenant}
 	if err := st.InstallTenant(ctx, s.Sample == "demo"); err != nil {
 		return fmt.Errorf("installing tenant %s: %w", s.Tenant, err)
+	}
+	if err := addTerminals(ctx, st, s); err != nil {
+		return fmt.Errorf("adding terminals to tenant %s: %w", s.Tenant, err)
 	}
 	locks, err := startResourceLocks(ctx, database, environ, s, log)
 	if err != nil {
@@ -185,7 +190,7 @@ func openDatabase(ctx context.Context, s settings, out io.Writer, log *slog.Logg
 }
 
 // freePorts are the settings with which make run uses free ports alone.
-const freePorts = "STORAGE_PORT=0 CIRCULATION_PORT=0 RESOURCE_LOCKS_PORT=0 LOCKET_ADDR=127.0.0.1:0 LOCKTOPUS_ADDR=127.0.0.1:0 SUNBIRD_ADDR=127.0.0.1:0 MUTEX_ADDR=127.0.0.1:0"
+const freePorts = "STORAGE_PORT=0 CIRCULATION_PORT=0 RESOURCE_LOCKS_PORT=0 SIP2_PORT=0 LOCKET_ADDR=127.0.0.1:0 LOCKTOPUS_ADDR=127.0.0.1:0 SUNBIRD_ADDR=127.0.0.1:0 MUTEX_ADDR=127.0.0.1:0"
 
 // startPostgreSQL starts the private server on its data directory.
 func startPostgreSQL(ctx context.Context, s settings, log *slog.Logger) (*devpostgres.Server, error) {

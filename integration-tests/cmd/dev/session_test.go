@@ -86,7 +86,7 @@ func TestRun_PrintsWhatWorks(t *testing.T) {
 	const password = "twelve letters"
 	logFile := filepath.Join(t.TempDir(), "log", "run.log")
 	screen, stop := startRun(t, logFile, "STAFF_AUTH=basic", "STAFF_PASSWORD="+password, "TENANT=library")
-	session := regexp.MustCompile(`(?s)\n(tenant=.*?done\n)\nLocks`).FindStringSubmatch(screen)
+	session := regexp.MustCompile(`(?s)\n(tenant=.*?done\n)\nA session of a self-check machine`).FindStringSubmatch(screen)
 	commands := regexp.MustCompile(`(?m)(export DATABASE_URL|go run ).*$`).FindAllString(screen, -1)
 	address := regexp.MustCompile(`http://\S+/staff/library/`).FindString(screen)
 	if session == nil || len(commands) != 3 || address == "" || strings.Contains(screen, password) {
