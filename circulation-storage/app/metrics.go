@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -48,44 +49,37 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return register.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return register.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return register.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	gauges := func(name, help, label string) *prometheus.GaugeVec {
+		return register.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{label})
+	}
+	buckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}
+	seconds := func(name, help, label string, more ...float64) *prometheus.HistogramVec {
+		opts := prometheus.HistogramOpts{Name: name, Help: help, Buckets: slices.Concat(buckets, more)}
+		return register.NewHistogramVec(opts, []string{label})
+	}
 	m := &metrics{
-		acquires: register.NewCounterVec(prometheus.CounterOpts{
-			Name: "checkout_lock_acquires_total", Help: "Answered acquires, by outcome.",
-		}, []string{"outcome"}),
-		wait: register.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "checkout_lock_acquire_duration_seconds", Help: "Time from an acquire's arrival to its answer, waiting included.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-		}, []string{"outcome"}),
-		waiting:  register.NewGauge(prometheus.GaugeOpts{Name: "checkout_lock_waiting", Help: "Callers that wait for a lock in this process."}),
-		released: counter("checkout_lock_releases_total", "Live locks released by their holders."),
-		swept:    counter("checkout_lock_swept_total", "Locks deleted long after they were outdated."),
-		commits: register.NewCounterVec(prometheus.CounterOpts{
-			Name: "checkout_commits_total", Help: "Commits by kind and outcome; the fence refuses with lock_lost.",
-		}, []string{"kind", "outcome"}),
-		commitTime: register.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "checkout_commit_duration_seconds", Help: "Time for one commit, refused ones too.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
-		}, []string{"kind"}),
-		unfenced:  counter("loans_unfenced_total", "Open loans written past the fence: through the plain loan endpoints, or recorded by staff."),
-		forgotten: counter("idempotency_keys_swept_total", "Idempotency-Keys of check-outs deleted a day after their use."),
-		aged:      counter("checkout_history_swept_total", "Past check-outs deleted because they were older than HISTORY_RETENTION."),
-		expired:   counter("requests_expired_total", "Open requests that were closed because they had expired."),
-		tenants: register.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "storage_tenants", Help: "Installed tenants by the state of their schema; only current ones are served.",
-		}, []string{"state"}),
-		overLimit: register.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "checkout_patrons_over_limit", Help: "Patrons with a loan of the last hour beyond a limit that its check-out counted, by tenant; it must be 0.",
-		}, []string{"tenant"}),
-
-		delivered: register.NewCounterVec(prometheus.CounterOpts{
-			Name: "events_delivered_total", Help: "Events that were received, by topic; event is one without a record.",
-		}, []string{"topic"}),
-		notSent: register.NewCounterVec(prometheus.CounterOpts{
-			Name: "events_failures_total", Help: "Tries to deliver an event that failed, by cause. It is tried again.",
-		}, []string{"cause"}),
-		eventLag: register.NewGauge(prometheus.GaugeOpts{
-			Name: "events_lag_seconds", Help: "Age of the oldest event of the tenants that this process delivers for.",
-		}),
+		acquires:    counters("checkout_lock_acquires_total", "Answered acquires, by outcome.", "outcome"),
+		wait:        seconds("checkout_lock_acquire_duration_seconds", "Time from an acquire's arrival to its answer, waiting included.", "outcome", 5, 10),
+		waiting:     gauge("checkout_lock_waiting", "Callers that wait for a lock in this process."),
+		released:    counter("checkout_lock_releases_total", "Live locks released by their holders."),
+		swept:       counter("checkout_lock_swept_total", "Locks deleted long after they were outdated."),
+		commits:     counters("checkout_commits_total", "Commits by kind and outcome; the fence refuses with lock_lost.", "kind", "outcome"),
+		commitTime:  seconds("checkout_commit_duration_seconds", "Time for one commit, refused ones too.", "kind"),
+		unfenced:    counter("loans_unfenced_total", "Open loans written past the fence: through the plain loan endpoints, or recorded by staff."),
+		forgotten:   counter("idempotency_keys_swept_total", "Idempotency-Keys of check-outs deleted a day after their use."),
+		aged:        counter("checkout_history_swept_total", "Past check-outs deleted because they were older than HISTORY_RETENTION."),
+		expired:     counter("requests_expired_total", "Open requests that were closed because they had expired."),
+		tenants:     gauges("storage_tenants", "Installed tenants by the state of their schema; only current ones are served.", "state"),
+		overLimit:   gauges("checkout_patrons_over_limit", "Patrons with a loan of the last hour beyond a limit that its check-out counted, by tenant; it must be 0.", "tenant"),
+		delivered:   counters("events_delivered_total", "Events that were received, by topic; event is one without a record.", "topic"),
+		notSent:     counters("events_failures_total", "Tries to deliver an event that failed, by cause. It is tried again.", "cause"),
+		eventLag:    gauge("events_lag_seconds", "Age of the oldest event of the tenants that this process delivers for."),
 		undelivered: counter("events_swept_total", "Events deleted undelivered because they were older than EVENTS_RETENTION."),
 	}
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
