@@ -78,8 +78,10 @@ func (p *pair) recordEndpoints(t *testing.T) []endpoint {
 
 // historyParameters returns the query parameters of the history of check-outs.
 func historyParameters() []string {
-	return []string{"userBarcode", "itemBarcode", "servicePointId", "outcome", "from", "until", "offset", "limit"}
+	return []string{"userBarcode", "itemBarcode", "servicePointId", "outcome", "code", "from", "until", "offset", "limit"}
 }
+
+func figureParameters() []string { return []string{"minutes", "bucketMinutes", "servicePointId"} }
 
 // storageEndpoints returns circulation-storage's other routes.
 func storageEndpoints() []endpoint {
@@ -103,7 +105,7 @@ func storageEndpoints() []endpoint {
 				record{"id": id(), "outcome": "lent", "userBarcode": "b", "userId": id(), "waitMs": 1, "tookMs": 2},
 			}},
 		},
-		{method: http.MethodGet, path: "/check-out-history-storage/figures", query: []string{"minutes"}},
+		{method: http.MethodGet, path: "/check-out-history-storage/figures", query: figureParameters()},
 		{method: http.MethodPost, path: "/loan-storage/check-outs", body: record{
 			"loan": record{
 				"id": id(), "userId": id(), "itemId": id(), "loanDate": "2026-03-01T10:00:00Z", "action": "checkedout",

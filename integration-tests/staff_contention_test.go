@@ -72,6 +72,37 @@ func TestStaffContention(t *testing.T) {
 	}
 }
 
+// The charts of longer times need no script, mark when the lock was turned, and lead to the rows of a cause.
+func TestStaffContention_LongerTimes(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: disableLock()}, 1)
+	tab := p.openStaffPage(t, 0, browser.WithoutScript(), browser.Size(390, 844))
+	turnLock(tab, "on", "The new self-checks open today")
+	_, patron := p.addPatron(t)
+	books := p.addBooks(t, 2)
+	readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated)
+	readRefusals(t, p.lendBook(t, 0, books[1], patron), http.StatusUnprocessableEntity)
+	p.waitForHistory(t, 0, books[1])
+	for _, span := range []struct{ link, words, each string }{
+		{link: "24 hours", words: "last 24 hours", each: "Check-outs in 15 minutes"},
+		{link: "7 days", words: "last 7 days", each: "Check-outs an hour"},
+		{link: "30 days", words: "last 30 days", each: "Check-outs in 4 hours"},
+	} {
+		tab.Click("Waiting times")
+		tab.Click(span.link)
+		tab.See("2 check-outs in the "+span.words+", 1 lent and 1 not.", span.each, ": on, by")
+		tab.CheckNear("[data-live=counts] rect.bar")
+		tab.CheckWidth()
+	}
+	tab.Select("Service point", "Desk")
+	tab.Click("Show")
+	tab.See("2 check-outs in the last 30 days")
+	tab.Click("Limit reached: Patron has reached maximum limit of 1 items for material type")
+	tab.In(books[1]).See("Limit reached")
+	tab.See("1 check-out.")
+	tab.Gone(books[0])
+}
+
 // sumRows adds up the numbers that the expression matches in the rows of a part of the
 // page.
 func sumRows(tab *browser.Page, part string, row *regexp.Regexp) []int {

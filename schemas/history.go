@@ -23,6 +23,11 @@ const (
 	LimitCheckDays   = 30
 	// MaxFigureMinutes is the longest time that figures are made of: a day.
 	MaxFigureMinutes = 24 * 60
+	// MaxFigureSpan is the longest time of figures by buckets, in minutes: 30 days. MaxFigureMinutes is
+	// the largest number of buckets.
+	MaxFigureSpan = 30 * 24 * 60
+	// MaxFigureBucket is the longest bucket in minutes.
+	MaxFigureBucket = 240
 )
 
 // PastCheckOut is a check-out that ended, as the history keeps it (ours). The
@@ -128,9 +133,17 @@ type HistoryFilter struct {
 	// ServicePointID is a UUID.
 	ServicePointID string
 	Outcome        string
+	Code           string // exactly; empty is any
 	From, Until    string // RFC 3339, both inclusive
 	Offset         int    // at most 10000
 	Limit          int    // 1 to MaxHistoryPage
+}
+
+// FigureFilter selects figures.
+type FigureFilter struct {
+	Minutes        int    // how far back, a multiple of Bucket; 1 to MaxFigureSpan
+	Bucket         int    // minutes of a bucket, 1 to MaxFigureBucket; 0 is 1
+	ServicePointID string // a UUID; empty is any. Waiting and Held are of all
 }
 
 // Figures are computed from the history of the last minutes, by the database's clock.
@@ -138,7 +151,8 @@ type Figures struct {
 	Date    string `json:"date"`
 	Waiting int    `json:"waiting"` // check-outs that wait for a lock now, on all instances
 	Held    int    `json:"held"`    // locks held now, outdated ones not counted
-	// Minutes are the last ones without gaps, oldest first; the last is under way.
+	// Minutes are the last ones without gaps, oldest first; the last is under way. With longer buckets, each
+	// is a bucket, which begins at a multiple of its length since 1970 in UTC.
 	Minutes []FigureMinute `json:"minutes"`
 	// Total is about all minutes together.
 	Total FigureTotal `json:"total"`
@@ -158,7 +172,7 @@ type FigureTotal struct {
 	WaitMaxMs *int `json:"waitMaxMs,omitempty"`
 }
 
-// FigureMinute is one minute's FigureTotal.
+// FigureMinute is the FigureTotal of one minute, or of one bucket.
 type FigureMinute struct {
 	Date string `json:"date"` // its beginning
 	FigureTotal

@@ -20,6 +20,7 @@ type Filter struct {
 	// ServicePointID is a UUID; empty is any.
 	ServicePointID string
 	Outcome        string // exactly; empty is any
+	Code           string // exactly; empty is any
 	// From and Until are inclusive; zero does not bound.
 	From, Until time.Time
 	Offset      int
@@ -35,8 +36,8 @@ type Store interface {
 	// List returns a page, newest first.
 	List(ctx context.Context, f Filter) (schemas.PastCheckOuts, error)
 
-	// Figures returns figures of the last minutes, from 1 on, including the current one.
-	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
+	// Figures returns figures of the last minutes by buckets, including the current one.
+	Figures(ctx context.Context, f schemas.FigureFilter) (schemas.Figures, error)
 
 	// Waits returns the check-outs that wait now, and those that waited longest lately.
 	Waits(ctx context.Context) (schemas.LockWaits, error)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -33,10 +34,17 @@ func HistoryRoutes(store history.Store) []web.Route {
 		},
 		{
 			Method: http.MethodGet, Path: path + "/figures", Permission: permission + "figures.get",
-			Query: web.Strict(web.Parameter{
-				Name: "minutes", Meaning: "minutes that the figures are made of", Type: web.Integer,
-				Default: defaultFigureMinutes, Least: 1, Most: schemas.MaxFigureMinutes,
-			}),
+			Query: web.Query{Strict: true, Check: checkBuckets, Parameters: []web.Parameter{
+				{
+					Name: "minutes", Meaning: "minutes that the figures are made of", Type: web.Integer,
+					Default: defaultFigureMinutes, Least: 1, Most: schemas.MaxFigureSpan,
+				},
+				{
+					Name: "bucketMinutes", Meaning: "minutes that are counted together", Type: web.Integer,
+					Default: 1, Least: 1, Most: schemas.MaxFigureBucket,
+				},
+				ofServicePoint,
+			}},
 			Endpoint: web.JSON(http.StatusOK, h.figures),
 		},
 		{
@@ -55,17 +63,34 @@ func HistoryRoutes(store history.Store) []web.Route {
 var historyFilters = []web.Parameter{
 	{Name: "userBarcode", Meaning: "the patron's barcode", Most: schemas.MaxHistoryText},
 	{Name: "itemBarcode", Meaning: "the item's barcode", Most: schemas.MaxHistoryText},
-	{Name: "servicePointId", Meaning: "the service point's id", Most: schemas.MaxHistoryText, Check: func(value string) string {
-		if !schemas.IsUUID(value) {
-			return "must be a UUID"
-		}
-		return ""
-	}},
+	ofServicePoint,
 	{Name: "outcome", Meaning: "how the check-out ended", Most: schemas.MaxHistoryText, Check: history.CheckOutcome},
+	{Name: "code", Meaning: "the code of the refusal", Most: schemas.MaxHistoryText},
 	{Name: "from", Meaning: "the earliest end of the check-out", Type: web.Time},
 	{Name: "until", Meaning: "the latest end of the check-out", Type: web.Time},
 	web.Offset(schemas.MaxHistoryOffset),
 	web.Limit(defaultHistoryPage, 1, schemas.MaxHistoryPage),
+}
+
+// ofServicePoint is the parameter of check-outs at one service point.
+var ofServicePoint = web.Parameter{
+	Name: "servicePointId", Meaning: "the service point's id", Most: schemas.MaxHistoryText, Check: func(value string) string {
+		if !schemas.IsUUID(value) {
+			return "must be a UUID"
+		}
+		return ""
+	},
+}
+
+func checkBuckets(q *web.Values) {
+	minutes, bucket := q.Integer("minutes"), q.Integer("bucketMinutes")
+	switch {
+	case bucket < 1 || minutes < 1: // wrong already
+	case minutes%bucket != 0:
+		q.Wrong("minutes", "must be a multiple of bucketMinutes")
+	case minutes/bucket > schemas.MaxFigureMinutes:
+		q.Wrong("minutes", fmt.Sprintf("must be at most %d times bucketMinutes", schemas.MaxFigureMinutes))
+	}
 }
 
 func checkTimes(q *web.Values) {
@@ -90,7 +115,7 @@ func (h historyHandlers) list(c echo.Context) (schemas.PastCheckOuts, error) {
 	q := web.QueryOf(c)
 	return h.store.List(c.Request().Context(), history.Filter{
 		UserBarcode: q.Text("userBarcode"), ItemBarcode: q.Text("itemBarcode"), ServicePointID: q.Text("servicePointId"),
-		Outcome: q.Text("outcome"), From: q.Time("from"), Until: q.Time("until"), Offset: q.Integer("offset"), Limit: q.Integer("limit"),
+		Outcome: q.Text("outcome"), Code: q.Text("code"), From: q.Time("from"), Until: q.Time("until"), Offset: q.Integer("offset"), Limit: q.Integer("limit"),
 	})
 }
 
@@ -103,5 +128,8 @@ func (h historyHandlers) checkLimit(c echo.Context) (schemas.LimitCheck, error) 
 }
 
 func (h historyHandlers) figures(c echo.Context) (schemas.Figures, error) {
-	return h.store.Figures(c.Request().Context(), web.QueryOf(c).Integer("minutes"))
+	q := web.QueryOf(c)
+	return h.store.Figures(c.Request().Context(), schemas.FigureFilter{
+		Minutes: q.Integer("minutes"), Bucket: q.Integer("bucketMinutes"), ServicePointID: q.Text("servicePointId"),
+	})
 }

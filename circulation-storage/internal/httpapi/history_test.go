@@ -206,32 +206,36 @@ func TestHistoryRoutes_NameAllBadParameters(t *testing.T) {
 	t.Parallel()
 	a := newHistoryAPI(t)
 	for target, names := range map[string]string{
-		pastPath + "?limit=0":                        "limit",
-		pastPath + "?limit=201":                      "limit",
-		pastPath + "?limit=":                         "limit",
-		pastPath + "?limit=1e2":                      "limit",
-		pastPath + "?offset=-1":                      "offset",
-		pastPath + "?offset=10001":                   "offset",
-		pastPath + "?offset=99999999999999999999":    "offset",
-		pastPath + "?from=yesterday":                 "from",
-		pastPath + "?from=2026-08-22":                "from",
-		pastPath + "?until=2026-08-22":               "until",
-		pastPath + "?until=":                         "until",
-		pastPath + "?until=2026-02-30T00:00:00Z":     "until",
-		pastPath + "?from=2026-08-22T10:00:00+02:00": "from", // its + is a space
-		pastPath + "?userBarcode=":                   "userBarcode",
-		pastPath + "?userBarcode=%00":                "userBarcode",
-		pastPath + "?itemBarcode=a%ffb":              "itemBarcode",
-		pastPath + "?servicePointId=":                "servicePointId",
-		pastPath + "?servicePointId=desk":            "servicePointId",
-		pastPath + "?limit=5&limit=6":                "limit",
-		pastPath + "?outcome=":                       "outcome",
-		pastPath + "?outcome=Lent":                   "outcome",
-		pastPath + "?outcome=lent%00":                "outcome",
-		figuresPath + "?minutes=0":                   "minutes",
-		figuresPath + "?minutes=1441":                "minutes",
-		figuresPath + "?minutes=x":                   "minutes",
-		figuresPath + "?minutes=":                    "minutes",
+		pastPath + "?limit=0":                          "limit",
+		pastPath + "?limit=201":                        "limit",
+		pastPath + "?limit=":                           "limit",
+		pastPath + "?limit=1e2":                        "limit",
+		pastPath + "?offset=-1":                        "offset",
+		pastPath + "?offset=10001":                     "offset",
+		pastPath + "?offset=99999999999999999999":      "offset",
+		pastPath + "?from=yesterday":                   "from",
+		pastPath + "?from=2026-08-22":                  "from",
+		pastPath + "?until=2026-08-22":                 "until",
+		pastPath + "?until=":                           "until",
+		pastPath + "?until=2026-02-30T00:00:00Z":       "until",
+		pastPath + "?from=2026-08-22T10:00:00+02:00":   "from", // its + is a space
+		pastPath + "?userBarcode=":                     "userBarcode",
+		pastPath + "?userBarcode=%00":                  "userBarcode",
+		pastPath + "?itemBarcode=a%ffb":                "itemBarcode",
+		pastPath + "?servicePointId=":                  "servicePointId",
+		pastPath + "?servicePointId=desk":              "servicePointId",
+		pastPath + "?limit=5&limit=6":                  "limit",
+		pastPath + "?outcome=":                         "outcome",
+		pastPath + "?outcome=Lent":                     "outcome",
+		pastPath + "?outcome=lent%00":                  "outcome",
+		figuresPath + "?minutes=0":                     "minutes",
+		figuresPath + "?minutes=1441":                  "minutes",
+		figuresPath + "?minutes=43201":                 "minutes",
+		figuresPath + "?minutes=60&bucketMinutes=7":    "minutes",
+		figuresPath + "?minutes=241&bucketMinutes=241": "bucketMinutes",
+		figuresPath + "?servicePointId=desk":           "servicePointId",
+		figuresPath + "?minutes=x":                     "minutes",
+		figuresPath + "?minutes=":                      "minutes",
 
 		pastPath + "?userBarcode=" + strings.Repeat("x", 256): "userBarcode",
 
@@ -250,9 +254,9 @@ func TestHistoryRoutes_NameAllBadParameters(t *testing.T) {
 		}
 	}
 	for target, want := range map[string]string{
-		pastPath + "?minutes=5": "minutes is unknown; allowed are userBarcode, itemBarcode, servicePointId, outcome, from," +
-			" until, offset, limit",
-		figuresPath + "?limit=5": "limit is unknown; allowed are minutes",
+		pastPath + "?minutes=5": "minutes is unknown; allowed are userBarcode, itemBarcode, servicePointId, outcome, code," +
+			" from, until, offset, limit",
+		figuresPath + "?limit=5": "limit is unknown; allowed are minutes, bucketMinutes, servicePointId",
 	} {
 		wantRefusal(t, a.do(http.MethodGet, target, ""), http.StatusUnprocessableEntity, want)
 	}

@@ -97,10 +97,11 @@ func listHistory(f history.Filter) (statement string, args []any) {
 	add(f.ItemBarcode != "", ` AND lower(h.item_barcode) = lower(@item::text)`)
 	add(f.ServicePointID != "", ` AND h.service_point_id = @service_point::uuid`)
 	add(f.Outcome != "", ` AND h.outcome = @outcome::text`)
+	add(f.Code != "", ` AND h.code = @code::text`)
 	add(!f.From.IsZero(), ` AND h.ended_date >= @from::timestamptz`)
 	add(!f.Until.IsZero(), ` AND h.ended_date <= @until::timestamptz`)
 	return statement + ` ORDER BY h.ended_date DESC, h.id OFFSET @offset::bigint LIMIT @limit::bigint`, []any{pgx.NamedArgs{
-		"user": f.UserBarcode, "item": f.ItemBarcode, "service_point": f.ServicePointID, "outcome": f.Outcome,
+		"user": f.UserBarcode, "item": f.ItemBarcode, "service_point": f.ServicePointID, "outcome": f.Outcome, "code": f.Code,
 		"from": f.From, "until": f.Until, "offset": f.Offset, "limit": f.Limit + 1,
 	}}
 }
@@ -151,10 +152,13 @@ const (
 	// ahead of a clock that was set back a little.
 	waitingCounts = `w.reported_date BETWEEN statement_timestamp() - interval '5 s' AND statement_timestamp() + interval '5 s'`
 
-	// firstMinute is when the last $1 minutes began. statement_timestamp(), since
-	// clock_timestamp() in a condition keeps PostgreSQL from using an index.
-	firstMinute = `date_trunc('minute', statement_timestamp(), 'UTC') - ($1::integer - 1) * interval '1 minute'`
-	inMinutes   = `h.ended_date >= ` + firstMinute + ` AND h.ended_date < ` + firstMinute + ` + $1::integer * interval '1 minute'`
+	// bucket is the length of a bucket.
+	bucket = `$2::integer * interval '1 minute'`
+	// firstMinute is when the first of the buckets of the last $1 minutes began. statement_timestamp(),
+	// since clock_timestamp() in a condition keeps PostgreSQL from using an index.
+	firstMinute = `date_bin(` + bucket + `, statement_timestamp(), 'epoch') - ($1::integer - $2::integer) * interval '1 minute'`
+	inMinutes   = `h.ended_date >= ` + firstMinute + ` AND h.ended_date < ` + firstMinute + ` + $1::integer * interval '1 minute'
+       AND ($3::uuid IS NULL OR h.service_point_id = $3::uuid)`
 
 	// example is a reason with the barcodes to hide in it. The least example has a text
 	// if any has.
@@ -170,7 +174,7 @@ const (
 //     those from place 11 on are one in the answer.
 var figuresSQL = `
 WITH counted AS (
-    SELECT date_trunc('minute', h.ended_date, 'UTC') AS minute, json_build_object(
+    SELECT date_bin(` + bucket + `, h.ended_date, 'epoch') AS minute, json_build_object(
                'checkOuts', count(*), 'lent', count(*) FILTER (WHERE h.outcome = '` + schemas.OutcomeLent + `'), 'locked', count(h.wait_ms),
                'waitP50Ms', percentile_disc(0.5) WITHIN GROUP (ORDER BY h.wait_ms),
                'waitP95Ms', percentile_disc(0.95) WITHIN GROUP (ORDER BY h.wait_ms), 'waitMaxMs', max(h.wait_ms)) AS figures
@@ -190,17 +194,18 @@ SELECT statement_timestamp(), ` + firstMinute + `,
        (SELECT coalesce(sum(w.waiting), 0) FROM {schema}.check_out_waiting w WHERE ` + waitingCounts + `),
        (` + heldSQL + `),
        (SELECT json_agg(coalesce(c.figures, '{}') ORDER BY n)
-          FROM generate_series(0, $1::integer - 1) n LEFT JOIN counted c ON c.minute = ` + firstMinute + ` + n * interval '1 minute'),
+          FROM generate_series(0, $1::integer / $2::integer - 1) n LEFT JOIN counted c ON c.minute = ` + firstMinute + ` + n * ` + bucket + `),
        (SELECT figures FROM counted WHERE minute IS NULL),
        (SELECT coalesce(json_agg(cause ORDER BY place), '[]') FROM placed)`
 
 // Figures implements history.Store.
-func (s *HistoryStore) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
+func (s *HistoryStore) Figures(ctx context.Context, want schemas.FigureFilter) (schemas.Figures, error) {
 	var f schemas.Figures
+	bucket := max(want.Bucket, 1)
 	var now, first time.Time
 	var totals []schemas.FigureTotal
 	var causes []cause
-	err := s.db.readRow(ctx, s.db.conns.Ordinary, "summing up past check-outs", figuresSQL, []any{minutes},
+	err := s.db.readRow(ctx, s.db.conns.Ordinary, "summing up past check-outs", figuresSQL, []any{want.Minutes, bucket, nullIfEmpty(want.ServicePointID)},
 		&now, &first, &f.Waiting, &f.Held, &totals, &f.Total, &causes)
 	if err != nil {
 		return schemas.Figures{}, err
@@ -208,7 +213,7 @@ func (s *HistoryStore) Figures(ctx context.Context, minutes int) (schemas.Figure
 	f.Date = now.UTC().Format(schemas.FolioTime)
 	f.Minutes = make([]schemas.FigureMinute, len(totals))
 	for i, total := range totals {
-		begin := first.Add(time.Duration(i) * time.Minute)
+		begin := first.Add(time.Duration(i*bucket) * time.Minute)
 		f.Minutes[i] = schemas.FigureMinute{Date: begin.UTC().Format(schemas.FolioTime), FigureTotal: total}
 	}
 	f.Causes = make([]schemas.FigureCause, len(causes))

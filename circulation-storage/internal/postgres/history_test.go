@@ -285,7 +285,7 @@ func TestHistory_IsEachTenantsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine.exec(`INSERT INTO {schema}.check_out_lock (user_id, ttl_ms) VALUES (gen_random_uuid(), 60000)`)
-	f, err := theirs.Figures(theirs.ctx(), 5)
+	f, err := theirs.Figures(theirs.ctx(), schemas.FigureFilter{Minutes: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 func (p past) figures(minutes int) schemas.Figures {
 	p.t.Helper()
-	f, err := p.Figures(p.ctx(), minutes)
+	f, err := p.Figures(p.ctx(), schemas.FigureFilter{Minutes: minutes})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -127,6 +127,47 @@ func TestFigures_ComputePercentilesOfTheWaits(t *testing.T) {
 	// Of 21 waits the 11th (0.5 of 21, rounded up) and the 20th (19.95, rounded up).
 	wantFigures(t, "the minute", f.Minutes[0].FigureTotal, total(21, 21, 21, 110, 200, 210))
 	wantFigures(t, "all", f.Total, total(21, 21, 21, 110, 200, 210))
+}
+
+func TestFigures_CountBucketsOfAServicePoint(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	desk := uuid.NewString()
+	now := time.Now().UTC()
+	for i, point := range []any{desk, desk, nil} {
+		p.exec(`INSERT INTO {schema}.check_out_history (id, ended_date, outcome, service_point_id, took_ms, repeats)
+		        VALUES ($1, $2, 'lent', $3, 1, 0)`, uuid.New(), now.Add(-time.Duration(i)*5*24*time.Hour), point)
+	}
+	for _, tt := range []struct {
+		filter  schemas.FigureFilter
+		buckets int
+		total   int
+	}{
+		{filter: schemas.FigureFilter{Minutes: schemas.MaxFigureSpan, Bucket: 240}, buckets: 180, total: 3},
+		{
+			filter:  schemas.FigureFilter{Minutes: schemas.MaxFigureSpan, Bucket: 240, ServicePointID: desk},
+			buckets: 180, total: 2,
+		},
+		{filter: schemas.FigureFilter{Minutes: 7 * 24 * 60, Bucket: 60, ServicePointID: desk}, buckets: 168, total: 2},
+		{filter: schemas.FigureFilter{Minutes: 24 * 60, Bucket: 15}, buckets: 96, total: 1},
+	} {
+		f, err := p.Figures(p.ctx(), tt.filter)
+		if err != nil || len(f.Minutes) != tt.buckets || f.Total.CheckOuts != tt.total {
+			t.Fatalf("%+v: got %d buckets, %+v, %v", tt.filter, len(f.Minutes), f.Total, err)
+		}
+		sum := 0
+		for i, m := range f.Minutes {
+			begin, err := time.Parse(schemas.FolioTime, m.Date)
+			length := time.Duration(tt.filter.Bucket) * time.Minute
+			if err != nil || begin.Truncate(length) != begin || i > 0 && m.Date <= f.Minutes[i-1].Date {
+				t.Errorf("%+v: the bucket %d begins at %s, %v", tt.filter, i, m.Date, err)
+			}
+			sum += m.CheckOuts
+		}
+		if sum != tt.total {
+			t.Errorf("%+v: the buckets have %d, want %d", tt.filter, sum, tt.total)
+		}
+	}
 }
 
 func TestFigures_OfAnEmptyHistory(t *testing.T) {

@@ -55,7 +55,7 @@ func TestHistory_QueriesUseAnIndex(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantPlan(t, p, "check_out_history_ended_date_idx", statement, 60)
+		wantPlan(t, p, "check_out_history_ended_date_idx", statement, 60, 1, nil)
 	})
 	t.Run("sweeping", func(t *testing.T) {
 		t.Parallel()

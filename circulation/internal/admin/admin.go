@@ -74,8 +74,7 @@ type Storage interface {
 	// ForceRelease releases a lock, outdated or not, and records the user and the reason.
 	// Fault: NotFound.
 	ForceRelease(ctx context.Context, lockID string, r schemas.ForcedRelease) (schemas.CheckoutLock, error)
-	// Figures are about the last minutes, 1 to schemas.MaxFigureMinutes.
-	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
+	Figures(ctx context.Context, f schemas.FigureFilter) (schemas.Figures, error)
 	// Waits returns the check-outs that wait now, and those that waited longest in the last minutes.
 	Waits(ctx context.Context) (schemas.LockWaits, error)
 	// CheckLimit says whether the limit held since a time.
@@ -108,7 +107,7 @@ type Desk interface {
 	ChangeSettings(ctx context.Context, change settings.Change) (settings.View, error)
 	Locks(ctx context.Context, f LockFilter) (schemas.CheckoutLocks, error)
 	Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error)
-	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
+	Figures(ctx context.Context, f schemas.FigureFilter) (schemas.Figures, error)
 	PatronID(ctx context.Context, barcode string) (string, error)
 }
 
@@ -201,33 +200,32 @@ const (
 	FiguresAge = 5 * time.Second
 	// figuresTimeout bounds one call to storage; a caller that waits for it may leave earlier.
 	figuresTimeout = 5 * time.Second
-	// maxFigures bounds the figures that are kept, over all tenants and times. Those
-	// of a day are some 200 KB.
+	// maxFigures bounds the figures that are kept, over all tenants and filters. Those
+	// of a day by minutes are some 200 KB.
 	maxFigures = 128
 	// maxFigureCalls bounds the calls under way: a caller may name many numbers of minutes.
 	maxFigureCalls = 4
 )
 
 type figuresKey struct {
-	tenant  okapi.Tenant
-	minutes int
+	tenant okapi.Tenant
+	filter schemas.FigureFilter
 }
 
-// Figures returns those of the last minutes, 1 to schemas.MaxFigureMinutes; they
-// may be FiguresAge old. Callers share them, so no caller may change what they point at.
-// Fault: Invalid for another number.
-func (s *Service) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
+// Figures returns those of the last minutes; they may be FiguresAge old. Callers share them, so no caller may change what they point at.
+// Fault: Invalid for a filter that storage refuses.
+func (s *Service) Figures(ctx context.Context, f schemas.FigureFilter) (schemas.Figures, error) {
 	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return schemas.Figures{}, err
 	}
-	return s.figures.Get(ctx, figuresKey{id, minutes}, func(ctx context.Context, _ schemas.Figures) (schemas.Figures, error) {
+	return s.figures.Get(ctx, figuresKey{id, f}, func(ctx context.Context, _ schemas.Figures) (schemas.Figures, error) {
 		ctx, cancel := context.WithTimeout(ctx, figuresTimeout)
 		defer cancel()
 		select {
 		case s.figureCalls <- struct{}{}:
 			defer func() { <-s.figureCalls }()
-			return s.storage.Figures(ctx, minutes)
+			return s.storage.Figures(ctx, f)
 		case <-ctx.Done():
 			return schemas.Figures{}, ctx.Err()
 		}

@@ -153,7 +153,7 @@ func TestService_ListsWhatStorageHas(t *testing.T) {
 			return s.PastCheckOuts(ctx, schemas.HistoryFilter{UserBarcode: "ann", Offset: 10000, Limit: 200})
 		}, want: "history ann 10000 200", wrong: ""},
 		"figures": {
-			ask:  func(s *admin.Service, ctx context.Context) (any, error) { return s.Figures(ctx, 1440) },
+			ask:  func(s *admin.Service, ctx context.Context) (any, error) { return s.Figures(ctx, lastMinutes(1440)) },
 			want: "figures diku 1440", wrong: "",
 		},
 	}

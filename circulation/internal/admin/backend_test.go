@@ -94,12 +94,12 @@ func (b *backend) PastCheckOuts(_ context.Context, f schemas.HistoryFilter) (sch
 	return schemas.PastCheckOuts{More: true}, b.note("history %s %d %d", f.UserBarcode, f.Offset, f.Limit)
 }
 
-func (b *backend) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
+func (b *backend) Figures(ctx context.Context, f schemas.FigureFilter) (schemas.Figures, error) {
 	id, _ := okapi.TenantFrom(ctx)
-	err := b.note("figures %s %d", id, minutes)
+	err := b.note("figures %s %d", id, f.Minutes)
 	select {
 	case <-time.After(b.delay):
-		return schemas.Figures{Waiting: b.times(), Held: minutes}, err
+		return schemas.Figures{Waiting: b.times(), Held: f.Minutes}, err
 	case <-ctx.Done():
 		return schemas.Figures{}, ctx.Err()
 	}
@@ -120,6 +120,8 @@ func (b *backend) NamedInRules(_ context.Context, kind string, ids []string) ([]
 	}
 	return found, b.note("names of %s %s", kind, ids)
 }
+
+func lastMinutes(n int) schemas.FigureFilter { return schemas.FigureFilter{Minutes: n} }
 
 func (b *backend) times() int {
 	b.mu.Lock()
@@ -162,6 +164,10 @@ func (b *backend) Instances(_ context.Context, ids []string) ([]library.Instance
 
 func (b *backend) ServicePoints(_ context.Context, ids []string) ([]library.ServicePoint, error) {
 	return []library.ServicePoint{{ID: "desk", Name: "Front desk"}}, b.note("service points %s", ids)
+}
+
+func (b *backend) ListServicePoints(_ context.Context, limit int) ([]library.ServicePoint, error) {
+	return []library.ServicePoint{{ID: "desk", Name: "Front desk"}}, b.note("all service points, %d", limit)
 }
 
 func (b *backend) Read(context.Context) (settings.Settings, error, error) {

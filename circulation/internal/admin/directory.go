@@ -23,6 +23,8 @@ type Directory interface {
 	HoldingsRecords(ctx context.Context, ids []string) ([]library.Holdings, error)
 	Instances(ctx context.Context, ids []string) ([]library.Instance, error)
 	ServicePoints(ctx context.Context, ids []string) ([]library.ServicePoint, error)
+	// ListServicePoints returns at most limit service points, by name.
+	ListServicePoints(ctx context.Context, limit int) ([]library.ServicePoint, error)
 }
 
 const (
@@ -32,6 +34,8 @@ const (
 	maxSearchWords = 4
 	// shortBeginning is the length to which a second search cuts words, because the first may have a typing error.
 	shortBeginning = 3
+	// maxServicePoints bounds the service points to choose from.
+	maxServicePoints = 300
 	// namesTimeout bounds the lookup of names for a page, which is shown without them otherwise.
 	namesTimeout = 3 * time.Second
 )
@@ -127,6 +131,11 @@ func (s *Service) NamePast(ctx context.Context, list []schemas.PastCheckOut, pat
 		s.log.ErrorContext(ctx, "page shown without names", "err", err)
 	}
 	return n
+}
+
+// ListServicePoints returns the service points to choose from, by name: maxServicePoints at most.
+func (s *Service) ListServicePoints(ctx context.Context) ([]library.ServicePoint, error) {
+	return s.storage.ListServicePoints(ctx, maxServicePoints)
 }
 
 // findTitles returns the titles of the items, by barcode in lower case.

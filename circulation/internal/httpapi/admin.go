@@ -59,6 +59,7 @@ func adminRoutes(o admin.Desk, g *auth.Guard) []web.Route {
 			Query: web.Strict( // storage says what all must be
 				text("userBarcode", "the patron's barcode"), text("itemBarcode", "the item's barcode"),
 				text("servicePointId", "the service point's id"), text("outcome", "how the check-out ended"),
+				text("code", "the code of the refusal"),
 				text("from", "the earliest end of the check-out"), text("until", "the latest end of the check-out"),
 				web.Offset(schemas.MaxHistoryOffset), web.Limit(defaultCheckOuts, 1, schemas.MaxHistoryPage),
 			),
@@ -168,12 +169,12 @@ func (h adminHandlers) listCheckOuts(c echo.Context) (schemas.PastCheckOuts, err
 	q := web.QueryOf(c)
 	return h.admin.PastCheckOuts(c.Request().Context(), schemas.HistoryFilter{
 		UserBarcode: q.Text("userBarcode"), ItemBarcode: q.Text("itemBarcode"), ServicePointID: q.Text("servicePointId"),
-		Outcome: q.Text("outcome"), From: q.Text("from"), Until: q.Text("until"), Offset: q.Integer("offset"), Limit: q.Integer("limit"),
+		Outcome: q.Text("outcome"), Code: q.Text("code"), From: q.Text("from"), Until: q.Text("until"), Offset: q.Integer("offset"), Limit: q.Integer("limit"),
 	})
 }
 
 func (h adminHandlers) readFigures(c echo.Context) (schemas.Figures, error) {
-	return h.admin.Figures(c.Request().Context(), web.QueryOf(c).Integer("minutes"))
+	return h.admin.Figures(c.Request().Context(), schemas.FigureFilter{Minutes: web.QueryOf(c).Integer("minutes")})
 }
 
 // explain handles POST /circulation/check-out-explanation: 200, also when the

@@ -90,8 +90,8 @@ func (o *adminFake) PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) 
 	return schemas.PastCheckOuts{CheckOuts: []schemas.PastCheckOut{}, More: true}, o.note(ctx, "%+v", f)
 }
 
-func (o *adminFake) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
-	return schemas.Figures{Waiting: 4}, o.note(ctx, "figures %d", minutes)
+func (o *adminFake) Figures(ctx context.Context, f schemas.FigureFilter) (schemas.Figures, error) {
+	return schemas.Figures{Waiting: 4}, o.note(ctx, "figures %d", f.Minutes)
 }
 
 func (o *adminFake) Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error) {
@@ -160,7 +160,7 @@ func TestAdminRoutes(t *testing.T) {
 		},
 		"history": {
 			method: "GET", path: history, body: ``,
-			asked: `{UserBarcode: ItemBarcode: ServicePointID: Outcome: From: Until: Offset:0 Limit:50}`,
+			asked: `{UserBarcode: ItemBarcode: ServicePointID: Outcome: Code: From: Until: Offset:0 Limit:50}`,
 			want:  `{"checkOuts":[],"more":true}`,
 		},
 		"history, narrowed": {
@@ -168,7 +168,7 @@ func TestAdminRoutes(t *testing.T) {
 			path: history + "?userBarcode=P-1&itemBarcode=D%202&servicePointId=desk&outcome=lent&from=2026-08-22T14:00:00Z" +
 				"&until=2026-08-22T14:10:00.5%2B02:00&offset=10000&limit=200",
 			body: ``,
-			asked: `{UserBarcode:P-1 ItemBarcode:D 2 ServicePointID:desk Outcome:lent From:2026-08-22T14:00:00Z ` +
+			asked: `{UserBarcode:P-1 ItemBarcode:D 2 ServicePointID:desk Outcome:lent Code: From:2026-08-22T14:00:00Z ` +
 				`Until:2026-08-22T14:10:00.5+02:00 Offset:10000 Limit:200}`,
 			want: `{"checkOuts"`,
 		},
@@ -289,7 +289,8 @@ func TestAdminRoutes_DescribeABadRequest(t *testing.T) {
 		"history, a typo": {
 			method: "GET", path: history + "?userbarcode=P-1", body: ``, status: 422,
 			want: []string{
-				"userbarcode is unknown; allowed are userBarcode, itemBarcode, servicePointId, outcome, from, until, offset, limit",
+				"userbarcode is unknown; allowed are userBarcode, itemBarcode, servicePointId, outcome, code, from, until, " +
+					"offset, limit",
 			},
 		},
 		"history, two limits": {

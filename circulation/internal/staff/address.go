@@ -26,6 +26,9 @@ func (v *visit) pathOf(page string, edit func(url.Values)) string {
 	q := v.c.Request().URL.Query()
 	q.Del("done")
 	edit(q)
+	if len(q) == 0 {
+		return v.path(page)
+	}
 	return v.path(page) + "?" + q.Encode()
 }
 

@@ -68,10 +68,14 @@ func (d *backend) Settings(context.Context) (settings.View, error) {
 	return d.view, nil
 }
 
-func (d *backend) Figures(context.Context, int) (schemas.Figures, error) {
+func (d *backend) Figures(context.Context, schemas.FigureFilter) (schemas.Figures, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.figures, d.err
+}
+
+func (d *backend) LockChanges(context.Context, string, int, int) (schemas.LockChanges, error) {
+	return schemas.LockChanges{}, nil
 }
 
 func (d *backend) Locks(_ context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error) {

@@ -4,6 +4,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
+
+	"checkoutlock/schemas"
 )
 
 // Charts turn numbers into SVG shapes. The style sheet has colours and strokes.
@@ -14,7 +17,6 @@ const (
 	plotLeft, plotRight     = 64.0, 628.0
 	plotTop, plotBottom     = 14.0, 190.0
 	wantedTicks             = 4
-	minutesPerTick          = 15
 )
 
 // tick is a horizontal line, or a time on the axis, with its label. A line's label is a
@@ -48,9 +50,9 @@ func chooseMarks(highest float64) []float64 {
 	return marks
 }
 
-// newPlot frames a chart of minutes that begin at dates. highest is the highest value,
-// top the value at the plot's top; format writes a value at the axis.
-func newPlot(dates []string, highest float64, format func(float64) string) (p plot, top float64) {
+// newPlot frames a chart of the buckets of a span. highest is the highest value, top the
+// value at the plot's top; format writes a value at the axis.
+func newPlot(buckets []schemas.FigureMinute, s span, highest float64, format func(float64) string) (p plot, top float64) {
 	marks := chooseMarks(highest)
 	top = marks[len(marks)-1]
 	p = plot{Width: chartWidth, Height: chartHeight, Left: plotLeft, Right: plotRight, Top: plotTop, Bottom: plotBottom}
@@ -58,9 +60,10 @@ func newPlot(dates []string, highest float64, format func(float64) string) (p pl
 		y := placeValue(m, top)
 		p.Lines = append(p.Lines, tick{y, y + 4, format(m)})
 	}
-	for i, d := range dates {
-		if t, err := parseDate(d); err == nil && t.Minute()%minutesPerTick == 0 {
-			p.Times = append(p.Times, tick{placeMinute(i, len(dates)), plotBottom + 18, formatClock(d)})
+	for i, b := range buckets {
+		t, err := parseDate(b.Date)
+		if err == nil && s.tick(t) != s.tick(t.Add(-time.Duration(s.Bucket)*time.Minute)) {
+			p.Times = append(p.Times, tick{placeMinute(i, len(buckets)), plotBottom + 18, t.Format(s.label)})
 		}
 	}
 	return p, top
@@ -71,12 +74,12 @@ func placeValue(value, top float64) float64 {
 	return roundTenth(plotBottom - (plotBottom-plotTop)*value/top)
 }
 
-// placeMinute returns the middle of the i-th of n minutes.
+// placeMinute returns the middle of the i-th of n buckets.
 func placeMinute(i, n int) float64 {
 	return roundTenth(plotLeft + (plotRight-plotLeft)*(float64(i)+.5)/float64(n))
 }
 
-// stackBars returns bars of two parts for each minute, the second part upon the first.
+// stackBars returns bars of two parts for each bucket, the second part upon the first.
 // It leaves out parts of zero.
 func stackBars(first, second []int, top float64) (low, high []bar) {
 	width := (plotRight - plotLeft) / float64(len(first))
@@ -94,7 +97,7 @@ func stackBars(first, second []int, top float64) (low, high []bar) {
 	return low, high
 }
 
-// drawLine returns the path of an SVG through the values of minutes. Missing values are
+// drawLine returns the path of an SVG through the values of buckets. Missing values are
 // gaps; a single value between gaps is a dot.
 func drawLine(values []*int, top float64) string {
 	var path strings.Builder

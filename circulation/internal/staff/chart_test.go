@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"checkoutlock/schemas"
 )
 
 func TestChart_AxesEndWithARoundNumber(t *testing.T) {
@@ -38,7 +40,11 @@ func TestChart_PlotHasLinesAndTimesOfDay(t *testing.T) {
 	dates := []string{
 		"2026-08-22T13:29:00.000+00:00", "2026-08-22T13:30:00.000+00:00", "no date", "2026-08-22T13:46:00.000+00:00",
 	}
-	p, top := newPlot(dates, 3, formatCount)
+	var minutes []schemas.FigureMinute
+	for _, d := range dates {
+		minutes = append(minutes, schemas.FigureMinute{Date: d})
+	}
+	p, top := newPlot(minutes, spans[0], 3, formatCount)
 	if top != 3 || len(p.Lines) != 4 || p.Lines[0] != (tick{190, 194, "0"}) || p.Lines[3] != (tick{14, 18, "3"}) {
 		t.Errorf("got up to %g: %v", top, p.Lines)
 	}
@@ -49,7 +55,7 @@ func TestChart_PlotHasLinesAndTimesOfDay(t *testing.T) {
 	if len(p.Times) != 1 || p.Times[0] != (tick{275.5, 208, when.Format("15:04")}) {
 		t.Errorf("got the times %v", p.Times)
 	}
-	if p, _ = newPlot(nil, 0, formatWait); len(p.Times) != 0 || p.Lines[1].Text != "1\u00a0ms" {
+	if p, _ = newPlot(nil, spans[0], 0, formatWait); len(p.Times) != 0 || p.Lines[1].Text != "1\u00a0ms" {
 		t.Errorf("without minutes got %v and %v", p.Times, p.Lines)
 	}
 }

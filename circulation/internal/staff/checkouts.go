@@ -65,7 +65,7 @@ func (p *pages) listCheckOuts(v *visit) (checkOutsPage, error) {
 	page := checkOutsPage{
 		Form: form, Action: v.path("/check-outs"), All: v.keepShown("/check-outs"),
 		CSV:      v.pathOf("/check-outs.csv", func(url.Values) {}),
-		Problems: findProblems(form.Patron, form.Item, form.Outcome, form.Around, form.From, form.Until),
+		Problems: findProblems(form.Patron, form.Item, form.Outcome, form.Code, form.Point, form.Around, form.From, form.Until),
 		Filtered: filter != (schemas.HistoryFilter{}), Offset: offset, Legend: outcomes,
 		Shown: v.showsPatrons(), Toggle: v.toggleShown("/check-outs"), Days: v.linkDays(time.Now()),
 	}
@@ -123,6 +123,7 @@ func (v *visit) linkDays(now time.Time) []dayLink {
 // checkOutsForm is the search for past check-outs, as it was typed.
 type checkOutsForm struct {
 	Patron, Item, Around, From, Until, Outcome field
+	Code, Point                                field // of a link from a chart; shown only then
 }
 
 // readCheckOutsForm reads the form and makes the filter. The filter counts only if no
@@ -137,12 +138,17 @@ func readCheckOutsForm(q *web.Values) (checkOutsForm, schemas.HistoryFilter) {
 			Name: "around", Label: "Around (" + zone + ")", Value: strings.TrimSpace(q.Text("around")),
 			Hint: "Such as 14:03: ten minutes before and after",
 		},
+		Code:  readBarcode(q, "code", "Code"),
+		Point: readBarcode(q, "servicePoint", "Service point's id"),
 		From:  field{Name: "from", Label: "From (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Text("from"))},
 		Until: field{Name: "until", Label: "Until (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Text("until"))},
 	}
 	known := func(o outcome) bool { return o.Name == f.Outcome.Value }
 	if f.Outcome.Value != "" && !slices.ContainsFunc(outcomes, known) {
 		f.Outcome.Wrong = fmt.Sprintf("There is no outcome %s; choose one from the list.", fault.Shown(f.Outcome.Value))
+	}
+	if f.Point.Value != "" && !schemas.IsUUID(f.Point.Value) {
+		f.Point.Wrong = "This is no id of a service point."
 	}
 	from, _ := readLocalTime(&f.From)
 	_, until := readLocalTime(&f.Until)
@@ -155,7 +161,7 @@ func readCheckOutsForm(q *web.Values) (checkOutsForm, schemas.HistoryFilter) {
 			f.Around.Wrong = "Leave From and Until empty beside this."
 		}
 	}
-	filter := schemas.HistoryFilter{UserBarcode: f.Patron.Value, ItemBarcode: f.Item.Value, Outcome: f.Outcome.Value}
+	filter := schemas.HistoryFilter{UserBarcode: f.Patron.Value, ItemBarcode: f.Item.Value, ServicePointID: f.Point.Value, Outcome: f.Outcome.Value, Code: f.Code.Value}
 	if !from.IsZero() {
 		filter.From = from.Format(schemas.FolioTime)
 	}

@@ -51,7 +51,7 @@ func (p *pages) showFeature(v *visit) error {
 		page.Warnings = sumUp(time.Duration(view.LockTTLMs.Value)*time.Millisecond, view.Waits(), p.admin.Environment().MachinePatience).Warnings
 	}
 	if v.may(admin.MaySeeFigures) {
-		f, err := p.admin.Figures(v.ctx(), figureMinutes)
+		f, err := p.admin.Figures(v.ctx(), schemas.FigureFilter{Minutes: spans[0].Minutes, Bucket: spans[0].Bucket})
 		if err != nil {
 			p.log.WarnContext(v.ctx(), "page shown without figures", "err", err)
 		} else {

@@ -26,7 +26,7 @@ func TestLocksPage_ListsLocks(t *testing.T) {
 		`<tr id="lock-`+heldID+`">`, `data-copy="`+heldID+
 			`"`, `data-copy="req-17/circulation"`, `title="req-17/circulation"`, `<progress max="3000" value="2500"`,
 		`<progress max="3000" value="0"`,
-		`href="/staff/diku/locks/`+heldID+`/release"`, `data-stream="/staff/diku/locks/live?"`, `data-live="empty" hidden>`)
+		`href="/staff/diku/locks/`+heldID+`/release"`, `data-stream="/staff/diku/locks/live"`, `data-live="empty" hidden>`)
 	p.lacks(t, annID, benID, "Ahrens", held().AcquisitionID, "patrons=shown\">Release", "No lock is held now.",
 		"The check-out lock is off")
 }

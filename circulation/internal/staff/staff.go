@@ -31,6 +31,7 @@ type Admin interface {
 	CountUncounted(ctx context.Context) (int, error)
 	Patrons(ctx context.Context, ids []string) (map[string]library.User, error)
 	FindPatron(ctx context.Context, text string) (admin.FoundPatrons, error)
+	ListServicePoints(ctx context.Context) ([]library.ServicePoint, error)
 	NamePast(ctx context.Context, list []schemas.PastCheckOut, patrons bool) admin.Names
 	Waits(ctx context.Context) (schemas.LockWaits, error)
 	ReviewLimit(ctx context.Context) (admin.LimitReview, error)
@@ -123,10 +124,13 @@ func (p *pages) routes() []web.Route {
 		{Name: "patron", Meaning: "a barcode, a username or a name"},
 		{Name: "item", Meaning: barcode},
 		{Name: "outcome", Meaning: "how check-outs ended"},
+		{Name: "code", Meaning: "the code of a refusal"},
+		{Name: "servicePoint", Meaning: "a service point's id"},
 		{Name: "around", Meaning: "a time of day, such as 14:03"},
 		{Name: "from", Meaning: "the earliest end, in local time"},
 		{Name: "until", Meaning: "the latest end, in local time"},
 	}
+	charts := []web.Parameter{{Name: "span", Meaning: "how far back"}, {Name: "servicePoint", Meaning: "a service point's id"}}
 	for _, r := range []struct {
 		method, path, permission string
 		handler                  func(*visit) error
@@ -146,8 +150,9 @@ func (p *pages) routes() []web.Route {
 		{http.MethodPost, "/locks/:lock/release", admin.MayReleaseLocks, p.releaseLock, nil},
 		{http.MethodGet, "/check-outs", admin.MaySeeCheckOuts, p.showCheckOuts, search},
 		{http.MethodGet, "/check-outs.csv", admin.MaySeeCheckOuts, p.saveCheckOuts, search},
-		{http.MethodGet, "/contention", admin.MaySeeFigures, p.showContention, nil},
-		{http.MethodGet, "/contention/live", admin.MaySeeFigures, p.streamContention, nil},
+		{http.MethodGet, "/contention", admin.MaySeeFigures, p.showContention, charts},
+		{http.MethodGet, "/contention.csv", admin.MaySeeFigures, p.saveFigures, charts},
+		{http.MethodGet, "/contention/live", admin.MaySeeFigures, p.streamContention, charts},
 		{http.MethodGet, "/machines", admin.MaySeeTerminals, p.showTerminals, nil},
 		{http.MethodPost, "/machines", admin.MayChangeTerminals, p.addTerminal, nil},
 		{http.MethodGet, "/machines/:terminal/password", admin.MayChangeTerminals, p.askPassword, nil},

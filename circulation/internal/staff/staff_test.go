@@ -19,6 +19,7 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
+	people "checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/circulation/internal/staff"
 	"checkoutlock/schemas"
@@ -58,6 +59,7 @@ type library struct {
 	found   admin.FoundPatrons // by each search
 	none    error              // of the search for a barcode
 	names   admin.Names
+	counted schemas.FigureFilter
 	lookups []string // for patrons and names
 	named   int      // names that were looked up
 }
@@ -122,8 +124,13 @@ func (l *library) NamePast(_ context.Context, list []schemas.PastCheckOut, patro
 	return names
 }
 
-func (l *library) Figures(context.Context, int) (schemas.Figures, error) {
+func (l *library) Figures(_ context.Context, f schemas.FigureFilter) (schemas.Figures, error) {
+	l.counted = f
 	return l.figures, l.noFigures
+}
+
+func (l *library) ListServicePoints(context.Context) ([]people.ServicePoint, error) {
+	return []people.ServicePoint{{ID: heldID, Name: "Front desk"}}, nil
 }
 
 // ViewerName finds a name by a user's id; KnownViewerName knows that of who gave it.

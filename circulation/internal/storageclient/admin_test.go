@@ -85,7 +85,9 @@ func TestClient_SendsWhatStaffAskFor(t *testing.T) {
 			body: `{"checkOuts":[],"more":true}`, answer: `{[] true}`,
 		},
 		"figures": {
-			ask:  func(ctx context.Context, c *Client) (any, error) { return c.Figures(ctx, 60) },
+			ask: func(ctx context.Context, c *Client) (any, error) {
+				return c.Figures(ctx, schemas.FigureFilter{Minutes: 60})
+			},
 			want: "GET /check-out-history-storage/figures?minutes=60 ", status: 200,
 			body: `{"date":"d","waiting":1,"held":2,"minutes":[{"date":"m","checkOuts":3}],"total":{"lent":4},` +
 				`"causes":[{"count":5}]}`,
@@ -132,7 +134,7 @@ func TestClient_RefusesAPageWithoutItsList(t *testing.T) {
 	_, locks := c.Locks(ctx, admin.LockFilter{})
 	_, changes := c.LockChanges(ctx, "", 0, 1)
 	_, past := c.PastCheckOuts(ctx, schemas.HistoryFilter{})
-	_, figures := c.Figures(ctx, 1)
+	_, figures := c.Figures(ctx, schemas.FigureFilter{Minutes: 1})
 	for name, err := range map[string]error{
 		"locks": locks, "changes": changes, "past check-outs": past, "figures": figures,
 	} {

@@ -150,6 +150,11 @@ func (c *Client) ServicePoints(ctx context.Context, ids []string) ([]library.Ser
 	return listByID[library.ServicePoint](ctx, c, servicePoints, ids)
 }
 
+// ListServicePoints implements admin.Storage.
+func (c *Client) ListServicePoints(ctx context.Context, limit int) ([]library.ServicePoint, error) {
+	return listRecords[library.ServicePoint](ctx, c, servicePoints, "cql.allRecords=1 sortBy name", limit)
+}
+
 // ItemsByBarcode implements admin.Storage.
 func (c *Client) ItemsByBarcode(ctx context.Context, barcodes []string) ([]library.Item, error) {
 	return listRecords[library.Item](ctx, c, items, anyOf("barcode", barcodes), len(barcodes))

@@ -119,7 +119,7 @@ func (c *Client) PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) (sc
 	query := pageQuery(f.Offset, f.Limit)
 	for name, value := range map[string]string{
 		"userBarcode": f.UserBarcode, "itemBarcode": f.ItemBarcode, "servicePointId": f.ServicePointID,
-		"outcome": f.Outcome, "from": f.From, "until": f.Until,
+		"outcome": f.Outcome, "code": f.Code, "from": f.From, "until": f.Until,
 	} {
 		setUnlessEmpty(query, name, value)
 	}
@@ -128,8 +128,13 @@ func (c *Client) PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) (sc
 }
 
 // Figures implements admin.Storage.
-func (c *Client) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
-	r := get("reading the figures of check-outs", figuresPath, url.Values{"minutes": {strconv.Itoa(minutes)}})
+func (c *Client) Figures(ctx context.Context, f schemas.FigureFilter) (schemas.Figures, error) {
+	query := url.Values{"minutes": {strconv.Itoa(f.Minutes)}}
+	if f.Bucket > 1 {
+		query.Set("bucketMinutes", strconv.Itoa(f.Bucket))
+	}
+	setUnlessEmpty(query, "servicePointId", f.ServicePointID)
+	r := get("reading the figures of check-outs", figuresPath, query)
 	return call(ctx, c, r, "minutes", func(figures schemas.Figures) bool { return len(figures.Minutes) > 0 })
 }
 
