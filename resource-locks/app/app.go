@@ -91,7 +91,14 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 			{Name: "sweep", Run: newSweeper(e, cfg, log).Run},
 		},
 	}
-	s.Add(httpapi.New(httpapi.Options{Locks: e.locks, Claims: e.claims, Recent: recent, Guard: guard, SignOuts: postgres.NewSignOutStore(db)}))
+	s.Add(httpapi.New(httpapi.Options{
+		Locks: e.locks, Claims: e.claims, Recent: recent, Guard: guard, SignOuts: postgres.NewSignOutStore(db),
+		Kinds: []httpapi.Kind{
+			{Key: "content", Name: "Content under edit (Sunbird)", Namespace: sunbird.Namespaces, Prefix: true},
+			{Key: "drafts", Name: "Drafts (mutex)", Namespace: mutexapi.Namespace},
+			{Key: "services", Name: "Leaders of services (Locket)", Namespace: locket.Namespace},
+		},
+	}))
 	s.Add(locket.New(locket.Options{
 		Settings: cfg.Locket, Locks: e.locks, Observe: e.events.add, Log: log, Registry: registry,
 		ShutdownTimeout: cfg.HTTP.ShutdownTimeout,

@@ -1,75 +1,187 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
 
+// Kind is a kind of locks as the page names it: those of one front.
+type Kind struct {
+	Key, Name string
+	Namespace string // of its flat locks
+	Prefix    bool   // Namespace is the beginning of theirs
+}
+
+// kindOfClaims is the kind of claims, of all namespaces.
+var kindOfClaims = Kind{Key: "paths", Name: "Paths (Locktopus)"}
+
 // locksPage is the data of locks.html.
 type locksPage struct {
-	Namespace string // of the filter; empty is all
-	Now       time.Time
-	Locks     []lockRow
-	Claims    []claimRow
-	Releases  []engine.Release
-	Events    []engine.Event
-	Full      bool // some locks or claims are not shown
+	Kind, Search string // of the filter; empty is all
+	Kinds        []Kind
+	Live         bool
+	Toggle       string // path of the same page that is kept up to date, or is not
+	Rows         []lockRow
+	Releases     []engine.Release
+	Events       []engine.Event
+	Full         bool // some locks or claims are not shown
 }
 
+// lockRow is a flat lock or a claim.
 type lockRow struct {
-	engine.Lock
-	Release string // path; empty without the permission
+	What, Kind, Owner string
+	State             string // of a claim that waits
+	Since, Until      time.Time
+	Waits             []string // who waits for it, or asked for it
+	Namespace, ID     string
+	Number            int64  // the fence of a lock, the number of a claim
+	Release           string // path; empty without the permission
 }
 
-type claimRow struct {
-	engine.ClaimInfo
-	Paths   string
-	Release string
+// matches reports whether a part of the row's name or owner is the text.
+func (r lockRow) matches(text string) bool {
+	return strings.Contains(strings.ToLower(r.What+"\n"+r.Owner), strings.ToLower(text))
 }
+
+// errFull ends a walk.
+var errFull = errors.New("enough locks")
 
 // showLocks handles GET /locks/.
 func (p *pages) showLocks(c echo.Context) error {
+	q := web.QueryOf(c)
+	body := locksPage{
+		Kind: q.Text("kind"), Search: strings.TrimSpace(q.Text("search")), Live: q.Text("live") == "on",
+		Kinds: append(slices.Clone(p.kinds), kindOfClaims), Events: p.recent.List(),
+	}
+	if body.Kind != "" && !slices.ContainsFunc(body.Kinds, func(k Kind) bool { return k.Key == body.Kind }) {
+		return fault.New(fault.Malformed, "There is no kind of locks %s. Choose one from the list.", fault.Shown(body.Kind))
+	}
+	body.Toggle = toggleLive(c.Request().URL.Query(), body.Live)
 	ctx := c.Request().Context()
-	namespace := web.QueryOf(c).Text("namespace")
-	body := locksPage{Namespace: namespace, Now: time.Now(), Events: p.recent.List()}
-	locks, err := p.locks.List(ctx, engine.Filter{Namespace: namespace, Limit: locksShown})
-	if err != nil {
-		return err
+	for _, k := range p.kinds {
+		if body.Kind == "" || body.Kind == k.Key {
+			if err := p.addLocks(ctx, &body, k); err != nil {
+				return err
+			}
+		}
 	}
-	claims, err := p.claims.List(ctx, namespace, claimsShown)
-	if err != nil {
-		return err
+	if body.Kind == "" || body.Kind == kindOfClaims.Key {
+		if err := p.addClaims(ctx, &body); err != nil {
+			return err
+		}
 	}
+	slices.SortStableFunc(body.Rows, func(a, b lockRow) int { return a.Since.Compare(b.Since) })
+	if !p.guard.May(ctx, MayRelease) {
+		for i := range body.Rows {
+			body.Rows[i].Release = ""
+		}
+	}
+	var err error
 	if body.Releases, err = p.locks.Releases(ctx, releasesShown); err != nil {
 		return err
 	}
-	mayRelease := p.guard.May(ctx, MayRelease)
-	for _, l := range locks {
-		row := lockRow{Lock: l}
-		if mayRelease {
-			row.Release = releasePath(target{Namespace: l.Namespace, Name: l.Name, Lock: l.ID.String()})
-		}
-		body.Locks = append(body.Locks, row)
-	}
-	for _, claim := range claims {
-		row := claimRow{ClaimInfo: claim, Paths: engine.FormatResources(claim.Resources)}
-		if mayRelease {
-			row.Release = releasePath(target{Namespace: claim.Namespace, Claim: claim.ID.String()})
-		}
-		body.Claims = append(body.Claims, row)
-	}
-	body.Full = len(locks) == locksShown || len(claims) == claimsShown
 	note := ""
-	if web.QueryOf(c).Text("done") == "released" { // the address has only a key, so a link puts no words on a page
+	if q.Text("done") == "released" { // the address has only a key, so a link puts no words on a page
 		note = "The lock was released."
 	}
-	return p.show(c, http.StatusOK, "locks.html", "Locks", note, body)
+	if body.Live {
+		c.Response().Header().Set("Refresh", "2")
+	}
+	return p.show(c, http.StatusOK, "locks.html", "Locks now", note, body)
+}
+
+// addLocks adds the flat locks of a kind that match, locksShown at most. It reads locksRead at most.
+func (p *pages) addLocks(ctx context.Context, body *locksPage, k Kind) error {
+	shown, read := 0, 0
+	err := p.locks.Walk(ctx, engine.Filter{Namespace: k.Namespace, Prefix: k.Prefix}, func(l engine.Lock) error {
+		if shown == locksShown || read == locksRead {
+			body.Full = true
+			return errFull
+		}
+		read++
+		row := lockRow{
+			What: l.Name, Kind: k.Name, Owner: l.Owner, Since: l.GrantedAt, Until: l.ExpiresAt, Namespace: l.Namespace, ID: l.ID.String(), Number: l.Fence,
+			Release: releasePath(target{Namespace: l.Namespace, Name: l.Name, Lock: l.ID.String()}),
+		}
+		for _, r := range l.Requests {
+			row.Waits = append(row.Waits, describeAsker(r))
+		}
+		if row.matches(body.Search) {
+			body.Rows = append(body.Rows, row)
+			shown++
+		}
+		return nil
+	})
+	if errors.Is(err, errFull) {
+		return nil
+	}
+	return err
+}
+
+func describeAsker(r engine.AskedFor) string {
+	name := r.Name
+	if name == "" {
+		name = r.By
+	}
+	if r.Message == "" {
+		return name
+	}
+	return name + ": " + r.Message
+}
+
+// addClaims adds the claims that match, and under each the claims that wait for it.
+func (p *pages) addClaims(ctx context.Context, body *locksPage) error {
+	claims, err := p.claims.List(ctx, "", claimsShown)
+	if err != nil {
+		return err
+	}
+	body.Full = body.Full || len(claims) == claimsShown
+	type place struct {
+		namespace string
+		number    int64
+	}
+	waits := map[place][]string{}
+	for _, claim := range claims {
+		if !claim.Held {
+			at := place{claim.Namespace, claim.WaitsFor}
+			waits[at] = append(waits[at], claim.Owner+" for "+engine.FormatResources(claim.Resources))
+		}
+	}
+	for _, claim := range claims {
+		row := lockRow{
+			What: engine.FormatResources(claim.Resources), Kind: kindOfClaims.Name, Owner: claim.Owner, Since: claim.QueuedAt, Until: claim.EndsAt,
+			Waits: waits[place{claim.Namespace, claim.Number}], Namespace: claim.Namespace, ID: claim.ID.String(), Number: claim.Number,
+			Release: releasePath(target{Namespace: claim.Namespace, Claim: claim.ID.String()}),
+		}
+		if !claim.Held {
+			row.State = "waits"
+		}
+		if row.matches(body.Search) {
+			body.Rows = append(body.Rows, row)
+		}
+	}
+	return nil
+}
+
+// toggleLive is the address of the page with the same filter that the browser loads again every 2 s, or no more.
+func toggleLive(q url.Values, live bool) string {
+	q.Del("done")
+	q.Set("live", "on")
+	if live {
+		q.Del("live")
+	}
+	return root + "?" + q.Encode()
 }
 
 // releasePath is the address of the page that releases a lock or a claim.

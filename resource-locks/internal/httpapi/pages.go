@@ -7,7 +7,6 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -33,7 +32,8 @@ const (
 	// assetPath is the route of the files that pages load.
 	assetPath = root + "-/:asset"
 
-	locksShown    = 500
+	locksShown    = 500    // of each kind
+	locksRead     = 10_000 // of each kind, in search of those that match
 	claimsShown   = 500
 	releasesShown = 50
 )
@@ -46,6 +46,7 @@ type Options struct {
 	Locks  *engine.Locks
 	Claims *engine.Claims
 	Recent *engine.Recent // the events that the page shows
+	Kinds  []Kind         // of flat locks
 	Guard  *auth.Guard
 	// SignOuts may be nil if people do not sign in here.
 	SignOuts auth.SignOuts
@@ -56,6 +57,7 @@ type pages struct {
 	locks     *engine.Locks
 	claims    *engine.Claims
 	recent    *engine.Recent
+	kinds     []Kind
 	guard     *auth.Guard
 	signIns   *auth.Pages
 	templates page.Templates
@@ -65,7 +67,6 @@ type pages struct {
 // New returns the front of operators.
 func New(o Options) (web.Front, error) {
 	templates, err := page.ParseTemplates(embedded, template.FuncMap{
-		"held":      func(since, until time.Time) string { return page.FormatDuration(until.Sub(since)) },
 		"maxReason": func() int { return engine.MaxReason },
 	})
 	if err != nil {
@@ -75,7 +76,7 @@ func New(o Options) (web.Front, error) {
 	if err != nil {
 		return web.Front{}, err
 	}
-	p := &pages{locks: o.Locks, claims: o.Claims, recent: o.Recent, guard: o.Guard, templates: templates, files: files}
+	p := &pages{locks: o.Locks, claims: o.Claims, recent: o.Recent, kinds: o.Kinds, guard: o.Guard, templates: templates, files: files}
 	p.signIns = auth.NewPages(auth.PageOptions{
 		Guard: o.Guard, Root: root, Cookie: "locks", SignOuts: o.SignOuts,
 		Show: func(c echo.Context, status int, template, title string, body any) error {
@@ -90,7 +91,9 @@ func (p *pages) routes() []web.Route {
 	routes := []web.Route{
 		{Method: http.MethodGet, Path: "/locks", Endpoint: web.Handle(redirectToRoot)},
 		{Method: http.MethodGet, Path: root, Permission: MaySee, Endpoint: web.Handle(p.showLocks), Query: web.Query{Parameters: []web.Parameter{
-			{Name: "namespace", Meaning: "show the locks and claims of this namespace alone"},
+			{Name: "kind", Meaning: "show the locks of this kind alone"},
+			{Name: "search", Meaning: "a part of a name or of an owner"},
+			{Name: "live", Meaning: "on to load the page again every 2 s"},
 			{Name: "done", Meaning: "a change that was made"},
 		}}},
 		{Method: http.MethodGet, Path: root + "release", Permission: MayRelease, Endpoint: web.Handle(p.askRelease), Query: web.Query{Parameters: targetParameters}},

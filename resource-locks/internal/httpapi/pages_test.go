@@ -43,6 +43,10 @@ func newHarness(t *testing.T, mode auth.Mode) *harness {
 	guard := auth.NewGuard(auth.Settings{Auth: mode, Password: "correct horse"}, nil, log)
 	front, err := httpapi.New(httpapi.Options{
 		Locks: d.locks, Claims: engine.NewClaims(store, recent, log), Recent: recent, Guard: guard,
+		Kinds: []httpapi.Kind{
+			{Key: "content", Name: "Content", Namespace: "sunbird/", Prefix: true},
+			{Key: "drafts", Name: "Drafts", Namespace: "mutex"},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +141,7 @@ func TestLocksPage(t *testing.T) {
 	t.Run("shows locks, who asked for them, claims, releases and events", func(t *testing.T) {
 		t.Parallel()
 		d := newHarness(t, auth.None)
-		want(t, d.send(http.MethodGet, "/locks/", nil), 200, "No lock is held now.", "No path is claimed now.",
+		want(t, d.send(http.MethodGet, "/locks/", nil), 200, "No lock is held now.",
 			"Version devel")
 		l := d.acquire("sunbird/content", "do_1", "ann <b>")
 		if _, err := d.locks.Ask(t.Context(), l.Key, engine.AskedFor{By: "bob", Name: "Bob", Message: "please"}); err != nil {
@@ -147,10 +151,24 @@ func TestLocksPage(t *testing.T) {
 		d.claim("shelves", "floor 2")
 		want(t, d.send(http.MethodGet, "/locks/", nil), 200, "do_1", "ann <b>", "Bob: please",
 			"write /floor 1/a, write /floor 2",
-			"waits for 1", "Sign-in is off", "granted")
-		page := d.send(http.MethodGet, "/locks/?namespace=shelves", nil)
-		if strings.Contains(page.Body.String(), "do_1</td><td>draft") {
-			t.Error("the filter does not hide another namespace")
+			"127.0.0.1:1 for write /floor 2", "Fence 1", "Sign-in is off", "granted")
+		for query, want := range map[string][2]bool{ // whether the lock and a claim are shown
+			"kind=paths": {false, true}, "kind=content": {true, false}, "kind=drafts": {},
+			"search=FLOOR": {false, true}, "search=Ann": {true, false},
+			"search=nothing": {}, "search=&kind=": {true, true},
+		} {
+			page := d.send(http.MethodGet, "/locks/?"+query, nil).Body.String()
+			for i, shown := range []string{`"id first">do_1</td>`, "Paths (Locktopus)</td>"} {
+				if strings.Contains(page, shown) != want[i] {
+					t.Errorf("%s: %s is shown: %t, want %t", query, shown, !want[i], want[i])
+				}
+			}
+		}
+		want(t, d.send(http.MethodGet, "/locks/?kind=other", nil), 400, "There is no kind of locks other.")
+		live := d.send(http.MethodGet, "/locks/?kind=content&live=on", nil)
+		want(t, live, 200, "Stop the updates")
+		if got := live.Header().Get("Refresh"); got != "2" {
+			t.Errorf("the page is loaded again after %q s, want 2", got)
 		}
 	})
 	t.Run("says when the database is away", func(t *testing.T) {

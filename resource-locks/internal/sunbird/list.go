@@ -33,7 +33,7 @@ func (s *server) list(ctx context.Context, c *call) (any, error) {
 	return streamed(func(w io.Writer) error {
 		encoder := json.NewEncoder(w)
 		count, separator := 0, `{"data":[`
-		err := s.locks.Walk(ctx, engine.Filter{Namespace: namespaces, Prefix: true, Names: names}, func(l engine.Lock) error {
+		err := s.locks.Walk(ctx, engine.Filter{Namespace: Namespaces, Prefix: true, Names: names}, func(l engine.Lock) error {
 			if _, err := io.WriteString(w, separator); err != nil {
 				return err
 			}

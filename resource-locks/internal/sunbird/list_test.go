@@ -39,7 +39,7 @@ func newLongList(t *testing.T, n int) (*harness, *pagedStore) {
 	store := &pagedStore{Store: f.store}
 	f.server.locks = engine.NewLocks(store, observer{})
 	for i := range n {
-		key := engine.Key{Namespace: namespaces + "content", Name: fmt.Sprint("do_", i)}
+		key := engine.Key{Namespace: Namespaces + "content", Name: fmt.Sprint("do_", i)}
 		a := engine.Acquire{Key: key, Owner: "ann", TTL: time.Hour}
 		a.Value = `{"resourceInfo":"` + strings.Repeat("x", 1000) + `"}`
 		if _, err := store.Acquire(t.Context(), a); err != nil {

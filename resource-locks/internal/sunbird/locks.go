@@ -13,8 +13,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// namespaces begin with this; the configured resource type in lower case follows.
-const namespaces = "sunbird/"
+// Namespaces begin with this; the configured resource type in lower case follows.
+const Namespaces = "sunbird/"
 
 // notLocked refuses what needs a lock.
 const notLocked = "Resource is not locked"
@@ -74,7 +74,7 @@ func (s *server) readFields(c *call, names ...string) (map[string]string, engine
 	if i < 0 {
 		return nil, engine.Key{}, c.fail(http.StatusPreconditionFailed, "Resource type is not valid")
 	}
-	return fields, engine.Key{Namespace: namespaces + strings.ToLower(s.cfg.ResourceTypes[i]), Name: fields["resourceId"]}, nil
+	return fields, engine.Key{Namespace: Namespaces + strings.ToLower(s.cfg.ResourceTypes[i]), Name: fields["resourceId"]}, nil
 }
 
 // checkResource asks the content service.
