@@ -21,6 +21,7 @@ type options struct {
 	dark          bool
 	media         string
 	headers       network.Headers
+	cookies       []network.SetCookieParams
 }
 
 // WithoutScript turns scripts off.
@@ -46,6 +47,13 @@ func Header(name, value string) Option {
 // BasicAuth adds a user's name and password to each request.
 func BasicAuth(user, password string) Option {
 	return Header("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+}
+
+// Cookie gives the browser a cookie of the host of url, as if another page had set it.
+func Cookie(url, name, value string) Option {
+	return func(o *options) {
+		o.cookies = append(o.cookies, network.SetCookieParams{URL: url, Name: name, Value: value})
+	}
 }
 
 func newOptions(opts []Option) *options {
@@ -92,6 +100,11 @@ func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void,
 		}},
 	} {
 		if err := t.Call(ctx, c.method, c.params, nil); err != nil {
+			return chromedp.Void{}, err
+		}
+	}
+	for _, cookie := range o.cookies {
+		if err := t.Call(ctx, network.CommandSetCookie, cookie, nil); err != nil {
 			return chromedp.Void{}, err
 		}
 	}
