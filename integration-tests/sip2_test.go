@@ -1,0 +1,209 @@
+package integration_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+// sipPatience is how long the machines of the tests wait for an answer.
+const sipPatience = 10 * time.Second
+
+// sipMachine behaves as self-check machines do: it keeps its connection, sends a message again after its
+// time-out, and connects again when the connection ends.
+type sipMachine struct {
+	t     *testing.T
+	addr  string
+	login string
+	conn  net.Conn
+	in    *bufio.Reader
+}
+
+// startSIPPair is startPair with SIP2 on, and two terminals.
+func startSIPPair(t *testing.T, limit int) (p *pair, newMachine func() *sipMachine) {
+	t.Helper()
+	p = startPair(t, stack.Options{
+		CirculationEnv: enableLock("SIP2_ADDR=127.0.0.1:0", "MACHINE_PATIENCE="+sipPatience.String()),
+	}, limit)
+	for _, login := range []string{"desk-1", "desk-2"} {
+		p.addRecord(t, "/self-check-terminals", record{
+			"login": login, "password": login + "-password", "name": "Hall", "servicePointId": p.ServicePointID,
+		})
+	}
+	return p, func() *sipMachine {
+		return &sipMachine{t: t, addr: p.Stack.Machines[0], login: "9300CNdesk-1@" + p.Storage.Tenant + "|COdesk-1-password|"}
+	}
+}
+
+// ask returns the answer to a message. It fails the test if none comes within the patience, with all
+// repeats.
+func (m *sipMachine) ask(line string) string {
+	var err error
+	for range 3 {
+		var answer string
+		if answer, err = m.try(line); err == nil {
+			return answer
+		}
+		m.hangUp()
+	}
+	m.t.Errorf("%.2s was not answered: %v", line, err)
+	return ""
+}
+
+func (m *sipMachine) try(line string) (string, error) {
+	if m.conn == nil {
+		if err := m.connect(); err != nil {
+			return "", err
+		}
+	}
+	return m.exchange(line)
+}
+
+func (m *sipMachine) connect() (err error) {
+	if m.conn, err = (&net.Dialer{}).DialContext(m.t.Context(), "tcp", m.addr); err != nil {
+		return err
+	}
+	m.in = bufio.NewReader(m.conn)
+	answer, err := m.exchange(m.login)
+	if err == nil && answer != "941" {
+		err = errors.New("the login was answered with " + answer)
+	}
+	return err
+}
+
+func (m *sipMachine) exchange(line string) (string, error) {
+	if err := m.conn.SetDeadline(time.Now().Add(sipPatience)); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(m.conn, line+"\r"); err != nil {
+		return "", err
+	}
+	answer, err := m.in.ReadString('\r')
+	return strings.TrimSuffix(answer, "\r"), err
+}
+
+// send sends without waiting.
+func (m *sipMachine) send(text string) {
+	m.t.Helper()
+	if m.conn == nil {
+		if err := m.connect(); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	if _, err := io.WriteString(m.conn, text); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *sipMachine) hangUp() {
+	if m.conn != nil {
+		_ = m.conn.Close() // nothing is lost
+	}
+	m.conn = nil
+}
+
+func newSIPCheckOut(patron, book string) string {
+	return "11NN" + time.Now().Format("20060102    150405") + "                  AO|AA" + patron + "|AB" + book + "|AC|"
+}
+
+func TestSIP2_LimitHolds(t *testing.T) {
+	t.Parallel()
+	const limit, machines = 3, 20
+	p, newMachine := startSIPPair(t, limit)
+	id, patron := p.addPatron(t)
+	books := p.addBooks(t, machines)
+	answers := make([]string, machines)
+	var running sync.WaitGroup
+	for i, book := range books {
+		running.Go(func() {
+			m := newMachine()
+			defer m.hangUp()
+			answers[i] = m.ask(newSIPCheckOut(patron, book))
+		})
+	}
+	running.Wait()
+	lent := 0
+	for _, answer := range answers {
+		switch {
+		case strings.HasPrefix(answer, "121"):
+			lent++
+		case !strings.HasPrefix(answer, "120NUN") || !strings.Contains(answer, "limit of 3 items"):
+			t.Errorf("a refusal is %q", answer)
+		}
+	}
+	open, err := p.CountOpenLoans(t.Context(), id)
+	if err != nil || lent != limit || open != limit {
+		t.Errorf("%d were lent, and %d loans are open, %v; want %d", lent, open, err, limit)
+	}
+}
+
+func TestSIP2_RepeatLendsOnce(t *testing.T) {
+	t.Parallel()
+	p, newMachine := startSIPPair(t, 9)
+	id, patron := p.addPatron(t)
+	book := p.addBooks(t, 1)[0]
+	m := newMachine()
+	checkOut := newSIPCheckOut(patron, book)
+	m.send(checkOut + "\r")
+	m.hangUp() // before the answer
+	first := m.ask(checkOut)
+	if !strings.HasPrefix(first, "121N") || m.ask(checkOut) != first {
+		t.Errorf("the repeat on a new connection was answered with %q, or the next one otherwise", first)
+	}
+	if open, err := p.CountOpenLoans(t.Context(), id); err != nil || open != 1 {
+		t.Errorf("%d loans are open, %v; want 1", open, err)
+	}
+	now := time.Now().Format("20060102    150405")
+	if back := m.ask("09N" + now + now + "AP|AO|AB" + book + "|AC|"); !strings.HasPrefix(back, "101Y") {
+		t.Errorf("the check-in was answered with %q", back)
+	}
+	if again := m.ask(checkOut); !strings.HasPrefix(again, "121N") {
+		t.Errorf("the same bytes after the check-in were answered with %q", again)
+	}
+	if open, err := p.CountOpenLoans(t.Context(), id); err != nil || open != 1 {
+		t.Errorf("%d loans are open, %v; want 1", open, err)
+	}
+}
+
+func TestSIP2_BadMachinesHarmNoOther(t *testing.T) {
+	t.Parallel()
+	p, newMachine := startSIPPair(t, 9)
+	_, patron := p.addPatron(t)
+	books := p.addBooks(t, 5)
+	healthy, silent, slow := newMachine(), newMachine(), newMachine()
+	silent.send("")
+	slow.send("11NN2026")
+	var bad sync.WaitGroup
+	for _, garbage := range []string{"\x00\xff\x01", "garbage\r", strings.Repeat("x", 1000), "42\r", "9900802.00\r"} {
+		bad.Go(func() {
+			m := newMachine()
+			defer m.hangUp()
+			if m.connect() != nil {
+				return
+			}
+			for range 200 { // a flood, whose answers are not read
+				if _, err := io.WriteString(m.conn, garbage); err != nil {
+					return
+				}
+			}
+		})
+	}
+	for _, book := range books {
+		if answer := healthy.ask(newSIPCheckOut(patron, book)); !strings.HasPrefix(answer, "121N") {
+			t.Errorf("the healthy machine got %q", answer)
+		}
+	}
+	bad.Wait()
+	if answer := healthy.ask("9900802.00"); !strings.HasPrefix(answer, "98YYYYNN100003") {
+		t.Errorf("the status is %q", answer)
+	}
+	silent.hangUp()
+	slow.hangUp()
+}
