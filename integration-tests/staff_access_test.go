@@ -2,8 +2,12 @@ package integration_test
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"checkoutlock/integration-tests/browser"
 	"checkoutlock/integration-tests/stack"
@@ -89,4 +93,42 @@ func TestStaffAccess_OverPlainHTTP(t *testing.T) {
 	tab.Fill("Reason", "Slow gates")
 	tab.Click("Save the times")
 	tab.See("The new times are saved.")
+}
+
+// A proxy that puts a prefix before the paths needs to rewrite no page.
+func TestStaffAccess_BehindAPrefix(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: disableLock()}, 1)
+	target, err := url.Parse(p.Circulations[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewServer(http.StripPrefix("/library", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host
+	}}))
+	t.Cleanup(proxy.Close)
+	tab := p.openStaffPage(t, 0)
+	tab.Goto(proxy.URL + "/library/")
+	tab.Fill("Tenant", strings.ToUpper(p.Storage.Tenant))
+	tab.Click("Continue")
+	tab.See("The lock is off")
+	turnLock(tab, "on", "The pages have a prefix")
+	if got := tab.Attribute(".note:focus", "role"); got != "status" { // after each action
+		t.Errorf("the focus is on the role %q, want the note", got)
+	}
+	for _, page := range []string{"Timing", "Locks now", "Check-out history", "Waiting times", "Try a check-out", "On / off"} {
+		tab.Click(page)
+		tab.See(page)
+	}
+	userID, _ := p.addPatron(t)
+	p.acquireLock(t, userID, time.Minute)
+	tab.Click("Locks now")
+	tab.In(maskID(userID)).Click("Release …") // also in a row that the stream sends
+	tab.Fill("Reason", "It stays for too long")
+	tab.Click("Release the lock")
+	tab.See("The lock was released.")
+	if !strings.HasPrefix(tab.URL(), proxy.URL+"/library/staff/") {
+		t.Errorf("the pages led to %s", tab.URL())
+	}
 }

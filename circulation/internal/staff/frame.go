@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -58,7 +59,7 @@ var nav = []struct{ path, permission, text string }{
 
 // show answers with a page. name is its template, current its place in the navigation.
 func (v *visit) show(status int, name, current, title string, body any) error {
-	f := v.pages.newFrame(title, body)
+	f := v.pages.newFrame(v.c, title, body)
 	f.Tenant, f.CSRF, f.Results = v.tenant.String(), v.csrf, v.results
 	f.SignOut = v.pages.signIns.SignOutPath(v.c)
 	if v.pages.guard.Mode() != auth.None { // there a header's user is not trusted
@@ -80,10 +81,10 @@ func (v *visit) listPages(current string) []page.Link {
 	return links
 }
 
-func (p *pages) newFrame(title string, body any) page.Frame {
+func (p *pages) newFrame(c echo.Context, title string, body any) page.Frame {
 	f := page.Frame{
 		Brand: "Check-out lock", Title: title, Body: body,
-		Script: p.files.Path("staff.js"), Style: p.files.Path("page.css"), Icon: p.files.Path("page.svg"),
+		Script: relativePath(c, p.files.Path("staff.js")), Style: relativePath(c, p.files.Path("page.css")), Icon: relativePath(c, p.files.Path("page.svg")),
 	}
 	if p.guard.Mode() == auth.None {
 		f.Warning = "Sign-in is off (STAFF_AUTH=none): everyone at this computer can change everything here."
@@ -120,10 +121,10 @@ func (p *pages) requirePermission(permission string) echo.MiddlewareFunc {
 
 // showSignIn shows a page of the sign-in. It has no navigation, because the visitor is not signed in.
 func (p *pages) showSignIn(c echo.Context, status int, template, title string, body any) error {
-	f := p.newFrame(title, body)
+	f := p.newFrame(c, title, body)
 	f.Tenant = c.Param("tenant")
 	var err error
-	if f.CSRF, err = page.CheckToken(c, root); err != nil {
+	if f.CSRF, err = page.CheckToken(c, "/"); err != nil {
 		return err
 	}
 	return p.writePage(c, status, template, f)
@@ -141,7 +142,7 @@ func (p *pages) withTenant(next echo.HandlerFunc) echo.HandlerFunc {
 		if id.String() != name { // as people type it
 			to := *c.Request().URL
 			to.Path, to.RawPath = "/staff/"+id.String()+strings.TrimPrefix(to.Path, "/staff/"+name), ""
-			return c.Redirect(http.StatusSeeOther, to.RequestURI())
+			return c.Redirect(http.StatusSeeOther, relativePath(c, to.RequestURI()))
 		}
 		if p.guard.Mode() == auth.Gateway {
 			switch sent := c.Request().Header.Get(okapi.TenantHeader); sent {
@@ -165,7 +166,7 @@ func (p *pages) withVisit(h func(*visit) error) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		token, err := page.CheckToken(c, root)
+		token, err := page.CheckToken(c, "/")
 		if err != nil {
 			return err
 		}
@@ -175,6 +176,11 @@ func (p *pages) withVisit(h func(*visit) error) echo.HandlerFunc {
 
 func refusePath(echo.Context) error { return fault.New(fault.NotFound, "There is no such page.") }
 
+// showFirst handles GET /: it leads to the pages.
+func showFirst(c echo.Context) error {
+	return c.Redirect(http.StatusSeeOther, relativePath(c, "/staff/"))
+}
+
 // chooseTenant handles GET /staff/ and /staff/{tenant}: it redirects to the tenant in
 // the path, the gateway's header or the form.
 func (p *pages) chooseTenant(c echo.Context) error {
@@ -183,27 +189,27 @@ func (p *pages) chooseTenant(c echo.Context) error {
 	if name != "" {
 		id, err := okapi.ParseTenant(strings.ToLower(strings.TrimSpace(name)))
 		if err == nil {
-			return c.Redirect(http.StatusSeeOther, "/staff/"+id.String()+"/")
+			return c.Redirect(http.StatusSeeOther, relativePath(c, "/staff/"+id.String()+"/"))
 		}
 		status, wrong = http.StatusUnprocessableEntity, err.Error()
 	}
-	return p.writePage(c, status, "tenant.html", p.newFrame("Which library?", struct{ Name, Wrong string }{name, wrong}))
+	return p.writePage(c, status, "tenant.html", p.newFrame(c, "Which library?", struct{ Action, Name, Wrong string }{relativePath(c, "/staff/"), name, wrong}))
 }
 
 // showError answers with a page that says what went wrong and what can be done.
 func (p *pages) showError(c echo.Context, err error) {
 	ctx := c.Request().Context()
 	code := web.ToFault(err).Code
-	shown := page.DescribeProblem(c, err, "/staff/")
+	shown := page.DescribeProblem(c, err, relativePath(c, "/staff/"))
 	if code == fault.Forbidden && p.guard.Mode() == auth.Gateway {
 		shown.Advice = "The person who grants permissions in your library can help."
 	}
 	noTenant := code == fault.NotFound || code == fault.Malformed || code == fault.UnknownTenant
 	if t := c.Param("tenant"); t != "" && !noTenant {
-		shown.Back = "/staff/" + t + "/"
+		shown.Back = relativePath(c, "/staff/"+url.PathEscape(t)+"/")
 	}
 	c.Response().Header().Set(fault.Header, string(code))
-	frame := p.newFrame(shown.Heading, shown)
+	frame := p.newFrame(c, shown.Heading, shown)
 	if id, err := okapi.TenantFrom(ctx); err == nil {
 		v := visit{c: c, pages: p, tenant: id}
 		frame.Tenant, frame.Nav = id.String(), v.listPages("")

@@ -3,11 +3,14 @@ package staff_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
 	"checkoutlock/circulation/internal/admin"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web/auth"
 )
@@ -146,6 +149,35 @@ func TestPages_WithoutSignInWarnAndServeThisComputerOnly(t *testing.T) {
 	v.get(t, "/staff/diku/nothing").lacks(t, "Signed in as")
 	v.host = "evil.example:9801" // a name that leads to this computer too
 	v.get(t, "/staff/diku/").want(t, 403, "only addresses of this computer itself are served")
+}
+
+// A proxy may put a prefix before all paths, so no link begins at the root.
+func TestPages_LinkRelatively(t *testing.T) {
+	t.Parallel()
+	l := history(schemas.PastCheckOut{Outcome: "refused", UserBarcode: "569", ItemBarcode: "036"})
+	l.figures, l.history.More = busyHour(), true
+	v := visit(t, l)
+	root := regexp.MustCompile(`(?:href|src|action|data-stream|data-sums)="/`)
+	for _, path := range []string{
+		"/staff", "/staff/", "/staff/diku/", "/staff/diku/switch?to=on", "/staff/diku/timing", "/staff/diku/contention",
+		"/staff/diku/check-outs?patrons=shown", "/staff/diku/try", "/staff/diku/nothing", "/staff/diku/a/b/c",
+	} {
+		p := v.get(t, path)
+		if found := root.FindString(p.raw); found != "" || !strings.Contains(p.html, `href="/staff/-/page.css`) {
+			t.Errorf("%s has the link %s, or lacks its style:\n%s", path, found, p.raw)
+		}
+	}
+	for path, want := range map[string]string{
+		"/": "staff/", "/staff/?tenant=diku": "../staff/diku/", "/staff/DIKU/locks?state=held": "../../staff/diku/locks?state=held",
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		r.Host = v.host
+		w := httptest.NewRecorder()
+		v.handler.ServeHTTP(w, r)
+		if got := w.Header().Get("Location"); w.Code != http.StatusSeeOther || got != want {
+			t.Errorf("%s leads to %s with %d, want %s", path, got, w.Code, want)
+		}
+	}
 }
 
 func TestFirstPage_RedirectsToATenant(t *testing.T) {

@@ -100,6 +100,7 @@ const assetPath = "/staff/-/:asset"
 // browser sends no X-Okapi-Tenant.
 func (p *pages) routes() []web.Route {
 	routes := []web.Route{
+		{Method: http.MethodGet, Path: "/", Endpoint: web.Handle(showFirst), Guards: []echo.MiddlewareFunc{p.withErrorPage}},
 		{Method: http.MethodGet, Path: "/staff/*", Endpoint: web.Handle(refusePath), Guards: []echo.MiddlewareFunc{p.withErrorPage}},
 		{
 			Method: http.MethodGet, Path: assetPath, Endpoint: web.Handle(p.files.Serve),

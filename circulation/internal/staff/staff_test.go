@@ -212,7 +212,8 @@ func visitAs(t *testing.T, l *library, mode auth.Mode, header http.Header) *visi
 type page struct {
 	status int
 	header http.Header
-	html   string
+	raw    string
+	html   string // with links from the root
 	text   string
 }
 
@@ -238,6 +239,13 @@ func (v *visitor) postBare(t *testing.T, path string, form url.Values) page {
 	return v.send(t, r)
 }
 
+var upToRoot = regexp.MustCompile(`="(?:\.\./)+`)
+
+// fromRoot writes relative links of the page as paths from the root.
+func fromRoot(html string) string {
+	return strings.ReplaceAll(upToRoot.ReplaceAllString(html, `="/`), `="staff/`, `="/staff/`)
+}
+
 var tags = regexp.MustCompile(`(?s)<[^>]*>`)
 
 func (v *visitor) send(t *testing.T, r *http.Request) page {
@@ -254,7 +262,11 @@ func (v *visitor) send(t *testing.T, r *http.Request) page {
 	for _, c := range w.Result().Cookies() {
 		v.cookies[c.Name] = c.Value
 	}
-	p := page{status: w.Code, header: w.Header(), html: w.Body.String()}
+	if to := w.Header().Get("Location"); to != "" {
+		w.Header().Set("Location", fromRoot(`="` + to)[2:])
+	}
+	p := page{status: w.Code, header: w.Header(), raw: w.Body.String()}
+	p.html = fromRoot(p.raw)
 	p.text = strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(p.html, " "))), " ")
 	if strings.HasPrefix(p.html, "<!DOCTYPE") {
 		sound(t, p)
