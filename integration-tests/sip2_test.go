@@ -38,7 +38,7 @@ func startSIPPair(t *testing.T, limit int) (p *pair, newMachine func() *sipMachi
 		})
 	}
 	return p, func() *sipMachine {
-		return &sipMachine{t: t, addr: p.Stack.Machines[0], login: "9300CNdesk-1@" + p.Storage.Tenant + "|COdesk-1-password|"}
+		return &sipMachine{t: t, addr: p.Machines[0], login: "9300CNdesk-1@" + p.Storage.Tenant + "|COdesk-1-password|"}
 	}
 }
 
