@@ -177,7 +177,7 @@ func DescribeContributors(title library.Instance) []Name {
 type Location struct {
 	Name        string `json:"name"`
 	LibraryName string `json:"libraryName,omitempty"`
-	Code        string `json:"code,omitempty"`
+	Code        string `json:"code"`
 }
 
 // DescribeLocation returns a location with the name of its library; nil for none.
