@@ -155,7 +155,10 @@ func storageEndpoints() []endpoint {
 		}, texts: []string{"key"}},
 		{method: http.MethodPut, path: keysPath + "/:id", body: record{"answer": record{"status": 201, "body": record{}}}},
 		{method: http.MethodPost, path: "/patron-pin", body: record{"id": id(), "pin": "1234"}, texts: []string{"pin"}},
-		{method: http.MethodPost, path: "/patron-pin/verify", body: record{"id": id(), "pin": "1234"}, texts: []string{"pin"}},
+		{
+			method: http.MethodPost, path: "/patron-pin/verify", body: record{"id": id(), "pin": "1234"},
+			texts: []string{"pin"},
+		},
 		{method: http.MethodPost, path: "/self-check-terminals/verify", body: record{
 			"login": "desk-1", "password": id(),
 		}, texts: []string{"login", "password"}},

@@ -103,10 +103,11 @@ func TestStaffAccess_BehindAPrefix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := httptest.NewServer(http.StripPrefix("/library", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
 		r.Out.Host = r.In.Host
-	}}))
+	}}
+	proxy := httptest.NewServer(http.StripPrefix("/library", pass))
 	t.Cleanup(proxy.Close)
 	tab := p.openStaffPage(t, 0)
 	tab.Goto(proxy.URL + "/library/")
@@ -117,7 +118,9 @@ func TestStaffAccess_BehindAPrefix(t *testing.T) {
 	if got := tab.Attribute(".note:focus", "role"); got != "status" { // after each action
 		t.Errorf("the focus is on the role %q, want the note", got)
 	}
-	for _, page := range []string{"Timing", "Locks now", "Check-out history", "Waiting times", "Try a check-out", "On / off"} {
+	for _, page := range []string{
+		"Timing", "Locks now", "Check-out history", "Waiting times", "Try a check-out", "On / off",
+	} {
 		tab.Click(page)
 		tab.See(page)
 	}

@@ -54,8 +54,8 @@ func TestRequestLine_HasALevelByCode(t *testing.T) {
 			fault.RequestRunning, fault.LimitReached,
 		},
 		"INFO": {
-			fault.Malformed, fault.MethodNotAllowed, fault.Unauthorized, fault.Forbidden, fault.TooLarge, fault.KeyReused, fault.LoginRefused,
-			fault.UnknownTenant,
+			fault.Malformed, fault.MethodNotAllowed, fault.Unauthorized, fault.Forbidden, fault.TooLarge, fault.KeyReused,
+			fault.LoginRefused, fault.UnknownTenant,
 		},
 		"WARN":  {fault.Overloaded, fault.TenantNotReady, fault.Unavailable},
 		"ERROR": {fault.Internal, fault.Timeout, fault.OutcomeUnknown},

@@ -168,7 +168,8 @@ func TestPages_LinkRelatively(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"/": "staff/", "/staff/?tenant=diku": "../staff/diku/", "/staff/DIKU/locks?state=held": "../../staff/diku/locks?state=held",
+		"/": "staff/", "/staff/?tenant=diku": "../staff/diku/",
+		"/staff/DIKU/locks?state=held": "../../staff/diku/locks?state=held",
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 		r.Host = v.host

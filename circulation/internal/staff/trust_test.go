@@ -22,8 +22,8 @@ func TestFeaturePage_ShowsWhetherTheLimitHolds(t *testing.T) {
 	}}
 	p := visit(t, l).get(t, "/staff/diku/")
 	p.want(t, 200, "The lock is on since 22 Aug 2026, 14:03:00",
-		"Refused at the limit since 22 Aug 2026, 14:03:00", " 12 ", "Patrons over their limit now 0", "2 instances lend in this library", "circulation-1 1.2.3",
-		"circulation-2 an earlier one")
+		"Refused at the limit since 22 Aug 2026, 14:03:00", " 12 ", "Patrons over their limit now 0",
+		"2 instances lend in this library", "circulation-1 1.2.3", "circulation-2 an earlier one")
 	p.lacks(t, "No patron should be", "Show the patrons")
 
 	l.review.OnSince, l.review.OverLimit = time.Time{}, []string{annID}
