@@ -55,7 +55,7 @@ func TestRequestLine_HasALevelByCode(t *testing.T) {
 		},
 		"INFO": {
 			fault.Malformed, fault.MethodNotAllowed, fault.Unauthorized, fault.Forbidden, fault.TooLarge, fault.KeyReused,
-			fault.LoginRefused, fault.UnknownTenant,
+			fault.LoginRefused, fault.TooManyTries, fault.UnknownTenant,
 		},
 		"WARN":  {fault.Overloaded, fault.TenantNotReady, fault.Unavailable},
 		"ERROR": {fault.Internal, fault.Timeout, fault.OutcomeUnknown},
