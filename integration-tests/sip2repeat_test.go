@@ -1,0 +1,139 @@
+package integration_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	circulation "checkoutlock/circulation/app"
+	"checkoutlock/integration-tests/stack"
+)
+
+// A repeat is answered like the first message, wherever it is sent.
+func TestSIP2_RepeatsOfFinishedCheckOuts(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: enableSIP2()}, 1)
+	p.addTerminal(t)
+	id, patron := p.addPatron(t)
+	books := p.addBooks(t, 2)
+	first := p.newMachine(t, p.Machines[0])
+	others := map[string]*sipMachine{
+		"the same connection": first, "another connection": p.newMachine(t, p.Machines[0]),
+		"another instance": p.newMachine(t, p.Machines[1]),
+	}
+	lent, refused := newSIPCheckOut(patron, books[0]), newSIPCheckOut(patron, books[1])
+	wantLent, wantRefused := first.ask(lent), first.ask(refused)
+	if !strings.HasPrefix(wantLent, "121NUY") ||
+		!strings.HasSuffix(wantRefused, "AFYou have reached the limit of 1 item of this kind.|") {
+		t.Fatalf("got %s and %s", wantLent, wantRefused)
+	}
+	for where, m := range others {
+		for message, want := range map[string]string{lent: wantLent, refused: wantRefused} {
+			if got := withoutDate(m.ask(message)); got != withoutDate(want) {
+				t.Errorf("%s: got  %s\nwant %s", where, got, want)
+			}
+		}
+	}
+	if got := p.readState(t, id, books[0]); got != lentOnce {
+		t.Errorf("left %+v, want %+v", got, lentOnce)
+	}
+}
+
+// withoutDate leaves out the time of an answer to a check-out.
+func withoutDate(answer string) string {
+	const begin, end = 6, 24
+	if len(answer) < end {
+		return answer
+	}
+	return answer[:begin] + answer[end:]
+}
+
+func TestSIP2_RepeatsOfRunningCheckOuts(t *testing.T) {
+	t.Parallel()
+	for _, step := range []circulation.Step{circulation.Validated, circulation.Committed} {
+		t.Run(string(step), func(t *testing.T) {
+			t.Parallel()
+			reached, woken := make(chan struct{}), make(chan struct{})
+			wake := sync.OnceFunc(func() { close(woken) })
+			sleep := sync.OnceFunc(func() {
+				close(reached)
+				<-woken
+			})
+			p := startPair(t, stack.Options{
+				Circulations: 2, CirculationEnv: enableSIP2(), OnStep: atStep(0, step, sleep),
+			}, 1)
+			t.Cleanup(wake)
+			p.addTerminal(t)
+			id, patron := p.addPatron(t)
+			message := newSIPCheckOut(patron, p.addBooks(t, 1)[0])
+			answers := make(chan string, 3)
+			send := func(i int) {
+				m := p.newMachine(t, p.Machines[i])
+				go func() { answers <- m.ask(message) }()
+			}
+			send(0)
+			<-reached
+			send(0)
+			send(1)
+			wake()
+			for range cap(answers) {
+				if got := <-answers; !strings.HasPrefix(got, "121NUY") {
+					t.Errorf("got %s", got)
+				}
+			}
+			if n := p.countOpenLoans(t, id); n != 1 {
+				t.Errorf("%d loans are open, want 1", n)
+			}
+		})
+	}
+}
+
+// Circulation is killed while machines lend. Each machine connects again and sends its last message
+// again. Then every patron owes exactly the books that a machine handed out.
+func TestSIP2_KilledCirculation(t *testing.T) {
+	t.Parallel()
+	const machines, limit = 6, 1000
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, limit)
+	p.addTerminal(t)
+	program, addr := buildProgram(t, "circulation"), fmt.Sprintf("127.0.0.1:%d", findFreePort(t))
+	start := func() *os.Process {
+		_, process := startProgram(t, program, findFreePort(t),
+			enableSIP2("SIP2_ADDR="+addr, "STORAGE_URL="+p.Storages[0], "STAFF_AUTH=none", "HTTP_ADDR=127.0.0.1")...)
+		return process
+	}
+	process := start()
+	ids, patrons := p.addPatrons(t, machines)
+	var stop atomic.Bool
+	t.Cleanup(func() { stop.Store(true) })
+	handed := make([]int, machines) // books, by patron
+	var lent atomic.Int64
+	var running sync.WaitGroup
+	for i, patron := range patrons {
+		m := p.newMachine(t, addr)
+		running.Go(func() {
+			for !stop.Load() && m.lendForSure(newSIPCheckOut(patron, p.addBooks(t, 1)[0])) {
+				handed[i]++
+				lent.Add(1)
+			}
+		})
+	}
+	for range timesInTorture(2, 10) {
+		before := lent.Load()
+		waitUntil(t, patience, "machines lend", func() bool { return lent.Load() > before+2*machines })
+		if err := process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		process = start()
+	}
+	stop.Store(true)
+	running.Wait()
+	for i, id := range ids {
+		if open := p.countOpenLoans(t, id); open != handed[i] || open == 0 {
+			t.Errorf("a patron has %d open loans, and machines handed out %d books", open, handed[i])
+		}
+	}
+	p.checkLoansAndItemsAgree(t)
+}
