@@ -25,7 +25,7 @@ type Checker struct{ operations map[string][]operation } // by method
 
 // operation is an operation of one of the documents.
 type operation struct {
-	path      []string // its parts; "" stands for a parameter
+	path      []string // its parts
 	responses map[string]response
 }
 
@@ -105,7 +105,7 @@ func (c *Checker) add(url string, doc map[string]any) error {
 			o := operation{responses: described.Responses}
 			for part := range strings.SplitSeq(path, "/") {
 				if strings.HasPrefix(part, "{") {
-					part = ""
+					part = parameter
 				}
 				o.path = append(o.path, part)
 			}
@@ -166,10 +166,13 @@ func (c *Checker) find(method, path string) []operation {
 	return found
 }
 
+// parameter stands for a parameter in the parts of a path.
+const parameter = "{}"
+
 // match counts the parameters of a path. As in Echo, a parameter at the end takes all that is left.
 func (o operation) match(parts []string) (parameters int, ok bool) {
 	last := len(o.path) - 1
-	if more := len(parts) - len(o.path); more > 0 && last > 0 && o.path[last] == "" {
+	if more := len(parts) - len(o.path); more > 0 && last > 0 && o.path[last] == parameter {
 		parts, parameters = parts[:len(o.path)], more
 	}
 	if len(parts) != len(o.path) {
@@ -177,7 +180,7 @@ func (o operation) match(parts []string) (parameters int, ok bool) {
 	}
 	for i, part := range o.path {
 		switch {
-		case part == "" && i > 0:
+		case part == parameter:
 			parameters++
 		case part != parts[i]:
 			return 0, false
