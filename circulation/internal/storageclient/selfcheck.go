@@ -45,11 +45,11 @@ func (c *Client) Texts(ctx context.Context) (*texts.Catalogue, error) {
 		if err != nil {
 			return ownTexts{}, err
 		}
-		if old, ok := old.(ownTexts); ok && bytes.Equal(old.setting, setting) {
-			return old, nil
-		}
 		if !exists {
 			setting = json.RawMessage(`{}`)
+		}
+		if old, ok := old.(ownTexts); ok && bytes.Equal(old.setting, setting) {
+			return old, nil
 		}
 		catalogue, err := texts.Replace(setting)
 		return ownTexts{setting: setting, catalogue: catalogue, err: err}, nil
