@@ -137,8 +137,8 @@ func TestRun_PrintsWhatWorks(t *testing.T) {
 	t.Run("staff pages ask for the password", func(t *testing.T) {
 		staff := stack.Client{Base: address}
 		stranger, err := staff.Do(t.Context(), http.MethodGet, "", nil)
-		if err != nil || stranger.Status != http.StatusUnauthorized {
-			t.Errorf("got %d, %v without a password", stranger.Status, err)
+		if err != nil || !strings.Contains(string(stranger.Body), `type="password"`) {
+			t.Errorf("got %d %s, %v, want the form for the password", stranger.Status, stranger.Body, err)
 		}
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
 		if err != nil {
