@@ -118,7 +118,7 @@ func TestBadInput_HeadersAndPaths(t *testing.T) {
 		c.Header = nil
 		checkRefused(t, "an endless path", callEndpoint(t, c, http.MethodGet, "/"+strings.Repeat("x", 40000), nil))
 		for _, unknown := range []string{
-			"/", "/nothing", path + "/", "//", "/%00", "/.." + path, path + "%2f", "/" + url.PathEscape(injection),
+			"/nothing", path + "/", "//", "/%00", "/.." + path, path + "%2f", "/" + url.PathEscape(injection),
 		} {
 			checkRefused(t, unknown, callEndpoint(t, c, http.MethodGet, unknown, nil))
 		}

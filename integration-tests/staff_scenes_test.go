@@ -142,7 +142,7 @@ func pastScenes() []scene {
 			tab.Click("What the outcomes mean")
 			tab.See("The machine hung up before the check-out was done. The item was not lent.")
 		}},
-		pageScene("contention", "/contention", "Most in one minute"),
+		pageScene("contention", "/contention", "Most a minute"),
 		{"contention-tables", func(_ *testing.T, p *pair, tab *browser.Page) {
 			tab.Goto(p.staffURL(0, "/contention"))
 			for _, chart := range []string{"Check-outs a minute", "Waits for a lock"} {
