@@ -247,20 +247,20 @@ func TestSIP2_BadMachinesHarmNoOther(t *testing.T) {
 func TestSIP2_SpeaksToPatrons(t *testing.T) {
 	t.Parallel()
 	p, newMachine := startSIPPair(t, 1)
-	askForNobody := func(language string) string {
-		return newMachine().ask("23" + language + "20260105    101500AO|AAnobody|AC|")
+	askForUnknown := func(language string) string {
+		return newMachine().ask("23" + language + "20260105    101500AO|AAP-0|AC|")
 	}
 	for language, want := range map[string]string{
-		"001": "Card nobody is not known here.", "003": "Der Ausweis nobody ist hier nicht bekannt.",
-		"008": "nobody no se conoce", "015": "Card nobody is not known here.",
+		"001": "Card P-0 is not known here.", "003": "Der Ausweis P-0 ist hier nicht bekannt.",
+		"008": "P-0 no se conoce", "015": "Card P-0 is not known here.",
 	} {
-		if got := askForNobody(language); !strings.HasPrefix(got, "24YYYY") || !strings.Contains(got, want) {
+		if got := askForUnknown(language); !strings.HasPrefix(got, "24YYYY") || !strings.Contains(got, want) {
 			t.Errorf("in %s: got %s, want %s", language, got, want)
 		}
 	}
 	own := record{"name": "selfCheckTexts", "value": record{"en": record{"machine.cardUnknown": "Who is {card}?"}}}
 	readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/settings", own), http.StatusCreated)
 	waitUntil(t, patience, "the library's own text is shown", func() bool {
-		return strings.Contains(askForNobody("001"), "|AFWho is nobody?|")
+		return strings.Contains(askForUnknown("001"), "|AFWho is P-0?|")
 	})
 }
