@@ -26,6 +26,23 @@ func (p *pair) waitForHistory(t *testing.T, i int, book string) {
 	})
 }
 
+func TestStaffHistory_NamesMachines(t *testing.T) {
+	t.Parallel()
+	p, newMachine := startSIPPair(t, 9)
+	_, patron := p.addPatron(t)
+	books := p.addBooks(t, 2)
+	newMachine().ask(newSIPCheckOut(patron, books[0]))
+	p.lendAs(t, books[1], patron, nil)
+	for i, want := range []string{"desk-1", "127.0.0.1"} {
+		p.waitForHistory(t, 0, books[i])
+		a := callEndpoint(t, p.machines[0], http.MethodGet, "/circulation/check-out-history?itemBarcode="+books[i], nil)
+		past, _ := readObject(t, a, http.StatusOK)["checkOuts"].([]any)[0].(record)
+		if past["machine"] != want {
+			t.Errorf("the history has %v, want the machine %s", past, want)
+		}
+	}
+}
+
 // lockWait is how long a check-out waits for a held lock in the tests of the history.
 const lockWait = 300 * time.Millisecond
 

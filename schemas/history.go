@@ -14,6 +14,7 @@ const (
 	MaxHistoryOffset = 10_000 // check-outs before a page
 	MaxHistoryReason = 1000   // characters of a reason
 	MaxHistoryText   = 255    // characters of any other text
+	MaxMachineName   = 64     // characters of a machine's name
 	// MaxHistoryMs is the longest time of an entry in milliseconds: an hour.
 	MaxHistoryMs     = 3_600_000
 	MaxReportedWaits = 100
@@ -56,6 +57,8 @@ type PastCheckOut struct {
 	UserID         string `json:"userId,omitempty"` // absent when no such patron was found
 	LoanID         string `json:"loanId,omitempty"` // of a loan that was made
 	ServicePointID string `json:"servicePointId,omitempty"`
+	// Machine is the login of a self-check machine, or else the caller's address; at most MaxMachineName.
+	Machine string `json:"machine,omitempty"`
 	// StaffID is the user who called. FOLIO's circulation log names it; the history does not keep it.
 	StaffID string `json:"staffId,omitempty"`
 
@@ -87,7 +90,8 @@ type CheckOutReport struct {
 type LockWait struct {
 	UserID         string `json:"userId,omitempty"`
 	RequestID      string `json:"requestId,omitempty"`
-	ServicePointID string `json:"servicePointId,omitempty"` // of the machine
+	ServicePointID string `json:"servicePointId,omitempty"`
+	Machine        string `json:"machine,omitempty"` // as in PastCheckOut
 	WaitedMs       int64  `json:"waitedMs"`
 	Instance       string `json:"instance,omitempty"` // storage sets it
 }

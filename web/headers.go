@@ -3,8 +3,10 @@ package web
 import (
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -23,6 +25,7 @@ func readCall(r *http.Request) okapi.Call {
 	info := okapi.Call{
 		RequestID: r.Header.Get(okapi.RequestIDHeader),
 		Token:     r.Header.Get(okapi.TokenHeader),
+		Machine:   readAddress(r),
 	}
 	if !requestIDPattern.MatchString(info.RequestID) {
 		info.RequestID = uuid.NewString()
@@ -33,6 +36,20 @@ func readCall(r *http.Request) okapi.Call {
 		}
 	}
 	return info
+}
+
+// readAddress returns the caller's address: the one that the first proxy saw, as far as the header
+// X-Forwarded-For can be read, else that of the connection.
+func readAddress(r *http.Request) string {
+	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"), ",")
+	if sent, err := netip.ParseAddr(strings.TrimSpace(first)); err == nil && sent.Zone() == "" {
+		return sent.Unmap().String()
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	return peer.Addr().Unmap().WithZone("").String()
 }
 
 // requireTenant refuses a call without a usable tenant; there is no default.

@@ -105,6 +105,23 @@ func TestNew_AcceptsPermissionsAsAListOfStrings(t *testing.T) {
 	}
 }
 
+func TestNew_NamesTheMachineByTheFirstProxysCaller(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, forwarded, want string }{
+		{name: "no proxy", want: "192.0.2.1"}, // of httptest
+		{name: "one proxy", forwarded: "10.1.2.3", want: "10.1.2.3"},
+		{name: "two proxies", forwarded: "2001:db8::7, 10.1.2.3", want: "2001:db8::7"},
+		{name: "an IPv4 address as IPv6", forwarded: "::ffff:10.1.2.3", want: "10.1.2.3"},
+		{name: "no address", forwarded: "unknown", want: "192.0.2.1"},
+		{name: "a text of any length", forwarded: "fe80::1%" + strings.Repeat("x", 1000), want: "192.0.2.1"},
+	} {
+		_, seen := sendHeaders(t, http.Header{"X-Forwarded-For": {tt.forwarded}})
+		if seen == nil || seen.Machine != tt.want {
+			t.Errorf("%s: got %+v, want the machine %s", tt.name, seen, tt.want)
+		}
+	}
+}
+
 // Headers are refused as the caller's mistake, or the handler sees checked values.
 func FuzzNew_ReadsHeaders(f *testing.F) {
 	f.Add("diku", "9ad09b01-7429-455f-9f64-e3897027db61", "1/circulation;2/loans", `["x.y"]`)

@@ -128,9 +128,9 @@ func (l Listing) ListHistory(ctx context.Context, cfg Config, patron, item, outc
 		if err != nil {
 			return err
 		}
-		t := table{columns: []string{"DATE", "OUTCOME", "PATRON", "ITEM", "CODE", "REQUEST", "WHY"}}
+		t := table{columns: []string{"DATE", "OUTCOME", "PATRON", "ITEM", "MACHINE", "CODE", "REQUEST", "WHY"}}
 		for _, c := range page.CheckOuts {
-			t.add(c.Date, c.Outcome, c.UserBarcode, c.ItemBarcode, c.Code, c.RequestID, c.Reason)
+			t.add(c.Date, c.Outcome, c.UserBarcode, c.ItemBarcode, c.Machine, c.Code, c.RequestID, c.Reason)
 		}
 		return l.print(t)
 	})

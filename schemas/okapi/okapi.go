@@ -27,6 +27,8 @@ type Call struct {
 	UserName    string   // the name that the acting user signed in with; no header has it
 	Token       string   // passed on unchanged, never logged
 	Permissions []string // granted to the acting user, as the gateway says
+	// Machine names the caller for people: a terminal's login, or an address. A caller may lie about it.
+	Machine string
 }
 
 // HasPermission reports whether the acting user was granted permission.

@@ -71,7 +71,7 @@ func TestListings_ShowWhatIsStored(t *testing.T) {
 			ID: uuid.NewString(), Outcome: "limit_reached", UserBarcode: "P-17", ItemBarcode: "I-2",
 			Reason: "too many", AgoMs: 7_200_000,
 		},
-		{ID: uuid.NewString(), Outcome: "lent", UserBarcode: "P-18", ItemBarcode: "I-3"},
+		{ID: uuid.NewString(), Outcome: "lent", UserBarcode: "P-18", ItemBarcode: "I-3", Machine: "kiosk-1"},
 	}
 	if err := postgres.NewHistoryStore(db, false).Add(ctx, "desk", schemas.CheckOutReport{CheckOuts: ended}); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestListings_ShowWhatIsStored(t *testing.T) {
 		{args: "history", want: 3, has: "too many"},
 		{args: "history -user p-17", want: 2, has: "I-1"},
 		{args: "history -user p-17 -since 1h", want: 1, has: "I-1"},
-		{args: "history -item i-3", want: 1, has: "P-18"},
+		{args: "history -item i-3", want: 1, has: `"machine":"kiosk-1"`},
 		{args: "history -outcome limit_reached", want: 1, has: "I-2"},
 		{args: "changes", want: 1, has: `"by":"Ada"`},
 	} {

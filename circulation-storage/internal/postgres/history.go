@@ -42,13 +42,13 @@ waiting AS (
        SET waiting = excluded.waiting, reported_date = excluded.reported_date, waits = excluded.waits, version = excluded.version),
 added AS (
 INSERT INTO {schema}.check_out_history (id, ended_date, outcome, code, reason, user_barcode, item_barcode,
-       user_id, loan_id, service_point_id, wait_ms, took_ms, repeats, request_id, instance)
+       user_id, loan_id, service_point_id, wait_ms, took_ms, repeats, request_id, machine, instance)
 SELECT c.id, date_trunc('milliseconds', statement_timestamp()) - coalesce(c."agoMs", 0) * interval '1 ms',
        c.outcome, c.code, c.reason, c."userBarcode", c."itemBarcode",
-       c."userId", c."loanId", c."servicePointId", c."waitMs", c."tookMs", coalesce(c.repeats, 0), c."requestId", nullif($2::text, '')
+       c."userId", c."loanId", c."servicePointId", c."waitMs", c."tookMs", coalesce(c.repeats, 0), c."requestId", nullif(c.machine, ''), nullif($2::text, '')
   FROM settings, json_to_recordset($1::json) AS c(id uuid, "agoMs" bigint, outcome text, code text, reason text,
        "userBarcode" text, "itemBarcode" text, "userId" uuid, "loanId" uuid, "servicePointId" uuid,
-       "waitMs" integer, "tookMs" integer, repeats integer, "requestId" text)
+       "waitMs" integer, "tookMs" integer, repeats integer, "requestId" text, machine text)
  ORDER BY c.id
     ON CONFLICT ON CONSTRAINT check_out_history_pkey DO NOTHING
 RETURNING *)
@@ -81,7 +81,7 @@ func (s *HistoryStore) Add(ctx context.Context, instance string, r schemas.Check
 
 const historyColumns = `h.id::text, h.ended_date, h.outcome, coalesce(h.code, ''), coalesce(h.reason, ''),
        coalesce(h.user_barcode, ''), coalesce(h.item_barcode, ''), coalesce(h.user_id::text, ''), coalesce(h.loan_id::text, ''),
-       coalesce(h.service_point_id::text, ''), h.wait_ms, h.took_ms, h.repeats, coalesce(h.request_id, ''), coalesce(h.instance, '')`
+       coalesce(h.service_point_id::text, ''), h.wait_ms, h.took_ms, h.repeats, coalesce(h.request_id, ''), coalesce(h.machine, ''), coalesce(h.instance, '')`
 
 // listHistory returns the statement for a page and one more, which shows that there is
 // a next page. It has only the conditions of this filter, so that each kind of question
@@ -124,7 +124,7 @@ func scanPastCheckOut(row pgx.CollectableRow) (schemas.PastCheckOut, error) {
 	var p schemas.PastCheckOut
 	var ended time.Time
 	err := row.Scan(&p.ID, &ended, &p.Outcome, &p.Code, &p.Reason, &p.UserBarcode, &p.ItemBarcode, &p.UserID, &p.LoanID,
-		&p.ServicePointID, &p.WaitMs, &p.TookMs, &p.Repeats, &p.RequestID, &p.Instance)
+		&p.ServicePointID, &p.WaitMs, &p.TookMs, &p.Repeats, &p.RequestID, &p.Machine, &p.Instance)
 	p.Date = ended.UTC().Format(schemas.FolioTime)
 	return p, err
 }

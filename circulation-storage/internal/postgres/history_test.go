@@ -82,7 +82,7 @@ func TestHistory_ReturnsWhatWasReported(t *testing.T) {
 		ID: uuid.NewString(), Outcome: "failed", Code: "INTERNAL", Reason: "Ein „Grund“ <mit> & \\ \" '; DROP TABLE x; --\n…",
 		UserBarcode: "Ünï-1", ItemBarcode: "it em", UserID: uuid.NewString(), LoanID: uuid.NewString(),
 		ServicePointID: uuid.NewString(),
-		WaitMs:         &waited, TookMs: 12, Repeats: 2, RequestID: "1/a;2/b", AgoMs: 1500,
+		WaitMs:         &waited, TookMs: 12, Repeats: 2, RequestID: "1/a;2/b", Machine: "kiosk-1", AgoMs: 1500,
 		Date: "1999-01-01T00:00:00Z", Instance: "another", // storage replaces both
 	}
 	bare := schemas.PastCheckOut{ID: uuid.NewString(), Outcome: "lent"}

@@ -11,10 +11,10 @@ import (
 
 // listWaitsSQL returns the waits of all instances. A report is some time old, so they are longer by now.
 const listWaitsSQL = `
-SELECT coalesce(a."userId", ''), coalesce(a."requestId", ''), coalesce(a."servicePointId", ''), w.holder,
+SELECT coalesce(a."userId", ''), coalesce(a."requestId", ''), coalesce(a."servicePointId", ''), coalesce(a.machine, ''), w.holder,
        greatest(0, a."waitedMs" + extract(epoch FROM statement_timestamp() - w.reported_date) * 1000)::bigint AS waited
   FROM {schema}.check_out_waiting w
- CROSS JOIN jsonb_to_recordset(w.waits) AS a("userId" text, "requestId" text, "servicePointId" text, "waitedMs" bigint)
+ CROSS JOIN jsonb_to_recordset(w.waits) AS a("userId" text, "requestId" text, "servicePointId" text, machine text, "waitedMs" bigint)
  WHERE w.waiting > 0 AND ` + waitingCounts + ` ORDER BY waited DESC LIMIT $1::bigint`
 
 const slowestSQL = `
@@ -27,7 +27,7 @@ func (s *HistoryStore) Waits(ctx context.Context) (schemas.LockWaits, error) {
 	var err error
 	w.Waiting, err = readRows(ctx, s.db, "listing waits for locks", listWaitsSQL, []any{schemas.MaxReportedWaits}, func(row pgx.CollectableRow) (schemas.LockWait, error) {
 		var one schemas.LockWait
-		err := row.Scan(&one.UserID, &one.RequestID, &one.ServicePointID, &one.Instance, &one.WaitedMs)
+		err := row.Scan(&one.UserID, &one.RequestID, &one.ServicePointID, &one.Machine, &one.Instance, &one.WaitedMs)
 		return one, err
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ func TestHistoryStore_ListsWaitsOfAllInstances(t *testing.T) {
 	h := newPast(t)
 	ann, ben := uuid.NewString(), uuid.NewString()
 	h.report("one", schemas.CheckOutReport{Waiting: 1, Waits: []schemas.LockWait{
-		{UserID: ann, RequestID: "r1", WaitedMs: 500},
+		{UserID: ann, RequestID: "r1", Machine: "kiosk-1", WaitedMs: 500},
 	}})
 	h.report("two", schemas.CheckOutReport{Waiting: 1, Version: "1.2.3", Waits: []schemas.LockWait{
 		{UserID: ben, WaitedMs: 2000},
@@ -36,7 +36,7 @@ func TestHistoryStore_ListsWaitsOfAllInstances(t *testing.T) {
 	}
 	first, second := w.Waiting[0], w.Waiting[1]
 	if first.UserID != ben || first.Instance != "two" || first.WaitedMs < 2000 ||
-		second.RequestID != "r1" || second.Instance != "one" {
+		second.RequestID != "r1" || second.Machine != "kiosk-1" || second.Instance != "one" {
 		t.Errorf("got %+v and %+v", first, second)
 	}
 	h.report("two", schemas.CheckOutReport{Version: "1.2.3"})

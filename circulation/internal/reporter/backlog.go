@@ -23,7 +23,7 @@ type ending struct {
 // wait is a check-out that waits for a lock.
 type wait struct {
 	checkout.Wait
-	requestID string
+	requestID, machine string
 }
 
 // backlog is what has to be reported of one tenant. Recorder.mu guards it.
@@ -113,7 +113,8 @@ func (b *backlog) listWaits(now time.Time) []schemas.LockWait {
 	var list []schemas.LockWait
 	for _, w := range waits[:min(len(waits), schemas.MaxReportedWaits)] {
 		list = append(list, schemas.LockWait{
-			UserID: library.KeepUUID(w.UserID), RequestID: w.requestID, ServicePointID: library.KeepUUID(w.ServicePointID), WaitedMs: now.Sub(w.Began).Milliseconds(),
+			UserID: library.KeepUUID(w.UserID), RequestID: w.requestID, ServicePointID: library.KeepUUID(w.ServicePointID), Machine: w.machine,
+			WaitedMs: now.Sub(w.Began).Milliseconds(),
 		})
 	}
 	return list

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 // A machine may send anything; storage refuses a whole batch for one entry.
@@ -14,7 +16,8 @@ func TestRecorder_ReportsOnlyWhatStorageAccepts(t *testing.T) {
 	run(t, func(t *testing.T, b *harness) {
 		long := strings.Repeat("é", 2000)
 		wait := 100 * time.Hour
-		b.Ended(inTenant(t, "diku"), checkout.Ending{
+		call := okapi.Call{Machine: long}
+		b.Ended(okapi.NewContext(inTenant(t, "diku"), call), checkout.Ending{
 			Outcome: checkout.OutcomeRefused, Code: long, Reason: long + "\x00", UserBarcode: "a\x00b\xffc", ItemBarcode: long,
 			UserID: "u", LoanID: "l", ServicePointID: "desk\x00", Wait: &wait, Took: wait,
 		})
@@ -23,6 +26,9 @@ func TestRecorder_ReportsOnlyWhatStorageAccepts(t *testing.T) {
 		if e.Code != strings.Repeat("é", 255) || e.Reason != strings.Repeat("é", 1000) ||
 			e.ItemBarcode != strings.Repeat("é", 255) || e.UserBarcode != "abc" {
 			t.Errorf("reported %d, %d, %d and %q", len(e.Code), len(e.Reason), len(e.ItemBarcode), e.UserBarcode)
+		}
+		if e.Machine != strings.Repeat("é", schemas.MaxMachineName) {
+			t.Errorf("reported %d characters of the machine", len(e.Machine)/2)
 		}
 		if e.UserID+e.LoanID+e.ServicePointID != "" {
 			t.Errorf("reported the ids %q, %q, %q", e.UserID, e.LoanID, e.ServicePointID)

@@ -70,6 +70,7 @@ func (r *Recorder) Ended(ctx context.Context, e checkout.Ending) {
 	info, now := okapi.FromContext(ctx), time.Now()
 	past := describeEnding(e)
 	past.ID, past.RequestID = uuid.NewString(), cutText(info.RequestID, schemas.MaxHistoryText)
+	past.Machine = cutText(info.Machine, schemas.MaxMachineName)
 	past.StaffID = library.KeepUUID(info.UserID)
 	if n := r.addEnding(ctx, info, ending{past: past, ended: now}); n > 0 {
 		r.dropped(n)
@@ -97,7 +98,7 @@ func (r *Recorder) WaitBegan(ctx context.Context, w checkout.Wait) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if b := r.getBacklog(ctx, info); b != nil {
-		b.waits[w.AcquisitionID] = wait{w, cutText(info.RequestID, schemas.MaxHistoryText)}
+		b.waits[w.AcquisitionID] = wait{w, cutText(info.RequestID, schemas.MaxHistoryText), cutText(info.Machine, schemas.MaxMachineName)}
 	}
 }
 

@@ -21,7 +21,7 @@ func TestRecorder_ReportsEndingsOnceInABatch(t *testing.T) {
 	run(t, func(t *testing.T, b *harness) {
 		ctx := inTenant(t, "diku")
 		<-time.After(200 * time.Millisecond)
-		b.Ended(okapi.NewContext(ctx, okapi.Call{RequestID: "r-1", Token: "old"}), checkout.Ending{
+		b.Ended(okapi.NewContext(ctx, okapi.Call{RequestID: "r-1", Machine: "kiosk-1", Token: "old"}), checkout.Ending{
 			Outcome: checkout.OutcomeLimitReached, Code: "ITEM_LIMIT", Reason: "no", UserBarcode: "ann", ItemBarcode: "1",
 			UserID: "77477611-ab44-4082-a0d8-42f7acdfde11", ServicePointID: "3a40852d-49fd-4df2-a1f9-6e2641a6e91f",
 			Wait: new(time.Duration), Took: 1234567 * time.Microsecond, Repeats: 2,
@@ -51,7 +51,7 @@ func TestRecorder_ReportsEndingsOnceInABatch(t *testing.T) {
 		want := schemas.PastCheckOut{
 			AgoMs: 300, Outcome: "limit_reached", Code: "ITEM_LIMIT", Reason: "no", UserBarcode: "ann", ItemBarcode: "1",
 			UserID: "77477611-ab44-4082-a0d8-42f7acdfde11", ServicePointID: "3a40852d-49fd-4df2-a1f9-6e2641a6e91f",
-			TookMs: 1235, Repeats: 2, RequestID: "r-1",
+			TookMs: 1235, Repeats: 2, RequestID: "r-1", Machine: "kiosk-1",
 		}
 		if first != want {
 			t.Errorf("reported %+v\nwant %+v", first, want)

@@ -79,6 +79,9 @@ func TestCheckOutsPage_SaysEachOutcomeInWords(t *testing.T) {
 			schemas.PastCheckOut{Outcome: "lent", RequestID: "123/circulation", Instance: "circ-2"},
 			[]string{"123/circ Request 123/circulation Copy Instance circ-2"},
 		},
+		"a machine": {
+			schemas.PastCheckOut{Outcome: "lent", ServicePointID: "desk", Machine: "kiosk-1"}, []string{"desk Machine kiosk-1"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -388,6 +391,7 @@ func TestCheckOutsPage_SavesWhatItShows(t *testing.T) {
 	l := history(schemas.PastCheckOut{
 		Date: "2026-08-22T10:11:12.345+00:00", Outcome: "refused", UserBarcode: "5690001", ItemBarcode: "=B1",
 		Reason: "No, \"never\"", Code: "ITEM_STATUS", WaitMs: &wait, TookMs: 9, RequestID: "req-1", Instance: "c1",
+		Machine: "10.1.2.3",
 	})
 	l.names.Titles = map[string]string{"=b1": "Moby Dick"}
 	file := visit(t, l).get(t, "/staff/diku/check-outs.csv?item=036&offset=50")
@@ -396,7 +400,7 @@ func TestCheckOutsPage_SavesWhatItShows(t *testing.T) {
 		t.Fatalf("got %q, %v for %+v", file.html, err, l.filter)
 	}
 	if got := strings.Join(rows[1][1:], "|"); got !=
-		`****01||'=B1|Moby Dick||Refused|ITEM_STATUS|No, "never"|7|9|req-1|c1` {
+		`****01||'=B1|Moby Dick||10.1.2.3|Refused|ITEM_STATUS|No, "never"|7|9|req-1|c1` {
 		t.Errorf("got %s", got)
 	}
 	kind, name := file.header.Get("Content-Type"), file.header.Get("Content-Disposition")

@@ -235,7 +235,7 @@ func TestLocksPage_ShowsWhoWaits(t *testing.T) {
 	d := &backend{locks: []schemas.CheckoutLock{held()}, waits: schemas.LockWaits{
 		Waiting: []schemas.LockWait{
 			{UserID: annID, RequestID: "req-18/circulation", WaitedMs: 2000, Instance: "circulation-2"},
-			{UserID: annID, ServicePointID: deskID, WaitedMs: 1000},
+			{UserID: annID, ServicePointID: deskID, Machine: "kiosk-1", WaitedMs: 1000},
 			{UserID: benID, WaitedMs: 1000, Instance: "of another lock"},
 		},
 		Slowest: []schemas.PastCheckOut{{Outcome: "lent", WaitMs: new(1800), RequestID: "req-9", Instance: "circulation-3"}},
@@ -243,7 +243,7 @@ func TestLocksPage_ShowsWhoWaits(t *testing.T) {
 	l := &library{Admin: d, names: admin.Names{ServicePoints: map[string]string{deskID: "Front desk"}}}
 	p := visit(t, l).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK, "2 check-outs wait for this lock:", "at circulation-2, request req-18/c",
-		"machine Front desk, at an unnamed instance", "The longest waits of the last five minutes",
+		"machine Front desk (kiosk-1), at an unnamed instance", "The longest waits of the last five minutes",
 		"1.8 s Lent – circulation-3 req-9")
 	p.has(t, `<tr id="waits-`+heldID+`">`)
 	p.lacks(t, "of another lock")

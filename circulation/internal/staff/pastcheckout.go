@@ -129,7 +129,7 @@ func (p *pages) saveCheckOuts(v *visit) error {
 		return fault.New(fault.Invalid, "%s: %s", page.Problems[0].Label, page.Problems[0].Wrong)
 	}
 	rows := [][]string{{
-		"ended", "patron", "name", "item", "title", "service point", "outcome", "code", "reason", "waited ms", "took ms", "request", "instance",
+		"ended", "patron", "name", "item", "title", "service point", "machine", "outcome", "code", "reason", "waited ms", "took ms", "request", "instance",
 	}}
 	for _, e := range page.Entries {
 		waited := ""
@@ -137,7 +137,7 @@ func (p *pages) saveCheckOuts(v *visit) error {
 			waited = strconv.Itoa(*e.Entry.WaitMs)
 		}
 		rows = append(rows, []string{
-			formatDate(e.Entry.Date).Machine, e.Patron, e.Name, e.Entry.ItemBarcode, e.Title, e.ServicePoint, e.Outcome.Word, e.Entry.Code,
+			formatDate(e.Entry.Date).Machine, e.Patron, e.Name, e.Entry.ItemBarcode, e.Title, e.ServicePoint, e.Entry.Machine, e.Outcome.Word, e.Entry.Code,
 			cmp.Or(e.Entry.Reason, e.Why), waited, strconv.Itoa(e.Entry.TookMs), e.Entry.RequestID, e.Entry.Instance,
 		})
 	}

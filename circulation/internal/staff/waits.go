@@ -19,7 +19,7 @@ type lockWaits struct {
 // waitRow is a check-out that waits, or that waited.
 type waitRow struct {
 	RequestID, Instance string
-	Machine             string        // its service point
+	Machine             string        // its service point, and what names the machine
 	Began               string        // RFC 3339, of one that waits
 	Ended               string        // of one that waited
 	Waited              time.Duration // until the answer, or its end
@@ -37,7 +37,7 @@ func (p *pages) listWaits(v *visit) (lockWaits, error) {
 	for _, w := range found.Waiting {
 		waited := time.Duration(w.WaitedMs) * time.Millisecond
 		waits.byPatron[w.UserID] = append(waits.byPatron[w.UserID], waitRow{
-			RequestID: w.RequestID, Machine: name(w.ServicePointID), Instance: w.Instance, Waited: waited,
+			RequestID: w.RequestID, Machine: name(w.ServicePointID, w.Machine), Instance: w.Instance, Waited: waited,
 			// In whole seconds, so that the time stays as it is from one look to the next.
 			Began: time.Now().Add(-waited).Round(time.Second).Format(time.RFC3339),
 		})
@@ -45,7 +45,7 @@ func (p *pages) listWaits(v *visit) (lockWaits, error) {
 	if v.may(admin.MaySeeCheckOuts) {
 		for _, e := range found.Slowest {
 			waits.Slowest = append(waits.Slowest, waitRow{
-				RequestID: e.RequestID, Machine: name(e.ServicePointID), Instance: e.Instance, Ended: e.Date,
+				RequestID: e.RequestID, Machine: name(e.ServicePointID, e.Machine), Instance: e.Instance, Ended: e.Date,
 				Waited: time.Duration(*e.WaitMs) * time.Millisecond, Outcome: findOutcome(e.Outcome),
 			})
 		}
@@ -53,8 +53,9 @@ func (p *pages) listWaits(v *visit) (lockWaits, error) {
 	return waits, nil
 }
 
-// nameMachines returns the name of a service point of the waits, or its id if it has none.
-func (v *visit) nameMachines(found schemas.LockWaits) func(id string) string {
+// nameMachines returns the name of a machine at a service point of the waits. A service point without a
+// name has its id.
+func (v *visit) nameMachines(found schemas.LockWaits) func(point, machine string) string {
 	var points []schemas.PastCheckOut
 	for _, w := range found.Waiting {
 		points = append(points, schemas.PastCheckOut{ServicePointID: w.ServicePointID})
@@ -62,9 +63,15 @@ func (v *visit) nameMachines(found schemas.LockWaits) func(id string) string {
 	for _, e := range found.Slowest {
 		points = append(points, schemas.PastCheckOut{ServicePointID: e.ServicePointID})
 	}
-	if len(points) == 0 {
-		return func(id string) string { return id }
+	var names map[string]string
+	if len(points) > 0 {
+		names = v.pages.admin.NamePast(v.ctx(), points, false).ServicePoints
 	}
-	names := v.pages.admin.NamePast(v.ctx(), points, false).ServicePoints
-	return func(id string) string { return cmp.Or(names[id], id) }
+	return func(point, machine string) string {
+		place := cmp.Or(names[point], point)
+		if place == "" || machine == "" {
+			return place + machine
+		}
+		return place + " (" + machine + ")"
+	}
 }

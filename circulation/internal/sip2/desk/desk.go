@@ -115,7 +115,7 @@ func (d *Desk) enter(ctx context.Context, t library.Terminal, r wire.Request) (c
 	if t.ID == "" {
 		t.ID = uuid.NewSHA1(uuid.Nil, []byte(call.Tenant.String()+"\x00"+t.Login)).String()
 	}
-	call.UserID = t.ID
+	call.UserID, call.Machine = t.ID, t.Login
 	zone, err := time.LoadLocation(t.TimeZone)
 	if err != nil {
 		zone = time.UTC // storage refuses an unknown name
