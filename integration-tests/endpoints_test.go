@@ -106,6 +106,10 @@ func storageEndpoints() []endpoint {
 			}},
 		},
 		{method: http.MethodGet, path: "/check-out-history-storage/figures", query: figureParameters()},
+		{method: http.MethodPost, path: "/self-check-activity", body: record{
+			"terminals": []any{record{"login": "desk-1", "connections": 1, "address": "10.0.0.1"}},
+			"notes":     []any{record{"id": id(), "login": "desk-1", "kind": "cancelled", "userBarcode": "b"}},
+		}},
 		{method: http.MethodPost, path: "/loan-storage/check-outs", body: record{
 			"loan": record{
 				"id": id(), "userId": id(), "itemId": id(), "loanDate": "2026-03-01T10:00:00Z", "action": "checkedout",

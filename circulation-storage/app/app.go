@@ -139,7 +139,7 @@ func endpoints(cfg Config, db *postgres.DB, watch *readiness.Watch, s stores) ht
 		Served: watch, Tenants: db, TenantJobs: s.tenantJobs, InstallTimeout: cfg.InstallTimeout,
 		Locks: s.lockService, LockTTL: cfg.lockTTL(), LockChanges: s.lockChanges, LockSettings: s.settings,
 		Commits: s.commits, KeyLeases: s.keyLeases, Rules: s.records, Records: s.records, PatronBlocks: s.records,
-		Passwords: s.records, History: s.history,
+		Passwords: s.records, History: s.history, Terminals: s.records,
 	}
 }
 
@@ -172,6 +172,10 @@ func sweptRows(cfg Config, s stores, m *metrics) []sweep.Rows {
 			Name:  "past check-outs",
 			Sweep: sweep.OlderThan(cfg.HistoryRetention, s.history.Sweep),
 			Swept: func(n int) { m.aged.Add(float64(n)) },
+		},
+		{
+			Name:  "old notes of self-check machines",
+			Sweep: s.records.SweepTerminals,
 		},
 		{
 			Name:  "undelivered events",

@@ -64,7 +64,7 @@ func valid() map[string]string {
 			`,"title":"t"},"feeFine":{"ownerId":"ID","owner":"o","typeId":"ID","type":"t"}}`,
 		"tlr-feature-toggle-job": `{"status":"open"}`,
 		"self-check-terminal":    `{"login":"desk-1","name":"Desk 1"}`, "terminal-login": `{"login":"l","password":"p"}`,
-		"patron-pin": `{"id":"ID"}`, "lock-wait": `{}`,
+		"patron-pin": `{"id":"ID"}`, "lock-wait": `{}`, "self-check-report": `{"terminals":[{"login":"desk-1"}]}`,
 		"print-events": `{"requestIds":["ID"],"requesterId":"ID","requesterName":"Ada",` +
 			`"printEventDate":"2026-08-22T10:11:12Z"}`,
 		"print-events-status": `{"requestIds":["ID"]}`, "anonymized-loans": `{"loanIds":["any"]}`,

@@ -33,6 +33,7 @@ type Options struct {
 	PatronBlocks PatronBlockStore
 	Passwords    PasswordStore
 	History      history.Store
+	Terminals    TerminalStore
 }
 
 // New returns the front of the service's endpoints.
@@ -53,6 +54,7 @@ func New(o Options) (web.Front, error) {
 		PatronBlockRoutes(o.PatronBlocks),
 		PasswordRoutes(o.Passwords),
 		HistoryRoutes(o.History),
+		TerminalRoutes(o.Terminals),
 	)
 	for i, r := range routes {
 		if slices.Contains(ours, r.Method+" "+r.Path) {
@@ -88,7 +90,7 @@ func ListRoutes() ([]web.Route, error) {
 		Locks: lock.NewService(nil, nil, nil), Commits: struct{ commit.Store }{}, KeyLeases: struct{ keylease.Store }{},
 		Rules: struct{ records.RulesStore }{}, Records: struct{ records.Store }{}, LockSettings: struct{ LockSettingsStore }{},
 		LockChanges: struct{ LockChanges }{}, PatronBlocks: struct{ PatronBlockStore }{}, Passwords: struct{ PasswordStore }{},
-		History: struct{ history.Store }{},
+		History: struct{ history.Store }{}, Terminals: struct{ TerminalStore }{},
 		Tenants: struct{ Tenants }{}, TenantJobs: struct{ TenantJobs }{}, Served: struct{ Refuser }{},
 	})
 	return front.Routes, err

@@ -38,10 +38,14 @@ func (p past) ctx() context.Context { return okapi.WithTenant(p.t.Context(), p.i
 // exec runs SQL in which {schema} is the tenant's.
 func (p past) exec(statement string, args ...any) {
 	p.t.Helper()
-	statement = strings.ReplaceAll(statement, "{schema}", pgx.Identifier{postgres.SchemaName(p.id)}.Sanitize())
-	if _, err := p.db.Pool().Exec(p.ctx(), statement, args...); err != nil {
+	if _, err := p.db.Pool().Exec(p.ctx(), p.in(statement), args...); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// in names the tenant's schema in a statement.
+func (p past) in(statement string) string {
+	return strings.ReplaceAll(statement, "{schema}", pgx.Identifier{postgres.SchemaName(p.id)}.Sanitize())
 }
 
 func (p past) add(entries ...schemas.PastCheckOut) {
