@@ -70,10 +70,16 @@ func (s *Service) readFacts(ctx context.Context, w wish) (facts, error) {
 	library.FindInto(gctx, g, &f.retrieval, f.records.Location.PrimaryServicePoint, s.Library.PickupPoint)
 	s.readProxy(gctx, g, w, &f)
 	if f.records.IsOnLoan() {
-		g.Go(func() error { return s.readLoan(gctx, &f) })
+		g.Go(func() (err error) {
+			f.loan, err = s.readLoan(gctx, f.records.Item.ID)
+			return err
+		})
 	}
 	if f.records.Item.ID != "" && f.records.User.PatronGroup != "" {
-		g.Go(func() error { return s.readPolicy(gctx, &f) })
+		g.Go(func() (err error) {
+			f.records.Rules, f.policy, err = s.readPolicy(gctx, f.records)
+			return err
+		})
 	}
 	if err := g.Wait(); err != nil {
 		return facts{}, fmt.Errorf("reading what a request is judged by: %w", err)
@@ -95,29 +101,30 @@ func (s *Service) readProxy(ctx context.Context, g *library.Calls, w wish, f *fa
 
 // readLoan reads the open loan of the item. A loan that was closed meanwhile is none: the commit
 // notices that the item changed.
-func (s *Service) readLoan(ctx context.Context, f *facts) error {
-	raw, exists, err := fault.Found(s.Library.OpenLoan(ctx, f.records.Item.ID))
+func (s *Service) readLoan(ctx context.Context, itemID string) (l openLoan, err error) {
+	raw, exists, err := fault.Found(s.Library.OpenLoan(ctx, itemID))
 	if err != nil || !exists {
-		return err
+		return l, err
 	}
-	if err := json.Unmarshal(raw, &f.loan); err != nil {
-		return fmt.Errorf("reading the stored loan: %w", err)
+	if err := json.Unmarshal(raw, &l); err != nil {
+		return l, fmt.Errorf("reading the stored loan: %w", err)
 	}
-	return nil
+	return l, nil
 }
 
-// readPolicy reads the request policy that the circulation rules choose. Fault: Internal for rules
-// that name none.
-func (s *Service) readPolicy(ctx context.Context, f *facts) (err error) {
-	if f.records.Rules, err = library.ReadRules(ctx, s.Library); err != nil {
-		return err
+// readPolicy reads the circulation rules, and the request policy that they choose. Fault: Internal
+// for rules that name none.
+func (s *Service) readPolicy(ctx context.Context, records library.Facts) (rules *policy.Rules, p policy.RequestPolicy, err error) {
+	if rules, err = library.ReadRules(ctx, s.Library); err != nil {
+		return nil, p, err
 	}
-	criteria, err := f.records.Criteria()
+	records.Rules = rules
+	criteria, err := records.Criteria()
 	if err != nil {
-		return err
+		return nil, p, err
 	}
-	f.policy, err = s.findPolicy(ctx, f.records.Rules, criteria)
-	return err
+	p, err = s.findPolicy(ctx, rules, criteria)
+	return rules, p, err
 }
 
 // makePlacement returns the request as it is stored. It has copies of the fields by which lists of

@@ -34,13 +34,11 @@ func (s *Service) Reorder(ctx context.Context, id string, ofTitle bool, body []b
 	if err := s.checkTitles(ctx, ofTitle, key, id); err != nil {
 		return nil, err
 	}
-	queue, err := read(ctx, id)
+	queue, err := readQueue(read(ctx, id))
 	if err != nil {
 		return nil, err
 	}
-	if order.Queue, err = sent.listPlaces(queue); err != nil {
-		return nil, err
-	}
+	order.Queue = sent.listPlaces(queue)
 	send := func(ctx context.Context) (schemas.OrderedQueue, error) { return s.Keeper.OrderQueue(ctx, order) }
 	ordered, err := library.FinishCommit(ctx, s.Log.With("item_id", order.ItemID, "instance_id", order.InstanceID), "the order of a queue", send)
 	switch {
@@ -77,18 +75,25 @@ type reorderedQueue struct {
 }
 
 // listPlaces returns the places of the requests, with the positions that they have in the queue.
-func (r reorderedQueue) listPlaces(queue []json.RawMessage) ([]schemas.QueuePlace, error) {
+func (r reorderedQueue) listPlaces(queue []schemas.QueuedRequest) []schemas.QueuePlace {
 	saw := map[string]int{}
-	for _, raw := range queue {
-		var request schemas.QueuedRequest
-		if err := json.Unmarshal(raw, &request); err != nil {
-			return nil, fmt.Errorf("reading the stored queue: %w", err)
-		}
+	for _, request := range queue {
 		saw[request.ID] = request.Position
 	}
 	places := make([]schemas.QueuePlace, len(r.Requests))
 	for i, sent := range r.Requests {
 		places[i] = schemas.QueuePlace{ID: sent.ID, Position: saw[strings.ToLower(sent.ID)], NewPosition: int(sent.NewPosition)}
 	}
-	return places, nil
+	return places
+}
+
+// readQueue reads the requests of a stored queue.
+func readQueue(stored []json.RawMessage, err error) ([]schemas.QueuedRequest, error) {
+	queue := make([]schemas.QueuedRequest, len(stored))
+	for i := range stored {
+		if err := json.Unmarshal(stored[i], &queue[i]); err != nil {
+			return nil, fmt.Errorf("reading the stored queue: %w", err)
+		}
+	}
+	return queue, err
 }

@@ -2,7 +2,6 @@ package requests
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,9 +53,18 @@ func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err erro
 	if t.holdsAskPolicies, err = s.Library.TitleHoldsObeyRules(ctx); err != nil {
 		return t, err
 	}
-	allowed, err := s.readAllowed(ctx, w, &t, groupItems(items, user.PatronGroup))
-	if err != nil {
-		return t, err
+	var allowed []library.Item
+	for _, some := range groupItems(items, user.PatronGroup) {
+		p, err := s.matchPolicy(ctx, some.criteria)
+		if err != nil {
+			return t, err
+		}
+		if at := slices.IndexFunc(some.items, func(i library.Item) bool { return i.Status.Name == library.StatusAvailable }); at >= 0 && t.free.ID == "" && p.AllowsType(schemas.RequestPage) {
+			t.free = some.items[at]
+		}
+		if fit := some.list(w.record.RequestType); len(fit) > 0 && p.AllowsType(w.record.RequestType) {
+			allowed, t.allowing = append(allowed, fit...), append(t.allowing, p)
+		}
 	}
 	switch w.record.RequestType {
 	case schemas.RequestPage:
@@ -67,38 +75,15 @@ func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err erro
 	return t, err
 }
 
-// readAllowed returns the copies for which status and policy allow the request, and notes the
-// policies and a copy that can be paged.
-func (s *Service) readAllowed(ctx context.Context, w wish, t *titleFacts, groups []alike) ([]library.Item, error) {
-	var allowed []library.Item
-	for _, some := range groups {
-		p, err := s.matchPolicy(ctx, some.criteria)
-		if err != nil {
-			return nil, err
-		}
-		if at := slices.IndexFunc(some.items, func(i library.Item) bool { return i.Status.Name == library.StatusAvailable }); at >= 0 && t.free.ID == "" && p.AllowsType(schemas.RequestPage) {
-			t.free = some.items[at]
-		}
-		if fit := some.list(w.record.RequestType); len(fit) > 0 && p.AllowsType(w.record.RequestType) {
-			allowed, t.allowing = append(allowed, fit...), append(t.allowing, p)
-		}
-	}
-	return allowed, nil
-}
-
 // chooseRecalled returns the copy that the fewest open recalls name, of these the one that is due
 // first. A copy that is not on loan comes last.
 func (s *Service) chooseRecalled(ctx context.Context, w wish, items []library.Item, loans []library.OpenLoan) (library.Item, error) {
-	queue, err := s.Keeper.TitleQueue(ctx, w.record.InstanceID)
+	queue, err := readQueue(s.Keeper.TitleQueue(ctx, w.record.InstanceID))
 	if err != nil {
 		return library.Item{}, err
 	}
 	recalls := map[string]int{}
-	for _, raw := range queue {
-		var r schemas.QueuedRequest
-		if err := json.Unmarshal(raw, &r); err != nil {
-			return library.Item{}, fmt.Errorf("reading the stored queue: %w", err)
-		}
+	for _, r := range queue {
 		if r.RequestType == schemas.RequestRecall {
 			recalls[strings.ToLower(r.ItemID)]++
 		}
