@@ -9,6 +9,7 @@ require (
 	checkoutlock/migrations v0.0.0
 	checkoutlock/schemas v0.0.0
 	checkoutlock/web v0.0.0
+	github.com/alexedwards/argon2id v1.0.0
 	github.com/golang-migrate/migrate/v4 v4.20.1
 	github.com/google/uuid v1.6.0
 	github.com/indexdata/cql-go v1.0.0

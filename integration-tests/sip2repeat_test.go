@@ -137,3 +137,41 @@ func TestSIP2_KilledCirculation(t *testing.T) {
 	}
 	p.checkLoansAndItemsAgree(t)
 }
+
+// After a restart of circulation all machines come back at once. Each is signed in: those that wait
+// longer than a machine's patience are not refused.
+func TestSIP2_AllMachinesSignInAgainAfterARestart(t *testing.T) {
+	t.Parallel()
+	const machines = 100
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
+	all := make([]*sipMachine, machines)
+	program, addr := buildProgram(t, "circulation"), fmt.Sprintf("127.0.0.1:%d", findFreePort(t))
+	for i := range all {
+		login := fmt.Sprintf("hall-%d", i)
+		p.addRecord(t, "/self-check-terminals", record{
+			"login": login, "name": login, "servicePointId": p.ServicePointID, "password": login + "-password",
+		})
+		all[i] = p.newMachine(t, addr)
+		all[i].login = "9300CN" + login + "@" + p.Storage.Tenant + "|CO" + login + "-password|"
+	}
+	var process *os.Process
+	for range 2 {
+		if process != nil {
+			if err := process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, process = startProgram(t, program, findFreePort(t), enableLock("SIP2_ADDR="+addr, "MACHINE_PATIENCE=1s",
+			"STORAGE_URL="+p.Storages[0], "STAFF_AUTH=none", "HTTP_ADDR=127.0.0.1")...)
+		var running sync.WaitGroup
+		for _, m := range all {
+			m.hangUp()
+			running.Go(func() {
+				if err := m.connect(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+	}
+}

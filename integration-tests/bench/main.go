@@ -94,6 +94,7 @@ var sections = []section{
 	{"locktopus", measureLocktopus},
 	{"release of claims", measureReleases},
 	{"live locks", measureLiveLocks},
+	{"self-check machines", measureMachines},
 	{"idle connections", measureIdle},
 }
 

@@ -33,17 +33,20 @@ type PasswordStore interface {
 	DeletePIN(ctx context.Context, userID string) error
 }
 
-// passwordHandlers makes and compares hashes. Each takes a processor for about 50 ms, so half of the
+// passwordHandlers makes and compares hashes. Each takes a processor for about 16 ms, so half of the
 // processors at most do it at once, and commits keep the others.
 type passwordHandlers struct {
-	store  PasswordStore
-	places chan struct{}
+	store    PasswordStore
+	places   chan struct{}
+	verified *records.Verified // logins of terminals
 }
 
 // PasswordRoutes are FOLIO's /patron-pin, and the comparison of terminals' passwords (ours). No answer
 // shows a hash.
 func PasswordRoutes(store PasswordStore) []web.Route {
-	h := passwordHandlers{store: store, places: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+	h := passwordHandlers{
+		store: store, places: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), verified: records.NewVerified(),
+	}
 	terminal := records.SelfCheckTerminal
 	pin := web.Schema(patronPIN.Name)
 	refused := []fault.Code{fault.LoginRefused}
@@ -82,8 +85,8 @@ func (h passwordHandlers) verifyTerminal(c echo.Context) (json.RawMessage, error
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return nil, err
 	}
-	var matches bool
-	if err := h.inPlace(ctx, func() { matches = records.MatchesHash(hash, body.Password) }); err != nil {
+	matches, err := h.matchesPassword(ctx, hash, body.Password)
+	if err != nil {
 		return nil, err
 	}
 	var terminal struct {
@@ -98,6 +101,19 @@ func (h passwordHandlers) verifyTerminal(c echo.Context) (json.RawMessage, error
 		return nil, fault.New(fault.LoginRefused, "Login and password are not those of an enabled terminal")
 	}
 	return doc, nil
+}
+
+// matchesPassword compares a password that has not matched the same hash before: after a restart of
+// circulation, all its machines sign in again at once.
+func (h passwordHandlers) matchesPassword(ctx context.Context, hash, password string) (matches bool, err error) {
+	if h.verified.Has(hash, password) {
+		return true, nil
+	}
+	err = h.inPlace(ctx, func() { matches = records.MatchesHash(hash, password) })
+	if matches {
+		h.verified.Add(hash, password)
+	}
+	return matches, err
 }
 
 // setPIN handles POST /patron-pin: 201. It replaces the PIN that the patron has.

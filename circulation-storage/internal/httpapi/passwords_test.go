@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/alexedwards/argon2id"
 
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/postgres"
@@ -76,16 +79,47 @@ func TestSelfCheckTerminal_PasswordIsVerifiedAndNeverShown(t *testing.T) {
 	if err := db.Pool().QueryRow(t.Context(), statement).Scan(&stored, &hash); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(hash, "$2a$10$") {
-		t.Errorf("the column has %q, want a bcrypt hash", hash)
+	if !strings.HasPrefix(hash, "$argon2id$v=19$m=7168,t=5,p=1$") {
+		t.Errorf("the column has %q, want a hash of argon2id", hash)
 	}
 	for _, text := range append(seen, stored) {
-		if strings.Contains(text, "secret") || strings.Contains(text, "$2a$") || strings.Contains(text, "passwordHash") {
+		if strings.Contains(text, "secret") || strings.Contains(text, "$argon2") || strings.Contains(text, "passwordHash") {
 			t.Errorf("the password or its hash is shown: %s", text)
 		}
 		if strings.Contains(text, terminalID) && !strings.Contains(strings.ReplaceAll(text, " ", ""), `"hasPassword":true`) {
 			t.Errorf("hasPassword is not true: %s", text)
 		}
+	}
+}
+
+// A machine that comes back costs no comparison: here each takes about as long as thirty usual ones.
+func TestSelfCheckTerminal_ComesBackWithoutAComparison(t *testing.T) {
+	t.Parallel()
+	a, db := newPasswordAPI(t)
+	a.must(t, http.MethodPost, terminalsPath, newTerminal(`,"password":"first-secret"`), http.StatusCreated)
+	slow := argon2id.Params{Memory: 7 << 10, Iterations: 150, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+	hash, err := argon2id.CreateHash("first-secret", &slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	statement := "UPDATE " + postgres.SchemaName(a.tenant) + ".self_check_terminal SET password_hash = $1"
+	if _, err := db.Pool().Exec(t.Context(), statement, hash); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	a.wantLogin(t, "desk-1", "first-secret", http.StatusOK)
+	first := time.Since(began)
+	began = time.Now()
+	for range 20 {
+		a.wantLogin(t, "desk-1", "first-secret", http.StatusOK)
+	}
+	if took := time.Since(began); took > first {
+		t.Errorf("20 later logins took %s, and the first one %s", took, first)
+	}
+	began = time.Now()
+	a.wantLogin(t, "desk-1", "other-secret", http.StatusUnprocessableEntity)
+	if took := time.Since(began); took < first/4 {
+		t.Errorf("a wrong password was refused after %s without a comparison", took)
 	}
 }
 

@@ -185,19 +185,24 @@ func (c *connection) answer(ctx context.Context, line []byte) error {
 // handle answers a request that is new on the connection.
 func (c *connection) handle(ctx context.Context, r wire.Request) (wire.Answer, []byte) {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, c.patience(c.terminal)-margin)
+	limited, cancel := c.withDeadline(ctx)
 	defer cancel()
 	var a wire.Answer
 	switch r.Code {
 	case wire.Login:
-		a = c.signIn(ctx, r)
+		a = c.signIn(ctx, r) // its deadline begins with its turn
 	case wire.MachineStatus:
-		a = c.describeService(ctx, r)
+		a = c.describeService(limited, r)
 	default:
-		a = c.dispatch(ctx, r)
+		a = c.dispatch(limited, r)
 	}
 	sent := a.Encode(r, wire.CharacterSet(c.terminal.CharacterSet))
 	return a, c.kept.keep(r, a, sent, began)
+}
+
+// withDeadline ends ctx before the machine's patience does.
+func (c *connection) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, c.patience(c.terminal)-margin)
 }
 
 // dispatch sends a request to its handler, if the machine may send it.

@@ -55,6 +55,7 @@ type limits struct {
 	line     time.Duration // for the rest of a message
 	write    time.Duration // for an answer
 	wrong    time.Duration // until a wrong login is answered
+	turn     time.Duration // until a login is verified
 	resend   time.Duration // after which a machine may have sent its message again
 	maxConns int
 }
@@ -62,7 +63,7 @@ type limits struct {
 func defaultLimits() limits {
 	return limits{
 		idle: 15 * time.Minute, login: 30 * time.Second, line: 30 * time.Second, write: 10 * time.Second,
-		wrong: 500 * time.Millisecond, resend: 900 * time.Millisecond, maxConns: maxConnections,
+		wrong: 500 * time.Millisecond, turn: 20 * time.Second, resend: 900 * time.Millisecond, maxConns: maxConnections,
 	}
 }
 

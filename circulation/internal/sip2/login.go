@@ -22,7 +22,8 @@ const (
 	brakeAge = 5 * time.Minute
 	// brakeSize bounds how many are.
 	brakeSize = 4096
-	// verifications bounds the logins that are verified at once: a hash takes memory.
+	// verifications bounds the logins that are verified at once: a hash takes memory, and check-outs
+	// need the connections to storage.
 	verifications = 2
 )
 
@@ -93,10 +94,16 @@ func (c *connection) verify(ctx context.Context, r wire.Request) (library.Termin
 	if r.Fixed(wire.UserAlgorithm) != "0" || r.Fixed(wire.PasswordAlgorithm) != "0" {
 		return library.Terminal{}, fault.New(fault.LoginRefused, "The login is encrypted")
 	}
-	ctx = okapi.WithTenant(ctx, tenant)
 	key := c.from.String() + " " + tenant.String() + " " + strings.ToLower(login)
 	c.pause(c.brake.wait(key, c.wrong))
-	t, err := c.verifyPassword(ctx, login, r.Field("CO"))
+	leave, err := c.waitForTurn()
+	if err != nil {
+		return library.Terminal{}, err
+	}
+	defer leave()
+	ctx, cancel := c.withDeadline(okapi.WithTenant(ctx, tenant))
+	defer cancel()
+	t, err := c.terminals.VerifyTerminal(ctx, login, r.Field("CO"))
 	if err == nil && (!t.IsEnabled() || !admits(t, c.from)) {
 		err = fault.New(fault.LoginRefused, "The terminal is disabled, or may not connect from here")
 	}
@@ -114,14 +121,17 @@ func (c *connection) verify(ctx context.Context, r wire.Request) (library.Termin
 	return t, nil
 }
 
-func (c *connection) verifyPassword(ctx context.Context, login, password string) (library.Terminal, error) {
+// waitForTurn waits until few other logins are being verified. That may take longer than the machine's
+// patience: 940 would say that its password is wrong. A machine that comes again meanwhile waits anew,
+// and storage remembers what it has compared.
+func (c *connection) waitForTurn() (leave func(), err error) {
 	select {
 	case c.brake.slots <- struct{}{}:
-		defer func() { <-c.brake.slots }()
-	case <-ctx.Done():
-		return library.Terminal{}, fault.Wrap(ctx.Err(), fault.Timeout, "Too many logins at once")
+		return func() { <-c.brake.slots }, nil
+	case <-time.After(c.turn):
+	case <-c.stopping:
 	}
-	return c.terminals.VerifyTerminal(ctx, login, password) //nolint:wrapcheck // a fault
+	return nil, fault.New(fault.Timeout, "Too many logins at once")
 }
 
 // enter makes the connection that of the terminal.
