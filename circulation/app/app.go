@@ -143,7 +143,7 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 	}
 	service.Workers = append(service.Workers, web.Worker{Name: "desk", Run: machines.Run})
 	service.Add(sip2.New(sip2.Options{
-		Settings: cfg.SIP2, Handlers: machines.Handlers(), Text: machines.Text, Terminals: storage, ServicePoint: storage.FindServicePoint,
+		Settings: cfg.SIP2, Handlers: machines.Handlers(), Text: machines.Text, Terminals: storage, Activity: storage, ServicePoint: storage.FindServicePoint,
 		Patience: cfg.MachinePatience, Ready: storage.Ready, Registry: registry, Panics: service.Panics, Log: log, Now: time.Now,
 		ShutdownTimeout: cfg.HTTP.ShutdownTimeout,
 	}))

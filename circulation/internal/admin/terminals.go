@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -17,6 +18,24 @@ type TerminalStore interface {
 	AddTerminal(ctx context.Context, t NewTerminal) error
 	// SetTerminalPassword replaces a password. Faults: NotFound, Invalid, Conflict.
 	SetTerminalPassword(ctx context.Context, id, password string) error
+	// ChangeTerminal changes a machine. Faults: NotFound, Invalid, and Conflict for a machine that was
+	// changed since it was read.
+	ChangeTerminal(ctx context.Context, id string, change TerminalChange) error
+	// TerminalActivity returns what the machines do at all instances, and the notes for staff.
+	TerminalActivity(ctx context.Context) (schemas.TerminalActivity, error)
+}
+
+// TerminalChange is what staff change of a machine. An empty text leaves the choice to the service; an
+// empty service point needs one from the login.
+type TerminalChange struct {
+	Version        int // of the machine as it was read
+	Name           string
+	ServicePointID string
+	Institution    string
+	Language       string // en, de, es
+	CharacterSet   string
+	LineEnd        string // cr, crlf, lf
+	Enabled        bool
 }
 
 // NewTerminal is a machine that staff add, as it is stored. What it leaves out is the service's choice.
@@ -43,6 +62,21 @@ func (s *Service) AddTerminal(ctx context.Context, t NewTerminal) error {
 		return err
 	}
 	s.log.InfoContext(ctx, "self-check machine added", "login", t.Login, "by", s.actorName(ctx), "by_id", okapi.FromContext(ctx).UserID)
+	return nil
+}
+
+// TerminalActivity implements staff.Admin.
+func (s *Service) TerminalActivity(ctx context.Context) (schemas.TerminalActivity, error) {
+	return s.storage.TerminalActivity(ctx)
+}
+
+// ChangeTerminal changes a machine and logs who did it.
+func (s *Service) ChangeTerminal(ctx context.Context, id string, change TerminalChange) error {
+	if err := s.storage.ChangeTerminal(ctx, id, change); err != nil {
+		return err
+	}
+	s.log.InfoContext(ctx, "self-check machine changed", "terminal", id, "enabled", change.Enabled, "by", s.actorName(ctx),
+		"by_id", okapi.FromContext(ctx).UserID)
 	return nil
 }
 

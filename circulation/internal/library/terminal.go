@@ -6,6 +6,7 @@ import "slices"
 // service.
 type Terminal struct {
 	ID      string `json:"id"`
+	Version int    `json:"_version"`
 	Login   string `json:"login"` // without the tenant
 	Name    string `json:"name"`  // for staff, and as AN
 	Enabled *bool  `json:"enabled"`

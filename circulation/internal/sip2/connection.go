@@ -35,9 +35,10 @@ const (
 // connection is one machine.
 type connection struct {
 	*listener
-	conn net.Conn
-	from netip.Addr
-	in   *wire.Reader
+	conn  net.Conn
+	from  netip.Addr
+	began time.Time
+	in    *wire.Reader
 
 	// terminal is the signed-in machine of tenant; login is "" without one.
 	login    string
@@ -54,7 +55,8 @@ type connection struct {
 }
 
 func newConnection(l *listener, conn net.Conn) *connection {
-	c := &connection{listener: l, conn: conn, in: wire.NewReader(conn), loginBy: time.Now().Add(l.login)}
+	now := time.Now()
+	c := &connection{listener: l, conn: conn, began: now, in: wire.NewReader(conn), loginBy: now.Add(l.login)}
 	if addr, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
 		c.from = addr.Addr().Unmap()
 	}
@@ -219,7 +221,13 @@ func (c *connection) dispatch(ctx context.Context, r wire.Request) wire.Answer {
 	case other:
 		c.Log.DebugContext(ctx, "a machine names another institution", "terminal", c.login)
 	}
-	handle := func() wire.Answer { return c.handleSafely(ctx, r, handler) }
+	handle := func() wire.Answer {
+		a := c.handleSafely(ctx, r, handler)
+		if a.Note != nil {
+			c.activity.keepNote(c.key(), r, *a.Note)
+		}
+		return a
+	}
 	if !changesRecords(r.Code) {
 		return handle()
 	}
@@ -297,6 +305,7 @@ func (c *connection) note(ctx context.Context, r wire.Request, a wire.Answer, re
 		c.metrics.repeats.Inc()
 	}
 	c.metrics.observe(r.Code, result, took)
+	c.activity.answered(c.key(), r.Code, !repeated && a.Result != wire.OK)
 	attrs := []slog.Attr{
 		slog.String("message", r.Code), slog.String("terminal", c.login), slog.String("result", result),
 		slog.Float64("took_ms", float64(took.Microseconds())/1000),

@@ -1,21 +1,27 @@
 package sip2
 
 import (
+	"context"
+	"log/slog"
 	"time"
 
+	"checkoutlock/circulation/internal/sip2/wire"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
 // Limits are the times of a connection that tests shorten.
 type Limits struct {
-	Idle, Login, Line, Wrong, Resend time.Duration
-	MaxConns                         int
+	Idle, Login, Line, Wrong, Resend, Report time.Duration
+
+	MaxConns int
 }
 
 // DefaultLimits are those of New.
 func DefaultLimits() Limits {
 	l := defaultLimits()
-	return Limits{l.idle, l.login, l.line, l.wrong, l.resend, l.maxConns}
+	return Limits{l.idle, l.login, l.line, l.wrong, l.resend, reportInterval, l.maxConns}
 }
 
 // NewLimited is New with other limits.
@@ -25,6 +31,36 @@ func NewLimited(o Options, limits Limits) (web.Front, error) {
 		return web.Front{}, err
 	}
 	l.idle, l.login, l.line, l.wrong, l.resend = limits.Idle, limits.Login, limits.Line, limits.Wrong, limits.Resend
-	l.maxConns = limits.MaxConns
-	return web.Front{Name: "sip2", Listener: l}, nil
+	l.maxConns, l.activity.interval = limits.MaxConns, limits.Report
+	return l.front(), nil
 }
+
+// Activity is what terminals do, without connections.
+type Activity struct{ a *activity }
+
+// NewActivity returns one that does not run.
+func NewActivity(store ActivityStore, log *slog.Logger) Activity {
+	return Activity{newActivity(store, log)}
+}
+
+// Answered notes a message of a terminal.
+func (a Activity) Answered(tenant okapi.Tenant, login, code string, refused bool) {
+	a.a.answered(activeKey{tenant, login}, code, refused)
+}
+
+// KeepNote keeps a note about a message.
+func (a Activity) KeepNote(tenant okapi.Tenant, login string, r wire.Request, n schemas.TerminalNote) {
+	a.a.keepNote(activeKey{tenant, login}, r, n)
+}
+
+// Take takes the next report that is due at a time.
+func (a Activity) Take(now time.Time) (schemas.TerminalReport, bool) {
+	_, sent, report := a.a.takeReport(now)
+	return report, sent != nil
+}
+
+// ReportAll sends what is due.
+func (a Activity) ReportAll(ctx context.Context) { a.a.reportAll(ctx, roundTimeout) }
+
+// Count returns how many terminals are watched, and how many notes wait.
+func (a Activity) Count() (terminals, notes int) { return len(a.a.terminals), len(a.a.notes) }

@@ -34,6 +34,8 @@ type Options struct {
 	Text func(ctx context.Context, t library.Terminal, language, code string) string
 	// Terminals are those of storage, nil for those of a file alone.
 	Terminals Terminals
+	// Activity keeps what terminals do, for the staff pages.
+	Activity ActivityStore
 	// ServicePoint returns the id of the service point with this id or code. Fault: NotFound.
 	ServicePoint func(ctx context.Context, idOrCode string) (string, error)
 	// Patience is that of terminals without their own.
@@ -75,6 +77,7 @@ type listener struct {
 	metrics   *metrics
 	flights   *flights
 	brake     *brake
+	activity  *activity
 
 	ln       net.Listener
 	stopping chan struct{}
@@ -94,7 +97,11 @@ func New(o Options) (web.Front, error) {
 	if err != nil {
 		return web.Front{}, err
 	}
-	return web.Front{Name: "sip2", Listener: l}, nil
+	return l.front(), nil
+}
+
+func (l *listener) front() web.Front {
+	return web.Front{Name: "sip2", Listener: l, Workers: []web.Worker{{Name: "sip2 activity", Run: l.activity.Run}}}
 }
 
 func newListener(o Options) (*listener, error) {
@@ -107,8 +114,9 @@ func newListener(o Options) (*listener, error) {
 	stopping, m := make(chan struct{}), newMetrics(o.Registry, o.Handlers)
 	return &listener{
 		Options: o, limits: defaultLimits(), terminals: terminalFile{filed, o.Terminals}, metrics: m,
-		flights: &flights{joined: m.repeats, running: map[flightKey]*flight{}},
-		brake:   newBrake(), stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }),
+		flights:  &flights{joined: m.repeats, running: map[flightKey]*flight{}},
+		activity: newActivity(o.Activity, o.Log),
+		brake:    newBrake(), stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }),
 		connections: map[*connection]struct{}{},
 	}, nil
 }
@@ -191,6 +199,7 @@ func (l *listener) admit(ctx context.Context, conn net.Conn) {
 	go func() {
 		defer l.running.Done()
 		defer l.forget(c)
+		defer c.leave()
 		c.serve(ctx)
 	}()
 }

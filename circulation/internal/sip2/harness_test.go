@@ -43,6 +43,7 @@ type harness struct {
 	registry *prometheus.Registry
 	drain    func() error
 	others   *others
+	reports  *reports
 }
 
 // setup is what a test changes of a harness.
@@ -61,16 +62,17 @@ func start(t *testing.T, change func(*setup)) *harness {
 		terminals: []map[string]any{terminal("desk-1"), terminal("desk-2")},
 		handlers:  map[string]handler{wire.CheckOut: lend, wire.PatronStatus: lend, wire.Hold: lend},
 	}
-	s.limits.Wrong = 0
+	s.limits.Wrong, s.limits.Report = 0, 2*time.Millisecond
 	change(&s)
 	s.settings.TerminalFile = writeTerminals(t, s.terminals)
 	if err := s.settings.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	log, registry := slog.New(slog.NewTextHandler(io.Discard, nil)), prometheus.NewRegistry()
-	stored := &others{}
+	stored, reported := &others{}, &reports{}
 	front, err := sip2.NewLimited(sip2.Options{
-		Settings: s.settings, Handlers: s.handlers, Terminals: stored, Patience: patience, Registry: registry,
+		Settings: s.settings, Handlers: s.handlers, Terminals: stored, Activity: reported, Patience: patience,
+		Registry:     registry,
 		Text:         func(_ context.Context, _ library.Terminal, _, code string) string { return code },
 		ServicePoint: func(_ context.Context, idOrCode string) (string, error) { return idOrCode + "-id", nil },
 		Ready: func(context.Context) error {
@@ -88,6 +90,11 @@ func start(t *testing.T, change func(*setup)) *harness {
 	if err := front.Listener.Listen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	working, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var workers sync.WaitGroup
+	for _, w := range front.Workers {
+		workers.Go(func() { w.Run(working) })
+	}
 	served := make(chan error, 1)
 	go func() { served <- front.Listener.Serve(t.Context()) }()
 	drain := sync.OnceValue(func() error {
@@ -95,6 +102,8 @@ func start(t *testing.T, change func(*setup)) *harness {
 		if serveErr := <-served; err == nil {
 			err = serveErr
 		}
+		stop()
+		workers.Wait()
 		return err
 	})
 	t.Cleanup(func() {
@@ -102,7 +111,7 @@ func start(t *testing.T, change func(*setup)) *harness {
 			t.Error(err)
 		}
 	})
-	return &harness{t: t, addr: front.Listener.URL(), registry: registry, drain: drain, others: stored}
+	return &harness{t: t, addr: front.Listener.URL(), registry: registry, drain: drain, others: stored, reports: reported}
 }
 
 func terminal(login string) map[string]any {

@@ -134,11 +134,21 @@ func (c *connection) waitForTurn() (leave func(), err error) {
 	return nil, fault.New(fault.Timeout, "Too many logins at once")
 }
 
+// key names the terminal, if the machine is signed in.
+func (c *connection) key() activeKey { return activeKey{c.tenant, c.login} }
+
+// leave ends what the connection is for the terminal.
+func (c *connection) leave() { c.activity.leave(c.key(), c) }
+
 // enter makes the connection that of the terminal.
 func (c *connection) enter(t library.Terminal, tenant okapi.Tenant) {
 	t = c.complete(t)
 	if t.ServicePointFromLogin {
 		t.ServicePointID = c.servicePoint
+	}
+	if next := (activeKey{tenant, t.Login}); next != c.key() {
+		c.leave()
+		c.activity.arrive(next, c)
 	}
 	c.login, c.tenant, c.terminal = t.Login, tenant, t
 }
@@ -147,6 +157,7 @@ func (c *connection) signOut() {
 	if c.login != "" {
 		c.loginBy = time.Now().Add(c.listener.login)
 	}
+	c.leave()
 	c.login, c.tenant, c.terminal, c.servicePoint = "", okapi.Tenant{}, library.Terminal{}, ""
 	c.kept = kept{}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/sip2/wire"
+	"checkoutlock/schemas"
 )
 
 // retries is how often a machine sends a message again.
@@ -18,7 +19,9 @@ const longestTimeout = 998
 // describeService answers 99 with 98. Before the login it shows nothing of the library.
 func (c *connection) describeService(ctx context.Context, r wire.Request) wire.Answer {
 	online := c.isReady(ctx)
-	if status := r.Fixed(wire.Status); status == "1" || status == "2" {
+	status := r.Fixed(wire.Status)
+	c.activity.attend(c.key(), map[string]string{"1": schemas.OutOfPaper, "2": schemas.ShuttingDown}[status])
+	if status == "1" || status == "2" {
 		c.Log.WarnContext(ctx, "a machine needs attention", "terminal", c.login, "out_of_paper", status == "1", "shutting_down", status == "2")
 	}
 	flags := []bool{

@@ -51,6 +51,8 @@ func Permissions() []string {
 		"circulation-storage.request-placements.item.post",
 		"circulation-storage.request-queue-orders.item.post",
 		"circulation-storage.requests.collection.delete",
+		"circulation-storage.self-check-activity.get",
+		"circulation-storage.self-check-activity.post",
 		"circulation-storage.self-check-terminals.collection.get",
 		"circulation-storage.self-check-terminals.item.get",
 		"circulation-storage.self-check-terminals.item.post",

@@ -30,6 +30,21 @@ func (c *Client) VerifyTerminal(ctx context.Context, login, password string) (li
 		schemas.TerminalLogin{Login: login, Password: password}, http.StatusOK), "", nil)
 }
 
+// activityPath is what terminals do (ours).
+const activityPath = "/self-check-activity"
+
+// ReportTerminals implements sip2.ActivityStore.
+func (c *Client) ReportTerminals(ctx context.Context, report schemas.TerminalReport) error {
+	_, err := c.do(ctx, send("reporting what terminals do", http.MethodPost, activityPath, report, http.StatusNoContent))
+	return err
+}
+
+// TerminalActivity implements admin.TerminalStore.
+func (c *Client) TerminalActivity(ctx context.Context) (schemas.TerminalActivity, error) {
+	r := get("listing what terminals do", activityPath, nil)
+	return call(ctx, c, r, "terminals", func(a schemas.TerminalActivity) bool { return a.Terminals != nil })
+}
+
 // VerifyPIN compares a patron's PIN with the stored one. Its error means that this was not possible.
 func (c *Client) VerifyPIN(ctx context.Context, userID, pin string) (library.PINCheck, error) {
 	_, err := c.do(ctx, send("verifying a PIN", http.MethodPost, "/patron-pin/verify", schemas.PatronPIN{ID: userID, PIN: pin}, http.StatusOK))

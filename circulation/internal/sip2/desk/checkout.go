@@ -8,6 +8,7 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/sip2/wire"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/schemas/redact"
@@ -31,7 +32,9 @@ func (d *Desk) checkOut(ctx context.Context, v *visit) wire.Answer {
 	}
 	if v.Yes("BI") {
 		d.Log.WarnContext(ctx, "a machine could not unlock an item, and takes its check-out back: nothing was changed", v.subjects())
-		return v.refuse(texts.MachineBringToDesk, nil)
+		a := v.refuse(texts.MachineBringToDesk, nil)
+		a.Note = v.note(schemas.NoteCancelled, a.Reason)
+		return a
 	}
 	card, err := d.findCard(ctx, v)
 	if err != nil {
@@ -60,8 +63,16 @@ func (d *Desk) checkOut(ctx context.Context, v *visit) wire.Answer {
 	}
 	if answer.Result != wire.OK {
 		d.Log.WarnContext(ctx, "an item that was taken off-line was not lent", v.subjects(), "code", answer.Reason)
+		if answer.Note == nil {
+			answer.Note = v.note(schemas.NoteOffLine, answer.Reason)
+		}
 	}
 	return answer
+}
+
+// note returns a note for staff about card and item. code is why, as in the log.
+func (v *visit) note(kind, code string) *schemas.TerminalNote {
+	return &schemas.TerminalNote{Kind: kind, Code: code, UserBarcode: v.Field("AA"), ItemBarcode: v.Field("AB")}
 }
 
 // subjects names card and item for the log.
@@ -132,6 +143,8 @@ func (l *lending) answerUnknown(ctx context.Context) wire.Answer {
 	l.desk.Log.ErrorContext(ctx, "it is not known whether an item was lent: the patron was sent to the staff", l.visit.subjects(), "loan_id", loanID)
 	a := l.visit.refuse(texts.MachineUnknownOutcome, nil)
 	a.Result, a.Reason = wire.Unknown, string(fault.OutcomeUnknown)
+	a.Note = l.visit.note(schemas.NoteUnknownOutcome, a.Reason)
+	a.Note.LoanID = loanID
 	return a
 }
 

@@ -64,11 +64,12 @@ func (d *Desk) describePatron(ctx context.Context, v *visit) wire.Answer {
 	return a
 }
 
-// noteCard answers 01 with 24. An unattended machine blocks no card: staff find the line in the log.
+// noteCard answers 01 with 24. An unattended machine blocks no card: staff find the note.
 func (d *Desk) noteCard(ctx context.Context, v *visit) wire.Answer {
 	d.Log.WarnContext(ctx, "a machine wants a card to be blocked: nothing was changed", v.subjects(), "retained", v.Flag(wire.CardRetained))
 	a := d.describePatron(ctx, v)
 	a.Say(v.say(texts.MachineNoted, nil))
+	a.Note = v.note(schemas.NoteBlockCard, "")
 	return a
 }
 

@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"checkoutlock/schemas"
 )
 
 // maxValue is the longest value of a field, in characters.
@@ -33,6 +35,8 @@ type Answer struct {
 	Fields []Field
 	Result Result
 	Reason string // a code for the log, "" for none
+	// Note is what staff should look at, nil for nothing: its kind, its barcodes, and the loan.
+	Note *schemas.TerminalNote
 }
 
 // NewAnswer returns an answer with the fixed parts one after the other. Its result is OK.
