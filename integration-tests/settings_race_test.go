@@ -151,11 +151,12 @@ func TestSettings_TurnOnUnderLoad(t *testing.T) {
 }
 
 // The lock goes on and off every 200 ms while check-outs run. Each is answered, and is lent wholly or
-// not at all. With the lock on for good, the limit holds for those that come then.
+// not at all. It goes on for good while check-outs are about to commit without it. The limit holds for
+// them: the fence of the settings refuses those commits.
 func TestSettings_SwitchedAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	const limit, patrons, each = 2, 4, 12
-	p := startPair(t, stack.Options{
+	p, links := startPairWithLinks(t, stack.Options{
 		Storages: 2, Circulations: 2, CirculationEnv: enableLock("CHECKOUT_LOCK_FEATURE_ENABLED=false"),
 	}, limit)
 	switched, stop := 0, make(chan struct{})
@@ -179,9 +180,20 @@ func TestSettings_SwitchedAgainAndAgain(t *testing.T) {
 	}
 	close(stop)
 	switching.Wait()
+
+	p.changeSettings(t, 0, record{"enabled": false})
+	held := holdCommits(t)
+	links[0].addFault(linkFault{method: http.MethodPost, path: commitPath, times: always, handle: held.delay})
+	first := *p // its other instance may not know yet that the lock is off
+	first.machines = p.machines[:1]
+	ids, all := first.newBurst(t, patrons, each/2)
+	var last sync.WaitGroup
+	last.Go(func() { first.sendBurst(t, all) })
+	waitUntil(t, patience, "all are about to commit without a lock", func() bool { return held.countCommits() == len(all) })
 	p.changeSettings(t, 0, record{"enabled": true})
-	ids, all := p.newBurst(t, patrons, each)
-	p.sendBurst(t, all)
+	links[0].removeFaults()
+	held.release()
+	last.Wait()
 	for _, id := range ids {
 		if n := p.countOpenLoans(t, id); n != limit {
 			t.Errorf("a patron has %d loans, want %d", n, limit)
