@@ -40,7 +40,7 @@ type lineKind struct {
 
 func listLineKinds(b *bench) []lineKind {
 	return []lineKind{
-		{"writers", deepClaims, func(i int) string {
+		{name: "writers", length: deepClaims, request: func(i int) string {
 			steps := strings.Repeat(`"step",`, deepSegments-3)
 			paths := make([]string, deepPaths)
 			for j := range paths {
@@ -48,7 +48,7 @@ func listLineKinds(b *bench) []lineKind {
 			}
 			return strings.Join(paths, ",")
 		}},
-		{"readers", b.claims, func(i int) string {
+		{name: "readers", length: b.claims, request: func(i int) string {
 			return fmt.Sprintf(`{"type":"read","path":["branch"]},{"type":"read","path":["branch","shelf-%d"]}`, i)
 		}},
 	}

@@ -132,10 +132,12 @@ func TestConnection_SlowAndSilentMachinesAreCutOff(t *testing.T) {
 		login   bool
 		sends   string
 	}{
-		"half a message":  {func(l *sip2.Limits) { l.Line = 50 * time.Millisecond }, true, checkOut},
-		"no login":        {func(l *sip2.Limits) { l.Login = 50 * time.Millisecond }, false, status + "\r"},
-		"a silent one":    {func(l *sip2.Limits) { l.Idle = 50 * time.Millisecond }, true, ""},
-		"one that is not": {func(l *sip2.Limits) { l.Login = 50 * time.Millisecond }, true, ""},
+		"half a message": {shorten: func(l *sip2.Limits) { l.Line = 50 * time.Millisecond }, login: true, sends: checkOut},
+		"no login": {
+			shorten: func(l *sip2.Limits) { l.Login = 50 * time.Millisecond }, login: false, sends: status + "\r",
+		},
+		"a silent one":    {shorten: func(l *sip2.Limits) { l.Idle = 50 * time.Millisecond }, login: true, sends: ""},
+		"one that is not": {shorten: func(l *sip2.Limits) { l.Login = 50 * time.Millisecond }, login: true, sends: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

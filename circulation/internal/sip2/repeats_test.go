@@ -29,16 +29,22 @@ func TestRepeat_OnTheSameConnection(t *testing.T) {
 		between, next string
 		calls         int64
 	}{
-		{"gets the answer of the first", wire.OK, "", request, 1},
-		{"gets the refusal of the first", wire.Refused, "", request, 1},
-		{"is tried again after a busy lock", wire.Busy, "", request, 2},
-		{"is tried again after a failure", wire.Failed, "", request, 2},
-		{"is tried again after an unknown outcome", wire.Unknown, "", request, 2},
-		{"is another message with another date", wire.OK, "", strings.Replace(request, "2026", "2027", 1), 2},
-		{"is another message with another sequence number", wire.OK, "", request + "AY1", 2},
-		{"counts after a garbled line", wire.OK, "garbage", request, 1},
-		{"counts after a 97", wire.OK, "97", request, 1},
-		{"does not count after another message", wire.OK, "9900402.00", request, 2},
+		{name: "gets the answer of the first", result: wire.OK, between: "", next: request, calls: 1},
+		{name: "gets the refusal of the first", result: wire.Refused, between: "", next: request, calls: 1},
+		{name: "is tried again after a busy lock", result: wire.Busy, between: "", next: request, calls: 2},
+		{name: "is tried again after a failure", result: wire.Failed, between: "", next: request, calls: 2},
+		{name: "is tried again after an unknown outcome", result: wire.Unknown, between: "", next: request, calls: 2},
+		{
+			name: "is another message with another date", result: wire.OK, between: "",
+			next: strings.Replace(request, "2026", "2027", 1), calls: 2,
+		},
+		{
+			name: "is another message with another sequence number", result: wire.OK, between: "", next: request + "AY1",
+			calls: 2,
+		},
+		{name: "counts after a garbled line", result: wire.OK, between: "garbage", next: request, calls: 1},
+		{name: "counts after a 97", result: wire.OK, between: "97", next: request, calls: 1},
+		{name: "does not count after another message", result: wire.OK, between: "9900402.00", next: request, calls: 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

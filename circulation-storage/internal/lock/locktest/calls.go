@@ -21,13 +21,13 @@ func testLastCall(t *testing.T, newStore NewStore) {
 		call    string
 		want    lock.Outcome
 	}{
-		{first, "1/circulation", lock.Granted},
-		{first, "2/circulation", lock.Renewed},
-		{second, "3/circulation", lock.TakenOver},
-		{second, "", lock.Renewed},
-		{uuid.Nil, "4/circulation", lock.TakenOver},
-		{uuid.Nil, "", lock.TakenOver},
-		{uuid.Nil, "5/circulation", lock.TakenOver},
+		{request: first, call: "1/circulation", want: lock.Granted},
+		{request: first, call: "2/circulation", want: lock.Renewed},
+		{request: second, call: "3/circulation", want: lock.TakenOver},
+		{request: second, call: "", want: lock.Renewed},
+		{request: uuid.Nil, call: "4/circulation", want: lock.TakenOver},
+		{request: uuid.Nil, call: "", want: lock.TakenOver},
+		{request: uuid.Nil, call: "5/circulation", want: lock.TakenOver},
 	} {
 		if tt.want == lock.TakenOver {
 			ager.Age(ctx, t, l.ID, 2*time.Hour)

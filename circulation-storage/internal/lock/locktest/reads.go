@@ -22,13 +22,13 @@ func testListPages(t *testing.T, newStore NewStore) {
 		offset, limit int
 		want          []uuid.UUID
 	}{
-		{0, 10, want},
-		{0, 2, want[:2]},
-		{2, 2, want[2:4]},
-		{4, 2, want[4:]},
-		{5, 2, nil},
-		{1000, 10, nil},
-		{0, 0, nil},
+		{offset: 0, limit: 10, want: want},
+		{offset: 0, limit: 2, want: want[:2]},
+		{offset: 2, limit: 2, want: want[2:4]},
+		{offset: 4, limit: 2, want: want[4:]},
+		{offset: 5, limit: 2, want: nil},
+		{offset: 1000, limit: 10, want: nil},
+		{offset: 0, limit: 0, want: nil},
 	} {
 		locks, total, err := store.List(ctx, lock.Filter{Offset: tt.offset, Limit: tt.limit})
 		var got []uuid.UUID

@@ -54,17 +54,17 @@ func TestParse_ReadsFields(t *testing.T) {
 	r := parse(t, "63001202601050000101500  y       "+
 		"AO main |AA P-1002 |AA2|AAAB12|AD s |BP007|BQx|BIy|ZZ?|A|BT   |CK006|CK001")
 	for _, c := range []struct{ name, got, want string }{
-		{"a value has no blanks at its ends", r.Field("AO"), "main"},
-		{"the first of two fields counts", r.Field("AA"), "P-1002"},
-		{"a value may look like a field", strings.Join(r.Fields("AA"), " "), "P-1002 2 AB12"},
-		{"a password keeps its blanks", r.Field("AD"), " s "},
-		{"blanks are the same as nothing", r.Field("BT"), ""},
-		{"the last field needs no delimiter", strings.Join(r.Fields("CK"), " "), "006 001"},
-		{"an absent field is empty", r.Field("AB"), ""},
-		{"a fixed field is as it was sent", r.Fixed(wire.Summary), "  y       "},
-		{"the language", r.Language(), "001"},
-		{"the institution of the request", r.Institution(""), "main"},
-		{"the configured institution", r.Institution("other"), "other"},
+		{name: "a value has no blanks at its ends", got: r.Field("AO"), want: "main"},
+		{name: "the first of two fields counts", got: r.Field("AA"), want: "P-1002"},
+		{name: "a value may look like a field", got: strings.Join(r.Fields("AA"), " "), want: "P-1002 2 AB12"},
+		{name: "a password keeps its blanks", got: r.Field("AD"), want: " s "},
+		{name: "blanks are the same as nothing", got: r.Field("BT"), want: ""},
+		{name: "the last field needs no delimiter", got: strings.Join(r.Fields("CK"), " "), want: "006 001"},
+		{name: "an absent field is empty", got: r.Field("AB"), want: ""},
+		{name: "a fixed field is as it was sent", got: r.Fixed(wire.Summary), want: "  y       "},
+		{name: "the language", got: r.Language(), want: "001"},
+		{name: "the institution of the request", got: r.Institution(""), want: "main"},
+		{name: "the configured institution", got: r.Institution("other"), want: "other"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, c.got, c.want)
@@ -94,16 +94,19 @@ func parse(t *testing.T, line string) wire.Request {
 func TestParse_AcceptsStrangeRequests(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, line, id, value string }{
-		{"a print width without zeros", "990401.00", "AO", ""},
-		{"99 without a fixed part", "99", "AO", ""},
-		{"99 without a fixed part and with fields", "99|AOmain|", "AO", "main"},
-		{"a delimiter before the first field", "9300|CNa|COb|", "CN", "a"},
-		{"three delimiters at the end", "9300CNa|COb|||", "CO", "b"},
-		{"a checksum after a value without a delimiter", "9300CNuser_id|COpassw0rdAY1AZF610", "CO", "passw0rd"},
-		{"a checksum without a sequence number", "9300CNa|COb|AZFBBB", "CO", "b"},
-		{"a value that ends like a checksum", "9300CNa|COxAZ1234", "CO", "xAZ1234"},
-		{"lower-case digits", "9300CNuser_id|COpassw0rd|AY1AZf594", "CO", "passw0rd"},
-		{"a sequence number without a checksum", "9300CNa|COb|AY3", "CO", "b"},
+		{name: "a print width without zeros", line: "990401.00", id: "AO", value: ""},
+		{name: "99 without a fixed part", line: "99", id: "AO", value: ""},
+		{name: "99 without a fixed part and with fields", line: "99|AOmain|", id: "AO", value: "main"},
+		{name: "a delimiter before the first field", line: "9300|CNa|COb|", id: "CN", value: "a"},
+		{name: "three delimiters at the end", line: "9300CNa|COb|||", id: "CO", value: "b"},
+		{
+			name: "a checksum after a value without a delimiter", line: "9300CNuser_id|COpassw0rdAY1AZF610", id: "CO",
+			value: "passw0rd",
+		},
+		{name: "a checksum without a sequence number", line: "9300CNa|COb|AZFBBB", id: "CO", value: "b"},
+		{name: "a value that ends like a checksum", line: "9300CNa|COxAZ1234", id: "CO", value: "xAZ1234"},
+		{name: "lower-case digits", line: "9300CNuser_id|COpassw0rd|AY1AZf594", id: "CO", value: "passw0rd"},
+		{name: "a sequence number without a checksum", line: "9300CNa|COb|AY3", id: "CO", value: "b"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -121,20 +124,32 @@ func TestParse_RefusesWhatIsNoRequest(t *testing.T) {
 		detection  wire.Detection
 		checked    bool
 	}{
-		{"a code alone of one digit", "9", wire.DetectErrors, false},
-		{"an unknown code", "42", wire.DetectErrors, false},
-		{"an unknown code with a checksum", "42AY1AZ0000", wire.DetectErrors, true},
-		{"the code of an answer", "941", wire.DetectErrors, false},
-		{"a short fixed part", "2300120260105", wire.DetectErrors, false},
-		{"a delimiter in the fixed part", "93|0CNa|", wire.DetectErrors, false},
-		{"a wrong checksum", "9300CNuser_id|COpassw0rd|AY1AZF595", wire.DetectErrors, true},
-		{"a checksum of three digits", "9300CNuser_id|COpassw0rd|AY1AZF59", wire.DetectErrors, false},
-		{"a checksum of other letters", "9300CNuser_id|COpassw0rd|AY1AZG594", wire.DetectErrors, true},
-		{"a sign among the digits", "9300CNuser_id|COpassw0rd|AY1AZ+594", wire.DetectErrors, true},
-		{"a sequence number that is no digit", "9300CNa|AYxAZFC19", wire.DetectErrors, true},
-		{"no checksum where one is required", "9300CNa|COb|", wire.RequireErrors, false},
-		{"NUL", "9300CNa\x00|", wire.DetectErrors, false},
-		{"a tab", "9300CNa\t|", wire.IgnoreErrors, false},
+		{name: "a code alone of one digit", line: "9", detection: wire.DetectErrors, checked: false},
+		{name: "an unknown code", line: "42", detection: wire.DetectErrors, checked: false},
+		{name: "an unknown code with a checksum", line: "42AY1AZ0000", detection: wire.DetectErrors, checked: true},
+		{name: "the code of an answer", line: "941", detection: wire.DetectErrors, checked: false},
+		{name: "a short fixed part", line: "2300120260105", detection: wire.DetectErrors, checked: false},
+		{name: "a delimiter in the fixed part", line: "93|0CNa|", detection: wire.DetectErrors, checked: false},
+		{name: "a wrong checksum", line: "9300CNuser_id|COpassw0rd|AY1AZF595", detection: wire.DetectErrors, checked: true},
+		{
+			name: "a checksum of three digits", line: "9300CNuser_id|COpassw0rd|AY1AZF59", detection: wire.DetectErrors,
+			checked: false,
+		},
+		{
+			name: "a checksum of other letters", line: "9300CNuser_id|COpassw0rd|AY1AZG594",
+			detection: wire.DetectErrors, checked: true,
+		},
+		{
+			name: "a sign among the digits", line: "9300CNuser_id|COpassw0rd|AY1AZ+594", detection: wire.DetectErrors,
+			checked: true,
+		},
+		{
+			name: "a sequence number that is no digit", line: "9300CNa|AYxAZFC19", detection: wire.DetectErrors,
+			checked: true,
+		},
+		{name: "no checksum where one is required", line: "9300CNa|COb|", detection: wire.RequireErrors, checked: false},
+		{name: "NUL", line: "9300CNa\x00|", detection: wire.DetectErrors, checked: false},
+		{name: "a tab", line: "9300CNa\t|", detection: wire.IgnoreErrors, checked: false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -204,40 +219,53 @@ func TestRefusal_AnswersEachRequest(t *testing.T) {
 	at := time.Date(2026, 1, 5, 10, 15, 0, 0, time.UTC)
 	for _, c := range []struct{ request, text, want string }{
 		{
-			"15+20260105    101500BS|BY2|AOmain|AAP-1002|ABD-2004|AC|BON|AY3AZEEF6", "Please place requests in the catalogue.",
-			"160N20260105    101500AOmain|AAP-1002|ABD-2004|AFPlease place requests in the catalogue.|AY3AZE3DE",
+			request: "15+20260105    101500BS|BY2|AOmain|AAP-1002|ABD-2004|AC|BON|AY3AZEEF6",
+			text:    "Please place requests in the catalogue.",
+			want:    "160N20260105    101500AOmain|AAP-1002|ABD-2004|AFPlease place requests in the catalogue.|AY3AZE3DE",
 		},
 		{
-			"3720260105    1015000100EURBV2.50|AOmain|AAP-1002|AC|AY4AZF181", "Fees are paid at the desk.",
-			"38N20260105    101500AOmain|AAP-1002|AFFees are paid at the desk.|AY4AZEBD1",
+			request: "3720260105    1015000100EURBV2.50|AOmain|AAP-1002|AC|AY4AZF181", text: "Fees are paid at the desk.",
+			want: "38N20260105    101500AOmain|AAP-1002|AFFees are paid at the desk.|AY4AZEBD1",
 		},
 		{
-			"1920260105    101500AOmain|ABD-2003|AC|CHtorn|AY5AZF245", "Please tell the desk.",
-			"20020260105    101500ABD-2003|AFPlease tell the desk.|AY5AZF014",
+			request: "1920260105    101500AOmain|ABD-2003|AC|CHtorn|AY5AZF245", text: "Please tell the desk.",
+			want: "20020260105    101500ABD-2003|AFPlease tell the desk.|AY5AZF014",
 		},
 		{
-			"11NN20260105    101500                  AOmain|AAP-1|ABD-1|", "No.",
-			"120NUN20260105    101500AOmain|AAP-1|ABD-1|AJ|AH|AFNo.|",
+			request: "11NN20260105    101500                  AOmain|AAP-1|ABD-1|", text: "No.",
+			want: "120NUN20260105    101500AOmain|AAP-1|ABD-1|AJ|AH|AFNo.|",
 		},
 		{
-			"29NN20260105    101500                  AOmain|AAP-1|ABD-1|", "No.",
-			"300NUN20260105    101500AOmain|AAP-1|ABD-1|AJ|AH|AFNo.|",
+			request: "29NN20260105    101500                  AOmain|AAP-1|ABD-1|", text: "No.",
+			want: "300NUN20260105    101500AOmain|AAP-1|ABD-1|AJ|AH|AFNo.|",
 		},
 		{
-			"09N20260105    10150020260105    101500AP|AOmain|ABD-1|", "No.",
-			"100NUY20260105    101500AOmain|ABD-1|AQ|CV99|AFNo.|",
+			request: "09N20260105    10150020260105    101500AP|AOmain|ABD-1|", text: "No.",
+			want: "100NUY20260105    101500AOmain|ABD-1|AQ|CV99|AFNo.|",
 		},
-		{"6520260105    101500AOmain|AAP-1|", "No.", "66000000000" + "20260105    101500AOmain|AFNo.|"},
-		{"1720260105    101500AOmain|ABD-1|", "No.", "1801010120260105    101500ABD-1|AJ|AFNo.|"},
-		{"2300120260105    101500AOmain|AAP-1|", "No.", "24YYYY          00120260105    101500AOmain|AAP-1|AE|AFNo.|"},
-		{"01N20260105    101500AOmain|AAP-1|", "No.", "24YYYY          00020260105    101500AOmain|AAP-1|AE|AFNo.|"},
-		{"2520260105    101500AOmain|AAP-1|", "No.", "26YYYY          00020260105    101500AOmain|AAP-1|AE|AFNo.|"},
 		{
-			"6300120260105    101500  Y       AOmain|AAP-1|", "No.",
-			"64YYYY          00120260105    101500000000000000    00000000AOmain|AAP-1|AE|AFNo.|",
+			request: "6520260105    101500AOmain|AAP-1|", text: "No.",
+			want: "66000000000" + "20260105    101500AOmain|AFNo.|",
 		},
-		{"3520260105    101500AOmain|AAP-1|", "No.", "36N20260105    101500AOmain|AAP-1|AFNo.|"},
-		{"9300CNa|COb|", "No.", "940"},
+		{request: "1720260105    101500AOmain|ABD-1|", text: "No.", want: "1801010120260105    101500ABD-1|AJ|AFNo.|"},
+		{
+			request: "2300120260105    101500AOmain|AAP-1|", text: "No.",
+			want: "24YYYY          00120260105    101500AOmain|AAP-1|AE|AFNo.|",
+		},
+		{
+			request: "01N20260105    101500AOmain|AAP-1|", text: "No.",
+			want: "24YYYY          00020260105    101500AOmain|AAP-1|AE|AFNo.|",
+		},
+		{
+			request: "2520260105    101500AOmain|AAP-1|", text: "No.",
+			want: "26YYYY          00020260105    101500AOmain|AAP-1|AE|AFNo.|",
+		},
+		{
+			request: "6300120260105    101500  Y       AOmain|AAP-1|", text: "No.",
+			want: "64YYYY          00120260105    101500000000000000    00000000AOmain|AAP-1|AE|AFNo.|",
+		},
+		{request: "3520260105    101500AOmain|AAP-1|", text: "No.", want: "36N20260105    101500AOmain|AAP-1|AFNo.|"},
+		{request: "9300CNa|COb|", text: "No.", want: "940"},
 	} {
 		r := parse(t, c.request)
 		if got := wire.Refusal(r, "", at, c.text).Encode(r, wire.CP850); string(got) != c.want {
@@ -254,17 +282,26 @@ func TestEncode_WritesCharacters(t *testing.T) {
 		set             wire.CharacterSet
 		want            string
 	}{
-		{"CP850", "AJ", "Käse", wire.CP850, "94AJK\x84se|"},
-		{"ISO 8859-1", "AJ", "Käse", wire.ISO88591, "94AJK\xe4se|"},
-		{"Windows-1252", "AJ", "10 €", wire.Windows1252, "94AJ10 \x80|"},
-		{"UTF-8", "AJ", "Łódź", wire.UTF8, "94AJŁódź|"},
-		{"a letter of another language", "AJ", "Łódź Ćirić", wire.ISO88591, "94AJL\xf3dz Ciric|"},
-		{"a letter and its mark", "AJ", "Ka\u0308se", wire.ISO88591, "94AJK\xe4se|"},
-		{"a character without a likeness", "AJ", "本", wire.CP850, "94AJ?|"},
-		{"control characters", "AJ", "a|b\r\nc\td", wire.UTF8, "94AJa b  c d|"},
-		{"a long value is cut", "AJ", long, wire.UTF8, "94AJ" + long[:255] + "|"},
-		{"a long text goes on in another field", "AF", long, wire.UTF8, "94AF" + long[:252] + "|AF" + long[253:] + "|"},
-		{"a long text without blanks", "AG", umlauts + "ä", wire.UTF8, "94AG" + umlauts + "|AGä|"},
+		{name: "CP850", id: "AJ", value: "Käse", set: wire.CP850, want: "94AJK\x84se|"},
+		{name: "ISO 8859-1", id: "AJ", value: "Käse", set: wire.ISO88591, want: "94AJK\xe4se|"},
+		{name: "Windows-1252", id: "AJ", value: "10 €", set: wire.Windows1252, want: "94AJ10 \x80|"},
+		{name: "UTF-8", id: "AJ", value: "Łódź", set: wire.UTF8, want: "94AJŁódź|"},
+		{
+			name: "a letter of another language", id: "AJ", value: "Łódź Ćirić", set: wire.ISO88591,
+			want: "94AJL\xf3dz Ciric|",
+		},
+		{name: "a letter and its mark", id: "AJ", value: "Ka\u0308se", set: wire.ISO88591, want: "94AJK\xe4se|"},
+		{name: "a character without a likeness", id: "AJ", value: "本", set: wire.CP850, want: "94AJ?|"},
+		{name: "control characters", id: "AJ", value: "a|b\r\nc\td", set: wire.UTF8, want: "94AJa b  c d|"},
+		{name: "a long value is cut", id: "AJ", value: long, set: wire.UTF8, want: "94AJ" + long[:255] + "|"},
+		{
+			name: "a long text goes on in another field", id: "AF", value: long, set: wire.UTF8,
+			want: "94AF" + long[:252] + "|AF" + long[253:] + "|",
+		},
+		{
+			name: "a long text without blanks", id: "AG", value: umlauts + "ä", set: wire.UTF8,
+			want: "94AG" + umlauts + "|AGä|",
+		},
 	} {
 		a := wire.NewAnswer("94")
 		a.Add(c.id, c.value)
@@ -289,20 +326,20 @@ func TestRequest_Time(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ name, date, want string }{
-		{"local time", "20260705    101500", "2026-07-05T10:15:00+02:00"},
-		{"zeros in place of the zone", "202607050000101500", "2026-07-05T10:15:00+02:00"},
-		{"UTC", "20260705   Z101500", "2026-07-05T10:15:00Z"},
-		{"one hour east", "20260705   A101500", "2026-07-05T10:15:00+01:00"},
-		{"nine hours east", "20260705   I101500", "2026-07-05T10:15:00+09:00"},
-		{"ten hours east", "20260705   K101500", "2026-07-05T10:15:00+10:00"},
-		{"twelve hours east", "20260705   M101500", "2026-07-05T10:15:00+12:00"},
-		{"one hour west", "20260705   N101500", "2026-07-05T10:15:00-01:00"},
-		{"twelve hours west", "20260705   Y101500", "2026-07-05T10:15:00-12:00"},
-		{"J is no zone", "20260705   J101500", "none"},
-		{"a word is no zone", "20260705 UTC101500", "none"},
-		{"no day", "20260732    101500", "none"},
-		{"no time", "20260705    246000", "none"},
-		{"blanks", strings.Repeat(" ", 18), "none"},
+		{name: "local time", date: "20260705    101500", want: "2026-07-05T10:15:00+02:00"},
+		{name: "zeros in place of the zone", date: "202607050000101500", want: "2026-07-05T10:15:00+02:00"},
+		{name: "UTC", date: "20260705   Z101500", want: "2026-07-05T10:15:00Z"},
+		{name: "one hour east", date: "20260705   A101500", want: "2026-07-05T10:15:00+01:00"},
+		{name: "nine hours east", date: "20260705   I101500", want: "2026-07-05T10:15:00+09:00"},
+		{name: "ten hours east", date: "20260705   K101500", want: "2026-07-05T10:15:00+10:00"},
+		{name: "twelve hours east", date: "20260705   M101500", want: "2026-07-05T10:15:00+12:00"},
+		{name: "one hour west", date: "20260705   N101500", want: "2026-07-05T10:15:00-01:00"},
+		{name: "twelve hours west", date: "20260705   Y101500", want: "2026-07-05T10:15:00-12:00"},
+		{name: "J is no zone", date: "20260705   J101500", want: "none"},
+		{name: "a word is no zone", date: "20260705 UTC101500", want: "none"},
+		{name: "no day", date: "20260732    101500", want: "none"},
+		{name: "no time", date: "20260705    246000", want: "none"},
+		{name: "blanks", date: strings.Repeat(" ", 18), want: "none"},
 	} {
 		r := parse(t, "17"+c.date+"ABD-1|")
 		got := "none"

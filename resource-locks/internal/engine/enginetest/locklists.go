@@ -164,18 +164,18 @@ func testList(c *lockTest) {
 		filter engine.Filter
 		want   []int
 	}{
-		{"all", engine.Filter{}, []int{0, 1, 2, 3, 4, 5, 6, 7}},
-		{"a namespace", engine.Filter{Namespace: "a"}, []int{0, 1, 2, 3}},
-		{"another namespace", engine.Filter{Namespace: "A"}, nil},
-		{"a beginning", engine.Filter{Namespace: "a", Prefix: true}, []int{0, 1, 2, 3, 4, 5}},
-		{"a beginning with a sign of LIKE", engine.Filter{Namespace: "b_", Prefix: true}, []int{7}},
-		{"names, one twice", engine.Filter{Namespace: "a", Names: []string{"ä", "a", "none", "a"}}, []int{2, 3}},
-		{"no names", engine.Filter{Names: []string{}}, nil},
-		{"a kind", engine.Filter{Kind: "odd"}, []int{1, 3, 5, 7}},
-		{"a page", engine.Filter{Limit: 3}, []int{0, 1, 2}},
-		{"the next page", engine.Filter{Limit: 3, After: all[2].Key}, []int{3, 4, 5}},
-		{"the last page of a namespace", engine.Filter{Namespace: "a", Limit: 3, After: all[2].Key}, []int{3}},
-		{"everything at once", engine.Filter{Namespace: "a", Prefix: true, Names: []string{"a"}, Kind: "even", After: all[2].Key, Limit: 1}, []int{4}},
+		{name: "all", filter: engine.Filter{}, want: []int{0, 1, 2, 3, 4, 5, 6, 7}},
+		{name: "a namespace", filter: engine.Filter{Namespace: "a"}, want: []int{0, 1, 2, 3}},
+		{name: "another namespace", filter: engine.Filter{Namespace: "A"}, want: nil},
+		{name: "a beginning", filter: engine.Filter{Namespace: "a", Prefix: true}, want: []int{0, 1, 2, 3, 4, 5}},
+		{name: "a beginning with a sign of LIKE", filter: engine.Filter{Namespace: "b_", Prefix: true}, want: []int{7}},
+		{name: "names, one twice", filter: engine.Filter{Namespace: "a", Names: []string{"ä", "a", "none", "a"}}, want: []int{2, 3}},
+		{name: "no names", filter: engine.Filter{Names: []string{}}, want: nil},
+		{name: "a kind", filter: engine.Filter{Kind: "odd"}, want: []int{1, 3, 5, 7}},
+		{name: "a page", filter: engine.Filter{Limit: 3}, want: []int{0, 1, 2}},
+		{name: "the next page", filter: engine.Filter{Limit: 3, After: all[2].Key}, want: []int{3, 4, 5}},
+		{name: "the last page of a namespace", filter: engine.Filter{Namespace: "a", Limit: 3, After: all[2].Key}, want: []int{3}},
+		{name: "everything at once", filter: engine.Filter{Namespace: "a", Prefix: true, Names: []string{"a"}, Kind: "even", After: all[2].Key, Limit: 1}, want: []int{4}},
 	} {
 		var want []engine.Lock
 		for _, i := range tt.want {

@@ -143,30 +143,30 @@ func testWhoWaits(c *claimTest) {
 		first, second string
 		waits         bool
 	}{
-		{"w a", "w a", true},
-		{"w a", "r a", true},
-		{"r a", "w a", true},
-		{"r a", "r a", false},
-		{"w a", "w a/b", true},
-		{"w a", "r a/b/c", true},
-		{"r a", "w a/b", true},
-		{"w a/b", "r a", true},
-		{"r a/b/c", "w a", true},
-		{"r a/b", "r a", false},
-		{"w a/b", "w a/c", false},
-		{"w a", "w ab", false},
-		{"w ab", "w a", false},
-		{"w a", "w A", false},
-		{"w", "r x/y", true},
-		{"r x/y", "w", true},
-		{"r", "r x", false},
-		{"w", "w", true},
-		{"w a, w b", "r c, r b/x", true},
-		{"w a, w b", "w c, w d", false},
-		{"r a, w a", "r a", true},
-		{"r a/b, w a", "r a/b", true},
-		{"w ü/日本", "r ü/日本/𝕏", true},
-		{"w ü/日", "w ü/日本", false},
+		{first: "w a", second: "w a", waits: true},
+		{first: "w a", second: "r a", waits: true},
+		{first: "r a", second: "w a", waits: true},
+		{first: "r a", second: "r a", waits: false},
+		{first: "w a", second: "w a/b", waits: true},
+		{first: "w a", second: "r a/b/c", waits: true},
+		{first: "r a", second: "w a/b", waits: true},
+		{first: "w a/b", second: "r a", waits: true},
+		{first: "r a/b/c", second: "w a", waits: true},
+		{first: "r a/b", second: "r a", waits: false},
+		{first: "w a/b", second: "w a/c", waits: false},
+		{first: "w a", second: "w ab", waits: false},
+		{first: "w ab", second: "w a", waits: false},
+		{first: "w a", second: "w A", waits: false},
+		{first: "w", second: "r x/y", waits: true},
+		{first: "r x/y", second: "w", waits: true},
+		{first: "r", second: "r x", waits: false},
+		{first: "w", second: "w", waits: true},
+		{first: "w a, w b", second: "r c, r b/x", waits: true},
+		{first: "w a, w b", second: "w c, w d", waits: false},
+		{first: "r a, w a", second: "r a", waits: true},
+		{first: "r a/b, w a", second: "r a/b", waits: true},
+		{first: "w ü/日本", second: "r ü/日本/𝕏", waits: true},
+		{first: "w ü/日", second: "w ü/日本", waits: false},
 	} {
 		c.namespace = fmt.Sprint("ns ", i)
 		c.enqueue(tt.first, true)
@@ -176,13 +176,13 @@ func testWhoWaits(c *claimTest) {
 		first, second []string
 		waits         bool
 	}{
-		{[]string{"a/b"}, []string{"a", "b"}, false},
-		{[]string{""}, []string{"", "a"}, true},
-		{[]string{""}, []string{"a"}, false},
-		{[]string{"a", ""}, []string{"a", "", "b"}, true},
-		{[]string{"a", ""}, []string{"a"}, true},
-		{[]string{"a\x01"}, []string{"a", "\x01"}, false},
-		{[]string{"a\x01b"}, []string{"a"}, false},
+		{first: []string{"a/b"}, second: []string{"a", "b"}, waits: false},
+		{first: []string{""}, second: []string{"", "a"}, waits: true},
+		{first: []string{""}, second: []string{"a"}, waits: false},
+		{first: []string{"a", ""}, second: []string{"a", "", "b"}, waits: true},
+		{first: []string{"a", ""}, second: []string{"a"}, waits: true},
+		{first: []string{"a\x01"}, second: []string{"a", "\x01"}, waits: false},
+		{first: []string{"a\x01b"}, second: []string{"a"}, waits: false},
 	} {
 		c.namespace = fmt.Sprint("strange ", i)
 		a, b := c.claim("w"), c.claim("w")
@@ -246,12 +246,12 @@ func testWholeClaim(c *claimTest) {
 		limit           int
 		want            []engine.ClaimState
 	}{
-		{c.instance, uuid.Nil, 10, states},
-		{c.instance, uuid.Nil, 1, states[:1]},
-		{c.instance, states[0].ID, 1, states[1:]},
-		{c.instance, states[1].ID, 10, nil},
-		{uuid.New(), uuid.Nil, 10, nil},
-		{uuid.Nil, uuid.Nil, 10, nil}, // of a process without a lease
+		{instance: c.instance, after: uuid.Nil, limit: 10, want: states},
+		{instance: c.instance, after: uuid.Nil, limit: 1, want: states[:1]},
+		{instance: c.instance, after: states[0].ID, limit: 1, want: states[1:]},
+		{instance: c.instance, after: states[1].ID, limit: 10, want: nil},
+		{instance: uuid.New(), after: uuid.Nil, limit: 10, want: nil},
+		{instance: uuid.Nil, after: uuid.Nil, limit: 10, want: nil}, // of a process without a lease
 	} {
 		if got, err := c.store.ClaimsOf(c.ctx, tt.instance, tt.after, make([]engine.ClaimState, tt.limit)); err != nil || !slices.Equal(got, tt.want) {
 			c.Errorf("ClaimsOf after %s, %d = %+v, %v, want %+v", tt.after, tt.limit, got, err, tt.want)
