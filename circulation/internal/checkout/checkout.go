@@ -148,10 +148,7 @@ func (a *attempt) lend(ctx context.Context) (Lent, error) {
 		return lent, err
 	}
 	result, err := a.settleOutcome(context.WithoutCancel(ctx), err)
-	if err != nil {
-		return Lent{}, err
-	}
-	return a.noteCommitted(ctx, result), nil
+	return a.noteCommitted(ctx, result, err)
 }
 
 // lendInTime takes the lock, lends and releases. It repeats that if the lock was lost or the settings
@@ -214,10 +211,7 @@ func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 		q := a.beginAcquisition(ctx)
 		if !a.hadTurn {
 			if result, err := a.commitInTurn(ctx, q, w); !isLockMissing(err) {
-				if err != nil {
-					return Lent{}, err
-				}
-				return a.noteCommitted(ctx, result), nil
+				return a.noteCommitted(ctx, result, err)
 			}
 		}
 		id, err := a.acquireLock(ctx, q, w)
@@ -235,13 +229,14 @@ func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 		return Lent{}, err // nothing is written for a machine that left
 	}
 	result, err := a.commitPlan(ctx)
+	return a.noteCommitted(ctx, result, err)
+}
+
+// noteCommitted returns what a commit lent, or its error.
+func (a *attempt) noteCommitted(ctx context.Context, result schemas.CheckOutResult, err error) (Lent, error) {
 	if err != nil {
 		return Lent{}, err
 	}
-	return a.noteCommitted(ctx, result), nil
-}
-
-func (a *attempt) noteCommitted(ctx context.Context, result schemas.CheckOutResult) Lent {
 	a.unsettled = false
 	a.steps.markReached(ctx, Committed)
 	if result.LockReleased {
@@ -249,7 +244,7 @@ func (a *attempt) noteCommitted(ctx context.Context, result schemas.CheckOutResu
 	}
 	lent := newLent(result.Loan, &a.plan.facts, a.plan.chosen.policy)
 	lent.Copy.Item = a.readLentItem(ctx, result.Item)
-	return lent
+	return lent, nil
 }
 
 // releaseLock gives the lock back, on a context of its own because the machine may have left. The
