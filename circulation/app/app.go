@@ -13,6 +13,7 @@ import (
 	"checkoutlock/circulation/internal/anonymization"
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/drill"
 	"checkoutlock/circulation/internal/httpapi"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/library"
@@ -147,9 +148,29 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 		Patience: cfg.MachinePatience, Ready: storage.Ready, Registry: registry, Panics: service.Panics, Log: log, Now: time.Now,
 		ShutdownTimeout: cfg.HTTP.ShutdownTimeout,
 	}))
-	service.Add(staff.New(staff.Options{Admin: locks, Guard: guard, SignOuts: storage, Log: log}))
+	drills, err := newDrills(cfg, drill.Options{
+		Storage: storage, Settings: store, CheckOut: lending.CheckOut, Log: log,
+		CheckIn: func(ctx context.Context, itemBarcode, servicePointID string) error {
+			_, err := checkIns.CheckIn(ctx, checkin.Request{
+				ItemBarcode: itemBarcode, ServicePointID: servicePointID, CheckInDate: library.Instant{Time: time.Now()}.Text(),
+			})
+			return err
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	service.Add(staff.New(staff.Options{Admin: locks, Drills: drills, Guard: guard, SignOuts: storage, Log: log}))
 	service.Add(module().NewFront(service.Routes()))
 	return &App{storage: storage, service: service}, nil
+}
+
+// newDrills returns nil if the settings turn drills off.
+func newDrills(cfg Config, o drill.Options) (staff.Drills, error) {
+	if !cfg.Drill {
+		return nil, nil
+	}
+	return drill.New(o)
 }
 
 // staffPermissions are the permissions that handlers ask for: of overrides and of staff.

@@ -36,14 +36,15 @@ const (
 	MaySeeTerminals   = "circulation.self-check-terminals.collection.get"
 	// MayChangeTerminals is for machines and their passwords.
 	MayChangeTerminals = "circulation.self-check-terminals.item.put"
-	MaySeePatrons      = "users.collection.get" // FOLIO's: to search patrons by name, and to read names
+	MayDrill           = "circulation.check-out-lock-drill.post" // in a tenant of its own
+	MaySeePatrons      = "users.collection.get"                  // FOLIO's: to search patrons by name, and to read names
 )
 
 // Permissions returns all of them.
 func Permissions() []string {
 	return []string{
 		MaySeeSettings, MayChangeSettings, MaySeeChanges, MaySeeLocks, MayReleaseLocks, MaySeeCheckOuts, MaySeeFigures, MayExplain, MaySeeRules,
-		MaySeePatrons, MaySeeTerminals, MayChangeTerminals,
+		MaySeePatrons, MaySeeTerminals, MayChangeTerminals, MayDrill,
 	}
 }
 

@@ -28,6 +28,7 @@ type featurePage struct {
 	Timing        string
 	Figures       *schemas.Figures
 	Trust         *trust
+	Drill         string // path; empty for none
 	Uncounted     int    // item limits that count nothing
 	Rules         string // path
 	Changes       []change
@@ -59,6 +60,9 @@ func (p *pages) showFeature(v *visit) error {
 		}
 	}
 	page.Trust = p.reviewTrust(v)
+	if p.drills != nil && v.may(admin.MayDrill) {
+		page.Drill = v.path("/drill")
+	}
 	if v.may(admin.MaySeeRules) {
 		page.Rules = v.path("/rules")
 		if page.Uncounted, err = p.admin.CountUncounted(v.ctx()); err != nil {

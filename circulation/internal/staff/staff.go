@@ -15,6 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/admin"
+	"checkoutlock/circulation/internal/drill"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/web"
@@ -39,10 +40,18 @@ type Admin interface {
 	KnownViewerName(ctx context.Context) (name string, known bool)
 }
 
+// Drills show what the lock does; see drill.Service.
+type Drills interface {
+	// Run runs a drill in a tenant of its own.
+	Run(ctx context.Context) (drill.Result, error)
+}
+
 // Options configure New. All other fields are required.
 type Options struct {
 	Admin Admin
-	Guard *auth.Guard
+	// Drills may be nil: then there are none.
+	Drills Drills
+	Guard  *auth.Guard
 	// SignOuts may be nil if people do not sign in here.
 	SignOuts auth.SignOuts
 	Log      *slog.Logger
@@ -51,6 +60,7 @@ type Options struct {
 // pages serves the staff pages of all tenants under /staff/.
 type pages struct {
 	admin     Admin
+	drills    Drills
 	guard     *auth.Guard
 	signIns   *auth.Pages
 	log       *slog.Logger
@@ -72,7 +82,7 @@ func New(o Options) (web.Front, error) {
 		return web.Front{}, err
 	}
 	p := &pages{
-		admin: o.Admin, guard: o.Guard, log: o.Log, templates: t, files: files,
+		admin: o.Admin, drills: o.Drills, guard: o.Guard, log: o.Log, templates: t, files: files,
 		streams: make(chan struct{}, maxStreams), stopped: make(chan struct{}),
 	}
 	p.signIns = auth.NewPages(auth.PageOptions{
@@ -145,6 +155,8 @@ func (p *pages) routes() []web.Route {
 		{http.MethodGet, "/timing/sums", admin.MaySeeSettings, p.showSums, []web.Parameter{
 			{Name: ttlField, Meaning: "the lock's time as typed"}, {Name: waitsField, Meaning: "the waits as typed"},
 		}},
+		{http.MethodGet, "/drill", admin.MayDrill, p.showDrill, nil},
+		{http.MethodPost, "/drill", admin.MayDrill, p.runDrill, nil},
 		{http.MethodGet, "/locks", admin.MaySeeLocks, p.showLocks, filters},
 		{http.MethodGet, "/locks/live", admin.MaySeeLocks, p.streamLocks, filters},
 		{http.MethodGet, "/locks/:lock/release", admin.MayReleaseLocks, p.askRelease, nil},

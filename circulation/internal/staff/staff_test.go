@@ -60,6 +60,7 @@ type library struct {
 	none    error              // of the search for a barcode
 	names   admin.Names
 	counted schemas.FigureFilter
+	drills  staff.Drills
 	lookups []string // for patrons and names
 	named   int      // names that were looked up
 }
@@ -196,7 +197,7 @@ func visitAs(t *testing.T, l *library, mode auth.Mode, header http.Header) *visi
 	logged := &bytes.Buffer{}
 	log := slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	guard := auth.NewGuard(auth.Settings{Auth: mode, Password: "correct horse"}, nil, log)
-	front, err := staff.New(staff.Options{Admin: l, Guard: guard, Log: log})
+	front, err := staff.New(staff.Options{Admin: l, Drills: l.drills, Guard: guard, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

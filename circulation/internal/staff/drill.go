@@ -1,0 +1,79 @@
+package staff
+
+import (
+	"net/http"
+
+	"checkoutlock/circulation/internal/drill"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
+)
+
+// The page Drill: what the lock does, tried in a library of its own.
+
+type drillPage struct {
+	Action           string
+	Tenant           string // of drills
+	Limit, CheckOuts int
+	TooSoon          bool // there is no result, because a drill runs or has just ended
+	Disturbed        bool // there is no result, because another instance's drill came between
+	Result           *drillResult
+}
+
+// drillResult is a drill in the words of the page.
+type drillResult struct {
+	drill.Result
+	OffBeyond int  // how many more than the limit were lent without the lock
+	Held      bool // the limit held with the lock
+	Whole     bool // with the lock, as many were lent as the limit allows
+	Columns   []drillColumn
+}
+
+// drillColumn is one round.
+type drillColumn struct {
+	On bool
+	drill.Round
+}
+
+func (p *pages) newDrillPage(v *visit) (drillPage, error) {
+	if p.drills == nil {
+		return drillPage{}, fault.New(fault.NotFound, "There are no drills here: DRILL_ENABLED is false.")
+	}
+	return drillPage{Action: v.path("/drill"), Tenant: drill.Tenant, Limit: drill.Limit, CheckOuts: drill.CheckOuts}, nil
+}
+
+// showDrill handles GET /staff/{tenant}/drill: what a drill does.
+func (p *pages) showDrill(v *visit) error {
+	page, err := p.newDrillPage(v)
+	if err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, "drill.html", "/", "Drill", page)
+}
+
+// runDrill handles POST /staff/{tenant}/drill. It answers with the result and no redirect: another
+// instance does not have it.
+func (p *pages) runDrill(v *visit) error {
+	page, err := p.newDrillPage(v)
+	if err != nil {
+		return err
+	}
+	r, err := p.drills.Run(v.ctx())
+	page.TooSoon, page.Disturbed = fault.Is(err, fault.TooManyTries), fault.Is(err, fault.Conflict)
+	switch {
+	case err == nil:
+		page.Result = &drillResult{
+			Result: r, OffBeyond: max(0, r.Off.Lent-drill.Limit), Held: r.On.Lent <= drill.Limit, Whole: r.On.Lent == drill.Limit,
+			Columns: []drillColumn{{Round: r.Off}, {On: true, Round: r.On}},
+		}
+		v.results = true
+		return v.show(http.StatusOK, "drill.html", "/", "Drill", page)
+	case !page.TooSoon && !page.Disturbed:
+		return err
+	}
+	code := web.ToFault(err).Code
+	v.c.Response().Header().Set(fault.Header, string(code))
+	if failed := v.show(fault.Status(code), "drill.html", "/", "Drill", page); failed != nil {
+		return failed
+	}
+	return err // for the log
+}
