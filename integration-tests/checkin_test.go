@@ -137,9 +137,9 @@ func TestCheckIn_RefusesAsFOLIO(t *testing.T) {
 	_, book := p.addItem(t)
 	_, work := p.addItem(t, record{"status": record{"name": "Intellectual item"}})
 	const (
-		noItem = "Checkin request must have an item barcode [INVALID]"
-		noDesk = "Checkin request must have a service point id [INVALID]"
-		noDate = "Checkin request must have an check in date [INVALID]"
+		noItem = "Checkin request must have an item barcode [PROPERTY_MISSING]"
+		noDesk = "Checkin request must have a service point id [PROPERTY_MISSING]"
+		noDate = "Checkin request must have an check in date [PROPERTY_MISSING]"
 	)
 	for name, tt := range map[string]struct {
 		body record
@@ -180,7 +180,7 @@ func TestCheckIn_RefusesAsFOLIO(t *testing.T) {
 		a := callEndpoint(t, unnamed, http.MethodPost, "/circulation/check-in-by-barcode",
 			record{"itemBarcode": book, "servicePointId": p.ServicePointID, "checkInDate": "2026-10-01T09:30:00Z"})
 		if got := joinMessages(readRefusals(t, a,
-			http.StatusUnprocessableEntity)); got != "No logged-in user present [INVALID]" {
+			http.StatusUnprocessableEntity)); got != "No logged-in user present [NO_LOGGED_IN_USER]" {
 			t.Errorf("got %q", got)
 		}
 	})

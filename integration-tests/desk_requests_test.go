@@ -228,7 +228,7 @@ func TestDesk_RequestsThroughAProxy(t *testing.T) {
 	ben, benCard := p.addPatron(t)
 	byBen := record{"proxyUserId": ben}
 	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, ann, "Page", byBen),
-		http.StatusUnprocessableEntity)); got != "proxyUserId is not valid [INVALID]" {
+		http.StatusUnprocessableEntity)); got != "proxyUserId is not valid [PROXY_RELATIONSHIP_INVALID]" {
 		t.Errorf("no relation: got %s", got)
 	}
 	p.addRecord(t, "/proxiesfor", record{

@@ -81,14 +81,14 @@ func TestLoans_ClaimedReturnedAndFound(t *testing.T) {
 
 	checkRefusal(t, "missing at once",
 		p.actOn(t, 0, loan, "declare-claimed-returned-item-as-missing", record{"comment": "c"}),
-		"Item is not Claimed returned [INVALID]", "itemId")
+		"Item is not Claimed returned [ITEM_STATUS]", "itemId")
 	p.act(t, loan, "claim-item-returned", record{"itemClaimedReturnedDateTime": lostAt, "comment": "by post"})
 	checkParts(t, "claimed", p.readLoan(t, loan), record{
 		"action": "claimedReturned", "actionComment": "by post", "claimedReturnedDate": lostAt, "status.name": "Open",
 		"item.status.name": "Claimed returned",
 	})
 	checkRefusal(t, "due date", p.actOn(t, 0, loan, "change-due-date", record{"dueDate": lostAt}),
-		"item is Claimed returned [INVALID]", "itemId")
+		"item is Claimed returned [ITEM_STATUS]", "itemId")
 	checkRefusal(t, "renewal", p.renewLoan(t, 0, book, patron),
 		"item is Claimed returned [ITEM_CLAIMED_RETURNED_NOT_RENEWABLE]", "itemId")
 	checkRefusal(t, "check-in", p.checkInItem(t, book, p.ServicePointID),
@@ -105,7 +105,8 @@ func TestLoans_ClaimedReturnedAndFound(t *testing.T) {
 		"declare-item-lost":                        {"servicePointId": p.ServicePointID},
 		"declare-claimed-returned-item-as-missing": {"comment": "c"},
 	} {
-		checkRefusal(t, action+" of a closed loan", p.actOn(t, 0, loan, action, body), "Loan is closed [INVALID]", "loanId")
+		a := p.actOn(t, 0, loan, action, body)
+		checkRefusal(t, action+" of a closed loan", a, "Loan is closed [LOAN_CLOSED]", "loanId")
 	}
 	p.act(t, loan, "add-info", record{"action": "staffInfoAdded", "actionComment": "repaired"})
 	p.checkActions(t, loan, "checkedout", "staffInfoAdded", "patronInfoAdded", "dueDateChanged", "renewed",
@@ -124,9 +125,9 @@ func TestLoans_DeclaredLostAndReturned(t *testing.T) {
 		"feesAndFines.amountRemainingToPay": 0.0,
 	})
 	checkRefusal(t, "lost twice", p.actOn(t, 0, loan, "declare-item-lost", lost),
-		"The item is already declared lost [INVALID]", "itemId")
+		"The item is already declared lost [ITEM_STATUS]", "itemId")
 	checkRefusal(t, "due date", p.actOn(t, 0, loan, "change-due-date", record{"dueDate": lostAt}),
-		"item is Declared lost [INVALID]", "itemId")
+		"item is Declared lost [ITEM_STATUS]", "itemId")
 	list := readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)
 	if joinMessages(list) != "item is Declared lost [ITEM_DECLARED_LOST_NOT_RENEWABLE]" ||
 		list[0].OverridableBlock.Name != "renewalBlock" {
@@ -270,7 +271,7 @@ func TestLoans_RecordedClosedAndDeleted(t *testing.T) {
 		"item.status.name":         "Available",
 		"checkinServicePoint.name": "Desk", "patronGroupAtCheckout.id": p.GroupID,
 	})
-	checkRefusal(t, "opened again", p.sendLoan(t, http.MethodPut, path, loan), "Loan is closed [INVALID]", "loanId")
+	checkRefusal(t, "opened again", p.sendLoan(t, http.MethodPut, path, loan), "Loan is closed [LOAN_CLOSED]", "loanId")
 	readObject(t, p.lendBook(t, 0, barcode, other), http.StatusCreated)
 	if a := p.sendLoan(t, http.MethodPut, path, closed); a.Status != http.StatusNoContent {
 		t.Fatalf("got %d %s, want 204", a.Status, a.Body)

@@ -18,6 +18,7 @@ func TestRefusals_HaveFOLIOsMessages(t *testing.T) {
 	house := p.addLoanPolicy(t, "In the house", nil, record{"loanable": false, "loansPolicy": nil})
 	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID, p.PolicyID, "m "+reference, house))
 	_, patron := p.addPatron(t)
+	_, other := p.addPatron(t)
 	_, book := p.addItem(t)
 	_, onLoan := p.addItem(t)
 	readObject(t, p.lendBook(t, 0, onLoan, patron), http.StatusCreated)
@@ -27,12 +28,14 @@ func TestRefusals_HaveFOLIOsMessages(t *testing.T) {
 
 	const (
 		noPatron = "Could not find user with matching barcode [USER_BARCODE_NOT_FOUND]"
-		noDesk   = "Check out must be performed at a service point [INVALID]"
+		noDesk   = "Check out must be performed at a service point [PROPERTY_MISSING]"
 		noItem   = "No item with barcode nothing could be found [ITEM_BARCODE_NOT_FOUND]"
-		missing  = " is required: a barcode as text. Names of properties are compared exactly [INVALID]"
-		isOnLoan = "Item is already checked out [ITEM_ALREADY_CHECKED_OUT]\nCannot check out item that already has an open " +
-			"loan [ITEM_HAS_OPEN_LOAN]"
-		hasLeft = "Cannot check out to inactive user [USER_IS_INACTIVE_OR_EXPIRED]"
+		missing  = " is required: a barcode as text [PROPERTY_MISSING]"
+		misspelt = "itemBarcode is required: a barcode as text. It was sent as itemBarCode, but names of properties are " +
+			"compared exactly [PROPERTY_MISSING]"
+		isOnLoan = "Item is already checked out [ITEM_ALREADY_CHECKED_OUT]"
+		patrons  = "Item is already checked out to this patron [ITEM_ALREADY_CHECKED_OUT_TO_PATRON]"
+		hasLeft  = "Cannot check out to inactive user [USER_IS_INACTIVE_OR_EXPIRED]"
 	)
 	tests := map[string]struct {
 		body record
@@ -41,17 +44,18 @@ func TestRefusals_HaveFOLIOsMessages(t *testing.T) {
 		"unknown patron":  {record{"userBarcode": "unknown"}, noPatron},
 		"no patron":       {record{"userBarcode": nil}, "userBarcode" + missing},
 		"no item":         {record{"itemBarcode": ""}, "itemBarcode" + missing},
-		"a misspelt item": {record{"itemBarcode": nil, "itemBarCode": book}, "itemBarcode" + missing},
+		"a misspelt item": {record{"itemBarcode": nil, "itemBarCode": book}, misspelt},
 		"expired patron":  {record{"userBarcode": expired}, hasLeft},
 		"inactive patron": {record{"userBarcode": inactive}, hasLeft},
 		"undecided patron": {
 			record{"userBarcode": undecided}, "Cannot determine if user is active or not [USER_STATUS_CANNOT_BE_DETERMINED]",
 		},
-		"unknown item":             {record{"itemBarcode": "nothing"}, noItem},
-		"item on loan":             {record{"itemBarcode": onLoan}, isOnLoan},
-		"item that is never lent":  {record{"itemBarcode": notLoanable}, "Item is not loanable [ITEM_NOT_LOANABLE]"},
-		"no service point":         {record{"servicePointId": nil}, noDesk},
-		"an invalid service point": {record{"servicePointId": "desk"}, "servicePointId must be a UUID [INVALID]"},
+		"unknown item":               {record{"itemBarcode": "nothing"}, noItem},
+		"item on loan to another":    {record{"userBarcode": other, "itemBarcode": onLoan}, isOnLoan},
+		"item on loan to the patron": {record{"itemBarcode": onLoan}, patrons},
+		"item that is never lent":    {record{"itemBarcode": notLoanable}, "Item is not loanable [ITEM_NOT_LOANABLE]"},
+		"no service point":           {record{"servicePointId": nil}, noDesk},
+		"an invalid service point":   {record{"servicePointId": "desk"}, "servicePointId must be a UUID [INVALID]"},
 		"nothing known": {
 			record{"userBarcode": "unknown", "itemBarcode": "nothing", "servicePointId": ""},
 			noDesk + "\n" + noPatron + "\n" + noItem,

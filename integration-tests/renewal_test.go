@@ -182,7 +182,7 @@ func TestRenewal_OfDeletedRecords(t *testing.T) {
 	if got := refused(byBarcode); got != "No item with barcode "+book+" exists [ITEM_BARCODE_NOT_FOUND]" {
 		t.Errorf("got %q", got)
 	}
-	if got := refused(byID); got != "No item with ID "+itemID+" exists [INVALID]" {
+	if got := refused(byID); got != "No item with ID "+itemID+" exists [ITEM_NOT_FOUND]" {
 		t.Errorf("got %q", got)
 	}
 }

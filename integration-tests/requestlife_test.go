@@ -84,7 +84,7 @@ func TestRequestLife_EditReorderMoveCancel(t *testing.T) {
 		"id": dan, "position": 1.0, "item.barcode": d.book,
 	})
 	if got := joinMessages(readRefusals(t, d.call(t, http.MethodPost, "/queue/item/"+d.first+"/reorder", order(dan, ben)),
-		http.StatusUnprocessableEntity)); got != schemas.QueueOutdated+" [INVALID]" {
+		http.StatusUnprocessableEntity)); got != schemas.QueueOutdated+" [QUEUE_OUTDATED]" {
 		t.Errorf("an order of two of three: got %s", got)
 	}
 

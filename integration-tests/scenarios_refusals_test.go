@@ -149,7 +149,9 @@ func TestScenarios_BlockedPatronsAndLentItems(t *testing.T) {
 		{name: "the patron has the item", folio: "already checked out", prepare: func(t *testing.T, s *stage) {
 			t.Helper()
 			readObject(t, s.lendBook(t, 0, s.barcode, s.userBarcode), http.StatusCreated)
-		}, wantErrors: itemIsCheckedOut + "\n" + atTheLimit + " {itemLimitBlock: " + mayLimit + "}"},
+		}, wantErrors: "Item is already checked out to this patron [ITEM_ALREADY_CHECKED_OUT_TO_PATRON] " +
+			"(itemBarcode={item})\n" +
+			atTheLimit + " {itemLimitBlock: " + mayLimit + "}"},
 		{
 			name: "two blocks by hand are one error", folio: "manual block",
 			prepare:    setCheckOut(nil, addManualBlock(record{"id": nil}), addManualBlock(record{"expirationDate": future})),
@@ -186,7 +188,7 @@ func TestScenarios_BlockedPatronsAndLentItems(t *testing.T) {
 				setItemStatus("Declared lost")(t, s)
 				setFields(s.extra, record{"servicePointId": ""})
 			},
-			wantErrors: "Check out must be performed at a service point [INVALID] (servicePointId=null)\n" +
+			wantErrors: "Check out must be performed at a service point [PROPERTY_MISSING] (servicePointId=null)\n" +
 				blockedByHand + toPatron + "\n" + blockedByRule + toPatron + "\n" +
 				"Cannot check out via inactive proxying user [PROXY_IS_INACTIVE_OR_EXPIRED] (proxyUserBarcode={proxy})\n" +
 				"Cannot check out item via proxy when relationship is invalid [PROXY_RELATIONSHIP_INVALID] " +

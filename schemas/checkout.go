@@ -188,11 +188,13 @@ type CheckOutFacts struct {
 	// BlockLimits are those of the user's group that block borrowing, reached or not.
 	BlockLimits []BlockLimit `json:"blockLimits,omitempty"`
 
-	Item     json.RawMessage   `json:"item,omitempty"`
-	Holdings json.RawMessage   `json:"holdings,omitempty"`
-	Instance json.RawMessage   `json:"instance,omitempty"`
-	OnLoan   bool              `json:"onLoan"`             // the item has an open loan
-	Requests []json.RawMessage `json:"requests,omitempty"` // open ones, by position
+	Item     json.RawMessage `json:"item,omitempty"`
+	Holdings json.RawMessage `json:"holdings,omitempty"`
+	Instance json.RawMessage `json:"instance,omitempty"`
+	OnLoan   bool            `json:"onLoan"` // the item has an open loan
+	// OnLoanToUser says that the open loan is the user's.
+	OnLoanToUser bool              `json:"onLoanToUser,omitempty"`
+	Requests     []json.RawMessage `json:"requests,omitempty"` // open ones, by position
 
 	// OpenLoans counts the user's open loans as limits do.
 	OpenLoans []OpenLoans `json:"openLoans,omitempty"`

@@ -34,6 +34,9 @@ type RequestMove struct {
 // recognises the text.
 const QueueOutdated = "There is inconsistency between provided reordered queue and item queue."
 
+// CodeQueueOutdated is the code of that refusal.
+const CodeQueueOutdated = "QUEUE_OUTDATED"
+
 // QueueOrder is the body of POST /request-storage/queue-orders (ours): all requests of the queue of
 // an item, or of an instance, with their new positions.
 type QueueOrder struct {

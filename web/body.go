@@ -112,8 +112,14 @@ func DecodeExact(c echo.Context, v any) error {
 	if err != nil {
 		return err
 	}
+	if k, keeps := v.(SentKeeper); keeps {
+		k.KeepSent(body)
+	}
 	return UnmarshalExact(body, v)
 }
+
+// SentKeeper is a body that keeps how it was sent, for the words of a refusal.
+type SentKeeper interface{ KeepSent(body json.RawMessage) }
 
 // DecodeChecked reads the request's JSON body into T and checks it against the schema.
 func DecodeChecked[T any](c echo.Context, schema jsonschema.Typed[T]) (T, error) {

@@ -84,15 +84,15 @@ func (c LoanChange) check(seen Seen) error {
 	case !c.ReadsItem():
 		return nil
 	case !records.IsOpenLoan(seen.Loan):
-		return refuse("Loan is closed", fault.Param("loanId", c.LoanID.String()))
+		return refuse("LOAN_CLOSED", "Loan is closed", fault.Param("loanId", c.LoanID.String()))
 	case c.action == schemas.DueDateChanged && isUnmovable(status):
-		return refuse("item is "+status, itemID)
+		return refuse("ITEM_STATUS", "item is "+status, itemID)
 	case c.ChangesItem() && seen.Item == nil:
-		return refuse("No item with ID "+seen.Loan.Text("itemId")+" could be found", itemID)
+		return refuse("ITEM_NOT_FOUND", "No item with ID "+seen.Loan.Text("itemId")+" could be found", itemID)
 	case c.action == schemas.DeclaredLost && status == declaredLost:
-		return refuse("The item is already declared lost", itemID)
+		return refuse("ITEM_STATUS", "The item is already declared lost", itemID)
 	case c.action == schemas.MarkedMissing && status != claimedReturned:
-		return refuse("Item is not Claimed returned", itemID)
+		return refuse("ITEM_STATUS", "Item is not Claimed returned", itemID)
 	}
 	return nil
 }
@@ -103,8 +103,8 @@ func isUnmovable(status string) bool {
 }
 
 // refuse returns a refusal that circulation passes on as it is.
-func refuse(message string, about ...fault.Parameter) error {
-	return fault.Validation(fault.Refusal("", message, about...))
+func refuse(code, message string, about ...fault.Parameter) error {
+	return fault.Validation(fault.Refusal(code, message, about...))
 }
 
 func (c LoanChange) changeLoan(seen Seen) records.Record {

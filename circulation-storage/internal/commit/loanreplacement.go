@@ -73,15 +73,15 @@ func (r LoanReplacement) check(seen Seen, loan records.Record, moved bool) error
 	case wasOpen && !open:
 		return fault.New(fault.LoanChanged, "The loan %s is open: take its item back", r.LoanID)
 	case open && !wasOpen:
-		return refuse("Loan is closed", fault.Param("loanId", r.LoanID.String()))
+		return refuse("LOAN_CLOSED", "Loan is closed", fault.Param("loanId", r.LoanID.String()))
 	case !strings.EqualFold(loan.Text("itemId"), seen.Loan.Text("itemId")):
-		return refuse("itemId of a loan must stay", fault.Param("itemId", loan.Text("itemId")))
+		return refuse("PROPERTY_IS_FIXED", "itemId of a loan must stay", fault.Param("itemId", loan.Text("itemId")))
 	case open && !strings.EqualFold(loan.Text("userId"), seen.Loan.Text("userId")):
-		return refuse("userId of an open loan must stay", fault.Param("userId", loan.Text("userId")))
+		return refuse("PROPERTY_IS_FIXED", "userId of an open loan must stay", fault.Param("userId", loan.Text("userId")))
 	case open && seen.Item == nil:
-		return refuse("No item with ID "+seen.Loan.Text("itemId")+" could be found", itemID)
+		return refuse("ITEM_NOT_FOUND", "No item with ID "+seen.Loan.Text("itemId")+" could be found", itemID)
 	case moved && isUnmovable(status):
-		return refuse("item is "+status, itemID)
+		return refuse("ITEM_STATUS", "item is "+status, itemID)
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (o QueueOrder) check(queue Queue) error {
 		}
 	}
 	if !o.namesAll(queue) {
-		return refuse(schemas.QueueOutdated)
+		return refuse(schemas.CodeQueueOutdated, schemas.QueueOutdated)
 	}
 	begun := 0
 	for i, p := range o.places {
@@ -126,5 +126,5 @@ func (o QueueOrder) namesAll(queue Queue) bool {
 }
 
 func newMisplaced(message string) error {
-	return refuse(message, fault.Parameter{Key: "newPosition"})
+	return refuse(string(fault.Invalid), message, fault.Parameter{Key: "newPosition"})
 }

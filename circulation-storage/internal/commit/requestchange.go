@@ -183,7 +183,7 @@ func newNoRequest(id uuid.UUID) error {
 
 // newAlreadyClosed has FOLIO's text, which its clients recognise. Circulation answers it as it is.
 func newAlreadyClosed(id uuid.UUID) error {
-	return refuse("The Request has already been closed", fault.Param("id", id.String()))
+	return refuse("REQUEST_ALREADY_CLOSED", "The Request has already been closed", fault.Param("id", id.String()))
 }
 
 func newRequestMoved(id uuid.UUID) error {

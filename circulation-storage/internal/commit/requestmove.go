@@ -71,7 +71,7 @@ func (m RequestMove) check(seen Seen) (moved bool, err error) {
 	case readID(stored, "instanceId") != m.To.InstanceID || readID(stored, "itemId") != m.FromItemID || indexOf(seen.Queue, stored.ID()) < 0:
 		return false, newRequestMoved(id)
 	case stored.Text("status") != schemas.RequestNotYetFilled:
-		return false, refuse("Only a request that is not yet filled can be moved", fault.Param("id", id.String()))
+		return false, refuse("REQUEST_NOT_MOVABLE", "Only a request that is not yet filled can be moved", fault.Param("id", id.String()))
 	case m.FromItemID == m.To.ItemID: // as in FOLIO, also with another type
 		return false, newQueued(stored).RefuseRepeated(Queue{stored}.list(), m.To.TitleLevel).Err()
 	case seen.findItem(m.To.ItemID) == nil:

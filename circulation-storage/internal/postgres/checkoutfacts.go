@@ -35,7 +35,7 @@ const (
        (SELECT jsonb FROM item),
        (SELECT jsonb FROM shelf),
        (SELECT n.jsonb FROM {schema}.instance n WHERE n.id = (SELECT instance_id FROM shelf)),
-       EXISTS (SELECT FROM {schema}.loan l WHERE l.is_open AND l.item_id = (SELECT id FROM item)),
+       (SELECT coalesce(l.user_id = (SELECT id FROM patron), false) FROM {schema}.loan l WHERE l.is_open AND l.item_id = (SELECT id FROM item)),
        (SELECT json_agg(o.jsonb ORDER BY o.position, o.id) FROM (SELECT * FROM queue ORDER BY position, id LIMIT $3::bigint) AS o),
        ` + openLoansSQL + `,
        ` + groupLimitsSQL
@@ -115,11 +115,13 @@ type factsRow struct {
 	schemas.CheckOutFacts
 	relations, blocks, requests json.RawMessage
 	counted                     countedLoans
+	// onLoan says whether the open loan of the item is the patron's; nil without an open loan.
+	onLoan *bool
 }
 
 func (f *factsRow) fields() []any {
 	return []any{
-		&f.ProxyUser, &f.relations, &f.User, &f.blocks, &f.AutomatedBlocks, &f.Item, &f.Holdings, &f.Instance, &f.OnLoan,
+		&f.ProxyUser, &f.relations, &f.User, &f.blocks, &f.AutomatedBlocks, &f.Item, &f.Holdings, &f.Instance, &f.onLoan,
 		&f.requests, &f.counted.loans, &f.counted.limits,
 	}
 }
@@ -133,6 +135,7 @@ func (f *factsRow) complete() (schemas.CheckOutFacts, error) {
 	if err != nil {
 		return schemas.CheckOutFacts{}, fmt.Errorf("reading the facts of a check-out: %w", err)
 	}
+	f.OnLoan, f.OnLoanToUser = f.onLoan != nil, f.onLoan != nil && *f.onLoan
 	return f.CheckOutFacts, nil
 }
 

@@ -139,9 +139,14 @@ func TestCommitStore_ReadCheckOutFacts(t *testing.T) {
 		t.Errorf("got item %s and user %s, want the item by its id and no user", titles.Item, titles.User)
 	}
 
-	l.lend(l.withoutLock(l.addItem("Available", `,"barcode":"B-2"`)))
-	if !l.readFacts(schemas.CheckOutSubjects{ItemBarcode: "B-2"}).OnLoan {
-		t.Error("the item's open loan was not found")
+	lent := l.withoutLock(l.addItem("Available", `,"barcode":"B-2"`))
+	lent.user = patron
+	l.lend(lent)
+	for user, isTheirs := range map[string]bool{"P-1": true, "p-3": false, "unknown": false} {
+		seen := l.readFacts(schemas.CheckOutSubjects{ItemBarcode: "B-2", UserBarcode: user})
+		if !seen.OnLoan || seen.OnLoanToUser != isTheirs {
+			t.Errorf("%s: on loan %t, to this patron %t, want true and %t", user, seen.OnLoan, seen.OnLoanToUser, isTheirs)
+		}
 	}
 }
 

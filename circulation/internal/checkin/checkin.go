@@ -41,7 +41,12 @@ type Request struct {
 	SessionID string `json:"sessionId"`
 	// FillNoRequest refuses the check-in of an item that a request waits for. FOLIO has none such.
 	FillNoRequest bool `json:"-"`
+
+	Sent library.Sent `json:"-"` // the body; may be empty
 }
+
+// KeepSent implements web.SentKeeper.
+func (r *Request) KeepSent(body json.RawMessage) { r.Sent = library.Sent(body) }
 
 // Returned is a check-in that happened: what is stored now, and the records that the answer is made
 // of.
@@ -111,10 +116,10 @@ func (s *Service) CheckIn(ctx context.Context, req Request) (Returned, error) {
 func (r Request) check(userID string) (library.Instant, error) {
 	var found fault.List
 	refuse := func(key, message string) {
-		found = append(found, fault.Refusal("", message, fault.Parameter{Key: key}))
+		found = append(found, r.Sent.NewMissing(library.CodeMissing, key, message))
 	}
 	if userID == "" {
-		refuse("userId", "No logged-in user present")
+		found = append(found, fault.Refusal("NO_LOGGED_IN_USER", "No logged-in user present", fault.Parameter{Key: "userId"}))
 	}
 	if r.ItemBarcode == "" {
 		refuse("itemBarcode", "Checkin request must have an item barcode")
@@ -249,7 +254,7 @@ func chooseDestination(facts *library.Facts, commit schemas.CheckIn) (schemas.Ch
 	case first.FulfillmentPreference == delivery: // ready to be brought
 		commit.ItemStatus, commit.RequestStatus = library.StatusAwaitingDelivery, schemas.RequestAwaitingDelivery
 	case first.PickupServicePointID == "":
-		return commit, nil, fault.Validation(fault.Refusal("",
+		return commit, nil, fault.Validation(fault.Refusal("REQUEST_LACKS_PICKUP_SERVICE_POINT",
 			"Failed to check in item due to the highest priority request missing a pickup service point",
 			fault.Parameter{Key: "pickupServicePointId"}))
 	case !strings.EqualFold(first.PickupServicePointID, commit.ServicePointID):

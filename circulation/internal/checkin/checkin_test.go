@@ -230,9 +230,9 @@ func TestCheckIn_Refusals(t *testing.T) {
 		"nothing given": {
 			func(_ *backend, r *checkin.Request) { *r = checkin.Request{} },
 			[]string{
-				"Checkin request must have an item barcode|INVALID|itemBarcode=null",
-				"Checkin request must have a service point id|INVALID|servicePointId=null",
-				"Checkin request must have an check in date|INVALID|checkInDate=null",
+				"Checkin request must have an item barcode|PROPERTY_MISSING|itemBarcode=null",
+				"Checkin request must have a service point id|PROPERTY_MISSING|servicePointId=null",
+				"Checkin request must have an check in date|PROPERTY_MISSING|checkInDate=null",
 			},
 		},
 		"a service point that is no id": {

@@ -127,7 +127,7 @@ func (s Sessions) readTimeout(ctx context.Context) (int, error) {
 func (r EndSessionsRequest) check() fault.List {
 	switch {
 	case r.EndSessions == nil:
-		return fault.List{fault.Refusal("", "endSessions is required", fault.Parameter{Key: "endSessions"})}
+		return fault.List{fault.Refusal(library.CodeMissing, "endSessions is required", fault.Parameter{Key: "endSessions"})}
 	case len(r.EndSessions) > maxEndSessions:
 		return fault.List{fault.Refusal("", fmt.Sprintf("endSessions may have at most %d entries", maxEndSessions),
 			fault.Param("endSessions", strconv.Itoa(len(r.EndSessions))))}
@@ -135,13 +135,13 @@ func (r EndSessionsRequest) check() fault.List {
 	var found fault.List
 	for _, e := range r.EndSessions {
 		if e.PatronID == "" {
-			found = append(found, fault.Refusal("", "End patron session request must have patron id", fault.Parameter{Key: "patronId"}))
+			found = append(found, fault.Refusal(library.CodeMissing, "End patron session request must have patron id", fault.Parameter{Key: "patronId"}))
 		} else {
 			found = append(found, library.CheckUUID("patronId", e.PatronID)...)
 		}
 		switch {
 		case e.ActionType == "":
-			found = append(found, fault.Refusal("", "End patron session request must have action type", fault.Parameter{Key: "actionType"}))
+			found = append(found, fault.Refusal(library.CodeMissing, "End patron session request must have action type", fault.Parameter{Key: "actionType"}))
 		case !slices.Contains(actionTypes, e.ActionType):
 			found = append(found, fault.Refusal("", "Invalid patron action type value, allowed are Check-out and Check-in",
 				fault.Param("actionType", e.ActionType)))

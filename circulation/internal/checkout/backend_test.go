@@ -23,6 +23,7 @@ import (
 type backend struct {
 	*librarytest.Records
 	onLoan  bool
+	toUser  bool // the loan is the patron's
 	proxies []library.ProxyRelation
 
 	blockLimits []schemas.BlockLimit // of Ann's group
@@ -105,7 +106,7 @@ func (w *backend) Enter(_ context.Context, userBarcode string) (func(), error) {
 // Snapshot adds what check-outs alone judge. The next answer of open is its count.
 func (w *backend) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
 	seen, err := w.Records.Snapshot(ctx, subjects)
-	seen.OnLoan = &w.onLoan
+	seen.OnLoan, seen.OnLoanToUser = &w.onLoan, w.toUser
 	if seen.User.ID != "" {
 		seen.BlockLimits = w.blockLimits
 		seen.OpenLoans = []schemas.OpenLoans{

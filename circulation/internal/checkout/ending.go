@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -188,16 +187,7 @@ func describeAnswer(err error) (code, reason string) {
 	case len(f.Details) == 0:
 		return string(f.Code), f.Msg
 	}
-	return firstCode(f), Condense(f.Details).Text() + explainLock(f)
-}
-
-// Condense returns the errors of a refusal as people read them: one for an item on loan, whose
-// status and open loan are an error each. FOLIO's desk hides the second one too, and needs both.
-func Condense(found fault.List) fault.List {
-	if !slices.ContainsFunc(found, func(d fault.Detail) bool { return d.Code == library.CodeItemCheckedOut }) {
-		return found
-	}
-	return slices.DeleteFunc(slices.Clone(found), func(d fault.Detail) bool { return d.Code == codeOpenLoan })
+	return firstCode(f), fault.List(f.Details).Text() + explainLock(f)
 }
 
 // firstCode returns the code of the first error. Later ones do not count, so that outcome and code

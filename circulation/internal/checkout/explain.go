@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,7 +19,12 @@ type DryRunRequest struct {
 	UserBarcode      string         `json:"userBarcode"`
 	ProxyUserBarcode string         `json:"proxyUserBarcode"`
 	OverrideBlocks   OverrideBlocks `json:"overrideBlocks"`
+
+	Sent library.Sent `json:"-"` // the body; may be empty
 }
+
+// KeepSent implements web.SentKeeper.
+func (r *DryRunRequest) KeepSent(body json.RawMessage) { r.Sent = library.Sent(body) }
 
 // DryRun has the policies that the circulation rules choose for a check-out, as FOLIO's clients read it.
 type DryRun struct {
@@ -59,7 +65,7 @@ func (s *Service) judgeDryRun(ctx context.Context, r DryRunRequest) (*plan, erro
 	}
 	defer leave()
 	return s.judgeRequest(ctx, Request{
-		ItemBarcode: r.ItemBarcode, UserBarcode: r.UserBarcode, ProxyUserBarcode: r.ProxyUserBarcode, OverrideBlocks: r.OverrideBlocks,
+		ItemBarcode: r.ItemBarcode, UserBarcode: r.UserBarcode, ProxyUserBarcode: r.ProxyUserBarcode, OverrideBlocks: r.OverrideBlocks, Sent: r.Sent,
 	}, nil)
 }
 

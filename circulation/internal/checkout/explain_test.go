@@ -168,7 +168,7 @@ func TestExplain_AgreesWithADryRun(t *testing.T) {
 	}
 	_, refused := w.service().DryRun(t.Context(), req)
 	if got, want := librarytest.Messages(fault.Validation(e.Errors...)), librarytest.Messages(refused); !slices.Equal(got,
-		want) || len(want) != 4 {
+		want) || len(want) != 3 {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

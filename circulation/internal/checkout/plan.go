@@ -13,9 +13,6 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// codeOpenLoan is FOLIO's.
-const codeOpenLoan = "ITEM_HAS_OPEN_LOAN"
-
 // plan is a check-out as its checks found it: what will be written if they pass, and the limit that
 // the recount under the lock enforces.
 type plan struct {
@@ -74,7 +71,7 @@ func (p *plan) checkUserFound() fault.List {
 	case p.facts.User.ID != "":
 		return nil
 	case p.req.UserBarcode == "":
-		return fault.List{library.NewBarcodeMissing("userBarcode")}
+		return fault.List{p.req.Sent.NewBarcodeMissing("userBarcode")}
 	}
 	return refuseUnknown("userBarcode", p.req.UserBarcode)
 }
@@ -132,7 +129,7 @@ func (p *plan) checkProxy(now time.Time) fault.List {
 		found = append(found, fault.Refusal("USER_CANNOT_BE_PROXY_FOR_THEMSELVES", "User cannot be proxy for themselves",
 			fault.Param("proxyUserId", p.facts.Proxy.ID)))
 	case !slices.ContainsFunc(p.facts.ProxyRelations, func(r library.ProxyRelation) bool { return r.IsActive(now) }):
-		found = append(found, fault.Refusal("PROXY_RELATIONSHIP_INVALID", "Cannot check out item via proxy when relationship is invalid", barcode))
+		found = append(found, fault.Refusal(library.CodeProxyInvalid, "Cannot check out item via proxy when relationship is invalid", barcode))
 	}
 	return found
 }
@@ -153,21 +150,28 @@ func (s *Service) judgeItem(ctx context.Context, p *plan) error {
 }
 
 func (p *plan) checkItem() fault.List {
-	if p.facts.Item.ID == "" {
+	switch {
+	case p.facts.Item.ID != "":
+	case p.req.ItemBarcode == "":
+		return fault.List{p.req.Sent.NewBarcodeMissing("itemBarcode")}
+	default:
 		return fault.List{library.NewItemNotFound(p.req.ItemBarcode)}
 	}
 	barcode := fault.Param("itemBarcode", p.req.ItemBarcode)
 	var found fault.List
 	f := &p.facts
 	switch f.Item.Status.Name {
-	case library.StatusCheckedOut:
-		found = append(found, fault.Refusal(library.CodeItemCheckedOut, "Item is already checked out", barcode))
+	case library.StatusCheckedOut: // one refusal, also with an open loan, which is a second one in FOLIO
+		if f.OnLoanToUser {
+			return fault.List{fault.Refusal(library.CodeItemHadByPatron, "Item is already checked out to this patron", barcode)}
+		}
+		return fault.List{fault.Refusal(library.CodeItemCheckedOut, "Item is already checked out", barcode)}
 	case library.StatusDeclaredLost, library.StatusClaimedReturned, library.StatusIntellectualItem, library.StatusAgedToLost:
 		found = append(found, fault.Refusal(library.CodeItemStatus, fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked out",
 			f.Instance.Title, f.Material.Name, f.Item.Barcode, f.Item.Status.Name), barcode))
 	}
 	if f.IsOnLoan() {
-		found = append(found, fault.Refusal(codeOpenLoan, "Cannot check out item that already has an open loan", barcode))
+		found = append(found, fault.Refusal(library.CodeOpenLoan, "Cannot check out item that already has an open loan", barcode))
 	}
 	return found
 }
@@ -208,7 +212,7 @@ func (p *plan) liftBlock(ctx context.Context, b block) {
 // override that is not allowed gets no second refusal.
 func (p *plan) checkOverride() fault.List {
 	if p.overridden && strings.TrimSpace(p.req.OverrideBlocks.Comment) == "" {
-		return fault.List{fault.Refusal("", "Override should be performed with the comment specified", fault.Parameter{Key: "comment"})}
+		return fault.List{fault.Refusal(library.CodeMissing, "Override should be performed with the comment specified", fault.Parameter{Key: "comment"})}
 	}
 	return nil
 }

@@ -16,6 +16,8 @@ type Request struct {
 	// rule has no item limit, so it needs the permission to lift that.
 	ForceLoanPolicyID string         `json:"forceLoanPolicyId"`
 	OverrideBlocks    OverrideBlocks `json:"overrideBlocks"`
+
+	Sent library.Sent `json:"-"` // the body; may be empty
 }
 
 // KeyLease is what a check-out with an Idempotency-Key has besides its body. The zero KeyLease is

@@ -127,7 +127,7 @@ func (p *plan) judgeLoanable(ctx context.Context) {
 	switch {
 	case notLoanableBlock.check.CheckPermission(ctx) != nil: // refused by liftBlock
 	case due.IsZero():
-		p.refuse(fault.Refusal("", "Override should be performed with due date specified", fault.Parameter{Key: "dueDate"}))
+		p.refuse(fault.Refusal(library.CodeMissing, "Override should be performed with due date specified", fault.Parameter{Key: "dueDate"}))
 	case !due.After(p.loanDate.Time):
 		p.refuse(fault.Refusal("", "Due date should be later than loan date", fault.Param("dueDate", due.Text())))
 	}

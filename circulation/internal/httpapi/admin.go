@@ -10,7 +10,6 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -182,10 +181,10 @@ func (h adminHandlers) readFigures(c echo.Context) (schemas.Figures, error) {
 func (h adminHandlers) explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error) {
 	var missing fault.List
 	if req.ItemBarcode == "" {
-		missing = append(missing, library.NewBarcodeMissing("itemBarcode"))
+		missing = append(missing, req.Sent.NewBarcodeMissing("itemBarcode"))
 	}
 	if req.UserBarcode == "" {
-		missing = append(missing, library.NewBarcodeMissing("userBarcode"))
+		missing = append(missing, req.Sent.NewBarcodeMissing("userBarcode"))
 	}
 	if err := missing.Err(); err != nil {
 		return checkout.Explanation{}, err

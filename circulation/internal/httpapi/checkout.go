@@ -13,6 +13,7 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -26,7 +27,7 @@ func (h circulation) checkOut(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	var req checkout.Request
+	req := checkout.Request{Sent: library.Sent(body)}
 	if err := web.UnmarshalExact(body, &req); err != nil {
 		return err
 	}

@@ -69,12 +69,13 @@ func TestCheckIn_AnswersWithAndWithoutALoan(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			status, _, body := tt.b.send(t, method, path, `{"itemBarcode":"036","servicePointId":"s","checkInDate":"d"}`)
+			const sent = `{"itemBarcode":"036","servicePointId":"s","checkInDate":"d"}`
+			status, _, body := tt.b.send(t, method, path, sent)
 			body = regexp.MustCompile(`("currentDateTime":)"20[^"]+Z"`).ReplaceAllString(body, `$1"…"`)
 			if status != http.StatusOK || body != tt.want {
 				t.Errorf("got %d\n%s\nwant 200\n%s", status, body, tt.want)
 			}
-			if tt.b.returned != (checkin.Request{ItemBarcode: "036", ServicePointID: "s", CheckInDate: "d"}) {
+			if tt.b.returned != (checkin.Request{ItemBarcode: "036", ServicePointID: "s", CheckInDate: "d", Sent: sent}) {
 				t.Errorf("asked for %+v", tt.b.returned)
 			}
 		})

@@ -33,6 +33,8 @@ type Facts struct {
 	Location Location `json:"-"`
 	Material Named    `json:"-"`
 	OnLoan   *bool    `json:"onLoan"` // the item has an open loan; nil means no
+	// OnLoanToUser says that the open loan is the user's.
+	OnLoanToUser bool `json:"onLoanToUser"`
 
 	// Requests are the open ones of the queue that the item is in: its own, or with TitleLevel that
 	// of its instance.

@@ -18,10 +18,18 @@ const (
 	// CodeItemNotFound is FOLIO's code for the same at a check-in.
 	CodeItemNotFound   = "ITEM_BARCODE_NOT_FOUND"
 	CodeItemCheckedOut = "ITEM_ALREADY_CHECKED_OUT"
+	// CodeItemHadByPatron is CodeItemCheckedOut for an item that the same patron has.
+	CodeItemHadByPatron = "ITEM_ALREADY_CHECKED_OUT_TO_PATRON"
+	// CodeOpenLoan is FOLIO's, for an item with an open loan and another status than Checked out.
+	CodeOpenLoan       = "ITEM_HAS_OPEN_LOAN"
 	CodeItemStatus     = "ITEM_STATUS"           // another one that excludes what is asked for
 	CodeItemRequested  = "ITEM_REQUESTED"        // by another patron
 	CodePolicyNotFound = "LOAN_POLICY_NOT_FOUND" // that the request names
 	CodeNoDueDate      = "NO_DUE_DATE"           // by the loan policy
+	CodeNotOnLoan      = "ITEM_NOT_ON_LOAN"
+	CodeItemUnknown    = "ITEM_NOT_FOUND" // by its id
+	CodeProxyInvalid   = "PROXY_RELATIONSHIP_INVALID"
+	CodeMissing        = "PROPERTY_MISSING" // of the request
 )
 
 // CheckUUID refuses a value that is no UUID.
@@ -32,16 +40,8 @@ func CheckUUID(key, value string) fault.List {
 	return fault.List{fault.Refusal("", key+" must be a UUID", fault.Param(key, value))}
 }
 
-// NewBarcodeMissing returns the detail of a request without the property key.
-func NewBarcodeMissing(key string) fault.Detail {
-	return fault.Refusal("", key+" is required: a barcode as text. Names of properties are compared exactly", fault.Parameter{Key: key})
-}
-
-// NewItemNotFound returns the detail of a barcode that is missing or no item's, for check-outs.
+// NewItemNotFound returns the detail of a barcode that is no item's, for check-outs.
 func NewItemNotFound(barcode string) fault.Detail {
-	if barcode == "" {
-		return NewBarcodeMissing("itemBarcode")
-	}
 	return fault.Refusal(CodeItemNotFound, fmt.Sprintf("No item with barcode %s could be found", barcode), fault.Param("itemBarcode", barcode))
 }
 
@@ -52,7 +52,7 @@ func NewBarcodeUnknown(barcode string) fault.Detail {
 
 // NewNoItem returns the refusal of an id that is no item's.
 func NewNoItem(id string) error {
-	return fault.Validation(fault.Refusal("", fmt.Sprintf("No item with ID %s could be found", id), fault.Param("itemId", id)))
+	return fault.Validation(fault.Refusal(CodeItemUnknown, fmt.Sprintf("No item with ID %s could be found", id), fault.Param("itemId", id)))
 }
 
 // CheckActive refuses a patron whose card is inactive, or whose record does not contain that.

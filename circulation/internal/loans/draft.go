@@ -118,5 +118,5 @@ func (s *Service) checkProxy(ctx context.Context, d draft) error {
 	if slices.ContainsFunc(relations, func(r library.ProxyRelation) bool { return r.IsActive(s.Now()) }) {
 		return nil
 	}
-	return fault.Validation(fault.Refusal("", "proxyUserId is not valid", fault.Param("proxyUserId", proxyID)))
+	return fault.Validation(fault.Refusal(library.CodeProxyInvalid, "proxyUserId is not valid", fault.Param("proxyUserId", proxyID)))
 }

@@ -24,7 +24,12 @@ type Request struct {
 	// ServicePointID is where the patron stands; optional. It decides nothing.
 	ServicePointID string         `json:"servicePointId"`
 	OverrideBlocks OverrideBlocks `json:"overrideBlocks"`
+
+	Sent library.Sent `json:"-"` // the body; may be empty
 }
+
+// KeepSent implements web.SentKeeper.
+func (r *Request) KeepSent(body json.RawMessage) { r.Sent = library.Sent(body) }
 
 // ByIDRequest is the body of POST /circulation/renew-by-id. Unknown properties are ignored.
 type ByIDRequest struct {
@@ -32,7 +37,12 @@ type ByIDRequest struct {
 	UserID         string         `json:"userId"`
 	ServicePointID string         `json:"servicePointId"`
 	OverrideBlocks OverrideBlocks `json:"overrideBlocks"`
+
+	Sent library.Sent `json:"-"` // the body; may be empty
 }
+
+// KeepSent implements web.SentKeeper.
+func (r *ByIDRequest) KeepSent(body json.RawMessage) { r.Sent = library.Sent(body) }
 
 // Renewer reads what only renewals are judged by, and writes a renewal wholly or not at all.
 type Renewer interface {
@@ -86,7 +96,7 @@ func (s *Service) RenewByID(ctx context.Context, req ByIDRequest) (json.RawMessa
 	return s.renew(ctx, renewalRequest{
 		subjects: schemas.CheckOutSubjects{ItemID: library.KeepUUID(req.ItemID), UserID: library.KeepUUID(req.UserID)},
 		wrong:    req.check(), item: fault.Param("itemId", req.ItemID), user: fault.Param("userId", req.UserID),
-		noItem:    fault.Refusal("", fmt.Sprintf("No item with ID %s exists", req.ItemID), fault.Param("itemId", req.ItemID)),
+		noItem:    fault.Refusal(library.CodeItemUnknown, fmt.Sprintf("No item with ID %s exists", req.ItemID), fault.Param("itemId", req.ItemID)),
 		noLoan:    fmt.Sprintf("No open loan of the item with ID %s exists", req.ItemID),
 		overrides: req.OverrideBlocks,
 	})
@@ -149,9 +159,9 @@ func (s *Service) renewLoan(ctx context.Context, w renewalRequest) (json.RawMess
 func (r Request) check() fault.List {
 	switch {
 	case strings.TrimSpace(r.ItemBarcode) == "":
-		return fault.List{fault.Refusal("RENEWAL_REQUEST_ITEM_BARCODE_REQUIRED", "Renewal request must have an item barcode", fault.Parameter{Key: "itemBarcode"})}
+		return fault.List{r.Sent.NewMissing("RENEWAL_REQUEST_ITEM_BARCODE_REQUIRED", "itemBarcode", "Renewal request must have an item barcode")}
 	case strings.TrimSpace(r.UserBarcode) == "":
-		return fault.List{fault.Refusal("RENEWAL_REQUEST_USER_BARCODE_REQUIRED", "Renewal request must have a user barcode", fault.Parameter{Key: "userBarcode"})}
+		return fault.List{r.Sent.NewMissing("RENEWAL_REQUEST_USER_BARCODE_REQUIRED", "userBarcode", "Renewal request must have a user barcode")}
 	case r.ServicePointID != "":
 		return library.CheckUUID("servicePointId", r.ServicePointID)
 	}
@@ -161,10 +171,10 @@ func (r Request) check() fault.List {
 // check returns what is wrong with the request by itself.
 func (r ByIDRequest) check() fault.List {
 	if strings.TrimSpace(r.ItemID) == "" {
-		return fault.List{fault.Refusal("", "Renewal request must have an item ID", fault.Parameter{Key: "itemId"})}
+		return fault.List{r.Sent.NewMissing(library.CodeMissing, "itemId", "Renewal request must have an item ID")}
 	}
 	if strings.TrimSpace(r.UserID) == "" {
-		return fault.List{fault.Refusal("", "Renewal request must have a user ID", fault.Parameter{Key: "userId"})}
+		return fault.List{r.Sent.NewMissing(library.CodeMissing, "userId", "Renewal request must have a user ID")}
 	}
 	found := slices.Concat(library.CheckUUID("itemId", r.ItemID), library.CheckUUID("userId", r.UserID))
 	if r.ServicePointID != "" {
@@ -184,7 +194,7 @@ func (s *Service) findLoan(ctx context.Context, w renewalRequest, facts *library
 	case err != nil:
 		return storedLoan{}, err
 	case !exists:
-		return storedLoan{}, fault.Validation(fault.Refusal("", w.noLoan, w.item))
+		return storedLoan{}, fault.Validation(fault.Refusal(library.CodeNotOnLoan, w.noLoan, w.item))
 	}
 	var loan storedLoan
 	if err := json.Unmarshal(stored, &loan); err != nil {

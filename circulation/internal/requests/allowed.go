@@ -141,7 +141,7 @@ func (s *Service) completeQuestion(ctx context.Context, q AllowedQuestion) (Allo
 }
 
 func newMissing(kind, id string) error {
-	return fault.Validation(fault.Refusal("", fmt.Sprintf("%s with ID %s was not found", kind, id)))
+	return fault.Validation(fault.Refusal(strings.ToUpper(kind)+"_NOT_FOUND", fmt.Sprintf("%s with ID %s was not found", kind, id)))
 }
 
 // findItems returns the item in question, or all of the instance.
@@ -149,7 +149,7 @@ func (s *Service) findItems(ctx context.Context, q AllowedQuestion) ([]library.I
 	if q.ItemID != "" {
 		item, found, err := fault.Found(s.Library.Item(ctx, q.ItemID))
 		if err == nil && !found {
-			err = fault.Validation(fault.Refusal("", fmt.Sprintf("Item with id=%s cannot be found", q.ItemID)))
+			err = fault.Validation(fault.Refusal(library.CodeItemUnknown, fmt.Sprintf("Item with id=%s cannot be found", q.ItemID)))
 		}
 		return []library.Item{item}, err
 	}

@@ -145,7 +145,7 @@ var fixed = [...]string{"instanceId", "itemId", "requesterId", "requestType", "r
 func checkFixed(doc, stored map[string]any) (wrong fault.List) {
 	for _, key := range fixed {
 		if sent := doc[key]; sent != nil && !strings.EqualFold(fmt.Sprint(sent), fmt.Sprint(stored[key])) {
-			wrong = append(wrong, fault.Refusal("", fmt.Sprintf("%s of a request cannot be changed by an edit, it is %s", key, fault.Shown(stored[key])),
+			wrong = append(wrong, fault.Refusal("PROPERTY_IS_FIXED", fmt.Sprintf("%s of a request cannot be changed by an edit, it is %s", key, fault.Shown(stored[key])),
 				fault.Param(key, fault.Shown(sent))))
 		}
 	}

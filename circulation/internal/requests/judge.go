@@ -13,6 +13,14 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
+// Codes of refusals that are ours and stand in several places.
+const (
+	codeInstanceUnknown = "INSTANCE_NOT_FOUND"
+	codeOtherInstance   = "ITEM_OF_ANOTHER_INSTANCE"
+	codeTitlesDisabled  = "TITLE_LEVEL_REQUESTS_DISABLED"
+	codeTitlesEnabled   = "TITLE_LEVEL_REQUESTS_ENABLED"
+)
+
 // listStatuses returns the item statuses that a type of request allows (mod-circulation,
 // RequestTypeItemStatusWhiteList).
 func listStatuses(requestType string) []string {
@@ -45,7 +53,7 @@ func (w wish) judgeProxy(f facts, now time.Time) fault.List {
 	case strings.EqualFold(w.proxyID, w.record.RequesterID):
 		return fault.List{fault.Refusal("USER_CANNOT_BE_PROXY_FOR_THEMSELVES", "User cannot be proxy for themselves", proxy)}
 	case !slices.ContainsFunc(f.proxyRelations, func(r library.ProxyRelation) bool { return r.IsActive(now) }):
-		return fault.List{fault.Refusal("", "proxyUserId is not valid", proxy)}
+		return fault.List{fault.Refusal(library.CodeProxyInvalid, "proxyUserId is not valid", proxy)}
 	}
 	return nil
 }
@@ -53,9 +61,9 @@ func (w wish) judgeProxy(f facts, now time.Time) fault.List {
 func (w wish) judgeUser(f facts, now time.Time) fault.List {
 	switch user := f.records.User; {
 	case f.records.User.ID == "":
-		return fault.List{fault.Refusal("", "A valid user and patron group are required. User is null", newParameter("userId", w.record.RequesterID))}
+		return fault.List{fault.Refusal("USER_NOT_FOUND", "A valid user and patron group are required. User is null", newParameter("userId", w.record.RequesterID))}
 	case user.PatronGroup == "":
-		return fault.List{fault.Refusal("", "A valid patron group is required. PatronGroup ID is null", newParameter("PatronGroupId", ""))}
+		return fault.List{fault.Refusal("USER_HAS_NO_PATRON_GROUP", "A valid patron group is required. PatronGroup ID is null", newParameter("PatronGroupId", ""))}
 	case user.IsInactive(now):
 		return fault.List{fault.Refusal("USER_IS_INACTIVE_OR_EXPIRED", "Inactive users cannot make requests",
 			newParameter("requesterId", w.record.RequesterID), newParameter("itemId", w.record.ItemID))}
@@ -80,15 +88,15 @@ func (w wish) judgeItem(f facts) fault.List {
 	item := f.records.Item
 	switch {
 	case f.instance.ID == "":
-		return fault.List{fault.Refusal("", "Instance does not exist", newParameter("instanceId", w.record.InstanceID))}
+		return fault.List{fault.Refusal(codeInstanceUnknown, "Instance does not exist", newParameter("instanceId", w.record.InstanceID))}
 	case w.record.ItemID != "" && f.records.Item.ID == "":
-		return fault.List{fault.Refusal("", "Item does not exist", newParameter("itemId", w.record.ItemID))}
+		return fault.List{fault.Refusal(library.CodeItemUnknown, "Item does not exist", newParameter("itemId", w.record.ItemID))}
 	case w.record.RequestType == schemas.RequestPage && f.records.Item.ID == "":
-		return fault.List{fault.Refusal("", "Cannot create page TLR for this instance ID - no available items found", newParameter("instanceId", w.record.InstanceID))}
+		return fault.List{fault.Refusal("NO_AVAILABLE_ITEM", "Cannot create page TLR for this instance ID - no available items found", newParameter("instanceId", w.record.InstanceID))}
 	case f.records.Item.ID == "":
 		return nil
 	case !strings.EqualFold(f.records.Holdings.InstanceID, w.record.InstanceID):
-		return fault.List{fault.Refusal("", "The item is not one of the instance", newParameter("itemId", w.record.ItemID), newParameter("instanceId", w.record.InstanceID))}
+		return fault.List{fault.Refusal(codeOtherInstance, "The item is not one of the instance", newParameter("itemId", w.record.ItemID), newParameter("instanceId", w.record.InstanceID))}
 	case f.loan.ID != "" && strings.EqualFold(f.loan.UserID, w.record.RequesterID):
 		return fault.List{fault.Refusal("REQUESTER_ALREADY_HAS_THIS_ITEM_ON_LOAN", "This requester already has this item on loan",
 			newParameter("itemId", item.ID), newParameter("userId", w.record.RequesterID), newParameter("loanId", f.loan.ID))}
@@ -129,7 +137,7 @@ func (w wish) judgePickup(f facts) fault.List {
 	case w.record.PickupServicePointID == "":
 		return nil
 	case f.pickup.ID == "":
-		return fault.List{fault.Refusal("", "Pickup service point does not exist", newParameter("pickupServicePointId", w.record.PickupServicePointID))}
+		return fault.List{fault.Refusal("SERVICE_POINT_NOT_FOUND", "Pickup service point does not exist", newParameter("pickupServicePointId", w.record.PickupServicePointID))}
 	case !f.pickup.PickupLocation:
 		return fault.List{fault.Refusal("SERVICE_POINT_IS_NOT_PICKUP_LOCATION", "Service point is not a pickup location",
 			newParameter("pickupServicePointId", w.record.PickupServicePointID))}

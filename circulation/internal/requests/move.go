@@ -112,9 +112,9 @@ func (w wish) checkMovable(was schemas.QueuedRequest) fault.List {
 	case !was.Open():
 		return fault.List{newAlreadyClosed(was.ID)}
 	case was.RequestLevel == forTitle && !w.titleLevel:
-		return fault.List{fault.Refusal("", "Can not process TLR - TLR feature is disabled", about)}
+		return fault.List{fault.Refusal(codeTitlesDisabled, "Can not process TLR - TLR feature is disabled", about)}
 	case was.RequestLevel == forTitle && (was.RequestType == schemas.RequestHold || w.record.RequestType == schemas.RequestHold):
-		return fault.List{fault.Refusal("", "Not allowed to move from/to Hold TLR", about)}
+		return fault.List{fault.Refusal("HOLD_OF_TITLE_CANNOT_BE_MOVED", "Not allowed to move from/to Hold TLR", about)}
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (w wish) checkMovable(was schemas.QueuedRequest) fault.List {
 func (w wish) judgeMove(f facts, was schemas.QueuedRequest, now time.Time) fault.List {
 	item, instanceID := f.records.Item, f.records.Holdings.InstanceID
 	if f.records.Item.ID != "" && !strings.EqualFold(instanceID, was.InstanceID) {
-		return fault.List{fault.Refusal("", "Request can only be moved to an item with the same instance ID",
+		return fault.List{fault.Refusal(codeOtherInstance, "Request can only be moved to an item with the same instance ID",
 			newParameter("itemId", item.ID), newParameter("instanceId", instanceID))}
 	}
 	others := slices.DeleteFunc(slices.Clone(f.records.Requests), func(r schemas.QueuedRequest) bool {

@@ -41,15 +41,15 @@ func TestCreate_Refusals(t *testing.T) {
 		},
 		"no instance id": {
 			replace: map[string]any{"instanceId": nil},
-			want:    []string{"Cannot create a request with no instance ID|INVALID|instanceId=null"},
+			want:    []string{"Cannot create a request with no instance ID|PROPERTY_MISSING|instanceId=null"},
 		},
 		"no item id": {
 			replace: map[string]any{"itemId": nil},
-			want:    []string{"Cannot create an item level request with no item ID|INVALID|itemId=null"},
+			want:    []string{"Cannot create an item level request with no item ID|PROPERTY_MISSING|itemId=null"},
 		},
 		"no instance id, no item id": {replace: map[string]any{"instanceId": nil, "itemId": nil}, want: []string{
-			"Cannot create a request with no instance ID|INVALID|instanceId=null",
-			"Cannot create an item level request with no item ID|INVALID|itemId=null",
+			"Cannot create a request with no instance ID|PROPERTY_MISSING|instanceId=null",
+			"Cannot create an item level request with no item ID|PROPERTY_MISSING|itemId=null",
 		}},
 		"no preference": {
 			replace: map[string]any{"fulfillmentPreference": nil},
@@ -79,14 +79,14 @@ func TestCreate_Refusals(t *testing.T) {
 		},
 		"no proxy of hers": {
 			replace: map[string]any{"proxyUserId": benID},
-			want:    []string{"proxyUserId is not valid|INVALID|proxyUserId=" + benID},
+			want:    []string{"proxyUserId is not valid|PROXY_RELATIONSHIP_INVALID|proxyUserId=" + benID},
 		},
 		"an ended proxy": {change: func(l *fakeLibrary) {
 			l.proxyRelations = []library.ProxyRelation{
 				{Status: "Inactive"}, {Status: "Active", ExpirationDate: library.Instant{Time: time.Unix(0, 0)}},
 			}
 		}, replace: map[string]any{"proxyUserId": benID}, want: []string{
-			"proxyUserId is not valid|INVALID|proxyUserId=" + benID,
+			"proxyUserId is not valid|PROXY_RELATIONSHIP_INVALID|proxyUserId=" + benID,
 		}},
 		"title with an item": {
 			change: func(l *fakeLibrary) { l.Titles = true }, replace: map[string]any{"requestLevel": "Title"},
@@ -109,11 +109,13 @@ func TestCreate_Refusals(t *testing.T) {
 		},
 		"no patron": {
 			replace: map[string]any{"requesterId": otherID},
-			want:    []string{"A valid user and patron group are required. User is null|INVALID|userId=" + otherID},
+			want:    []string{"A valid user and patron group are required. User is null|USER_NOT_FOUND|userId=" + otherID},
 		},
 		"patron of no group": {
 			change: func(l *fakeLibrary) { l.Patron.PatronGroup = "" },
-			want:   []string{"A valid patron group is required. PatronGroup ID is null|INVALID|PatronGroupId=null"},
+			want: []string{
+				"A valid patron group is required. PatronGroup ID is null|USER_HAS_NO_PATRON_GROUP|PatronGroupId=null",
+			},
 		},
 		"inactive patron": {
 			change: func(l *fakeLibrary) { l.Patron.Active = &inactive },
@@ -125,14 +127,14 @@ func TestCreate_Refusals(t *testing.T) {
 		},
 		"no such instance": {
 			replace: map[string]any{"instanceId": otherID},
-			want:    []string{"Instance does not exist|INVALID|instanceId=" + otherID},
+			want:    []string{"Instance does not exist|INSTANCE_NOT_FOUND|instanceId=" + otherID},
 		},
 		"no such item": {
-			replace: map[string]any{"itemId": otherID}, want: []string{"Item does not exist|INVALID|itemId=" + otherID},
+			replace: map[string]any{"itemId": otherID}, want: []string{"Item does not exist|ITEM_NOT_FOUND|itemId=" + otherID},
 		},
 		"item of another": {
 			change: func(l *fakeLibrary) { l.of = otherID },
-			want:   []string{"The item is not one of the instance|INVALID|itemId=" + bookID},
+			want:   []string{"The item is not one of the instance|ITEM_OF_ANOTHER_INSTANCE|itemId=" + bookID},
 		},
 		"has the item": {
 			change: func(l *fakeLibrary) { l.lendToAnn() },
@@ -151,7 +153,7 @@ func TestCreate_Refusals(t *testing.T) {
 		"page, nothing free": {
 			change: func(l *fakeLibrary) { l.Titles = true }, replace: forTitle("Page"),
 			want: []string{
-				"Cannot create page TLR for this instance ID - no available items found|INVALID|instanceId=" + titleID,
+				"Cannot create page TLR for this instance ID - no available items found|NO_AVAILABLE_ITEM|instanceId=" + titleID,
 			},
 		},
 		"nowhere to fetch it": {
@@ -163,7 +165,7 @@ func TestCreate_Refusals(t *testing.T) {
 		},
 		"no such desk": {
 			replace: map[string]any{"pickupServicePointId": otherID},
-			want:    []string{"Pickup service point does not exist|INVALID|pickupServicePointId=" + otherID},
+			want:    []string{"Pickup service point does not exist|SERVICE_POINT_NOT_FOUND|pickupServicePointId=" + otherID},
 		},
 		"a desk for staff": {
 			change: func(l *fakeLibrary) { l.pickup = false },
@@ -176,7 +178,7 @@ func TestCreate_Refusals(t *testing.T) {
 			replace: nil,
 			want: []string{
 				"Service point is not a pickup location|SERVICE_POINT_IS_NOT_PICKUP_LOCATION|pickupServicePointId=" + deskID,
-				"A valid patron group is required. PatronGroup ID is null|INVALID|PatronGroupId=null",
+				"A valid patron group is required. PatronGroup ID is null|USER_HAS_NO_PATRON_GROUP|PatronGroupId=null",
 				"This requester already has this item on loan|REQUESTER_ALREADY_HAS_THIS_ITEM_ON_LOAN|itemId=" + bookID,
 			},
 		},

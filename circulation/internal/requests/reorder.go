@@ -46,7 +46,7 @@ func (s *Service) Reorder(ctx context.Context, id string, ofTitle bool, body []b
 		if err := s.checkTitles(ctx, ofTitle, key, id); err != nil {
 			return nil, err // the setting changed
 		}
-		return nil, fault.Validation(fault.Refusal("", schemas.QueueOutdated))
+		return nil, fault.Validation(fault.Refusal(schemas.CodeQueueOutdated, schemas.QueueOutdated))
 	case fault.Is(err, fault.NotFound):
 		return nil, fault.Wrap(err, fault.NotFound, "%s record with ID %q cannot be found", kind, id)
 	}
@@ -59,11 +59,11 @@ func (s *Service) checkTitles(ctx context.Context, ofTitle bool, key, id string)
 	if err != nil || titles == ofTitle {
 		return err
 	}
-	state := "DISABLED"
+	state, code := "DISABLED", codeTitlesDisabled
 	if titles {
-		state = "ENABLED"
+		state, code = "ENABLED", codeTitlesEnabled
 	}
-	return fault.Validation(fault.Refusal("", "Refuse to reorder request queue, TLR feature status is "+state+".", fault.Param(key, id)))
+	return fault.Validation(fault.Refusal(code, "Refuse to reorder request queue, TLR feature status is "+state+".", fault.Param(key, id)))
 }
 
 // reorderedQueue is the body of an order. It ignores what else clients send, such as another itemId.

@@ -104,7 +104,7 @@ func (s *Service) findRepeated(ctx context.Context, w wish) (json.RawMessage, er
 		return nil, fmt.Errorf("reading the stored request: %w", err)
 	}
 	if !strings.EqualFold(stored.RequesterID, w.record.RequesterID) || !strings.EqualFold(stored.InstanceID, w.record.InstanceID) {
-		return nil, fault.Validation(fault.Refusal("", "The id is that of another request", newParameter("id", w.record.ID)))
+		return nil, fault.Validation(fault.Refusal("REQUEST_ID_IN_USE", "The id is that of another request", newParameter("id", w.record.ID)))
 	}
 	return raw, nil
 }

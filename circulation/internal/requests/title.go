@@ -126,10 +126,10 @@ func (w wish) judgeTitle(f facts) fault.List {
 	case kind == schemas.RequestPage:
 		return nil // its copy is judged
 	case t.free.ID != "":
-		return fault.List{fault.Refusal("", "Hold/Recall TLR not allowed: available item found for instance",
+		return fault.List{fault.Refusal("HOLD_AND_RECALL_TLR_NOT_ALLOWED_PAGEABLE_AVAILABLE_ITEM_FOUND", "Hold/Recall TLR not allowed: available item found for instance",
 			newParameter("itemId", t.free.ID), newParameter("instanceId", w.record.InstanceID))}
 	case kind == schemas.RequestRecall && t.copyCount == 0:
-		return fault.List{fault.Refusal("", "Request has no loan or recallable item", newParameter("loan", ""))}
+		return fault.List{fault.Refusal("NO_RECALLABLE_ITEM", "Request has no loan or recallable item", newParameter("loan", ""))}
 	case kind == schemas.RequestRecall && len(t.allowing) == 0:
 		return fault.List{newNotAllowed(kind)}
 	case kind == schemas.RequestHold && t.holdsAskPolicies && len(t.allowing) == 0:

@@ -130,7 +130,7 @@ func (s *Service) addTitle(ctx context.Context, doc map[string]any) error {
 		return err
 	}
 	if !found {
-		return fault.Validation(fault.Refusal("", "Item does not exist", newParameter("itemId", itemID)))
+		return fault.Validation(fault.Refusal(library.CodeItemUnknown, "Item does not exist", newParameter("itemId", itemID)))
 	}
 	holdings, err := s.Library.Holdings(ctx, item.HoldingsRecordID)
 	if err != nil {
@@ -159,10 +159,10 @@ func (w wish) check() error {
 	}
 	var found fault.List
 	if w.doc["instanceId"] == nil {
-		found = append(found, fault.Refusal("", "Cannot create a request with no instance ID", newParameter("instanceId", "")))
+		found = append(found, fault.Refusal(library.CodeMissing, "Cannot create a request with no instance ID", newParameter("instanceId", "")))
 	}
 	if level == "Item" && w.doc["itemId"] == nil {
-		found = append(found, fault.Refusal("", "Cannot create an item level request with no item ID", newParameter("itemId", "")))
+		found = append(found, fault.Refusal(library.CodeMissing, "Cannot create an item level request with no item ID", newParameter("itemId", "")))
 	}
 	if level == forTitle && (w.doc["itemId"] != nil || w.doc["holdingsRecordId"] != nil) {
 		itemID, _ := w.doc["itemId"].(string)

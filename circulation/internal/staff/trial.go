@@ -64,7 +64,6 @@ func (p *pages) showTrial(v *visit) error {
 		ItemBarcode: page.Item.Value, UserBarcode: page.Patron.Value, ProxyUserBarcode: page.Other.Value,
 	})
 	if err == nil {
-		found.Errors = checkout.Condense(found.Errors)
 		page.Result = &trialResult{Found: found}
 		if found.DueDate != nil {
 			page.Result.Due = found.DueDate.Format(time.RFC3339)

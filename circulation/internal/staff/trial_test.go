@@ -63,7 +63,6 @@ func TestTrialPage_SaysWhatWouldHappenAndWhy(t *testing.T) {
 		"on loan": {
 			checkout.Explanation{Errors: []fault.Detail{
 				{Message: "Item is already checked out", Code: "ITEM_ALREADY_CHECKED_OUT"},
-				{Message: "Cannot check out item that already has an open loan", Code: "ITEM_HAS_OPEN_LOAN"},
 				{Message: "Item is not loanable", Code: "ITEM_NOT_LOANABLE"},
 			}},
 			[]string{

@@ -42,7 +42,7 @@ func TestRenew(t *testing.T) {
 			err: refuse("ITEM_CHECKED_OUT_TO_DIFFERENT_USER", "no"), want: refused + "This item is not on loan to you.|",
 		},
 		"not lent": {
-			err: refuse("", "No open loan of the item with barcode book exists"), noLoan: true,
+			err: refuse(library.CodeNotOnLoan, "No open loan of the item with barcode book exists"), noLoan: true,
 			want: refused + "This item is not on loan to you.|",
 		},
 		"the date would stay": {

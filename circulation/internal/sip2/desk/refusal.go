@@ -158,7 +158,7 @@ func (v *visit) explain(detail fault.Detail, facts *library.Facts, p purpose) re
 		return reason{4, v.sayBlocks(facts, p.manual)}
 	case "USER_IS_BLOCKED_AUTOMATICALLY":
 		return reason{5, []string{detail.Message}}
-	case library.CodeItemCheckedOut, "ITEM_HAS_OPEN_LOAN":
+	case library.CodeItemCheckedOut, library.CodeItemHadByPatron, library.CodeOpenLoan:
 		return one(6, texts.MachineOnLoan, nil)
 	case library.CodeItemRequested:
 		return one(7, texts.MachineReserved, nil)
@@ -179,7 +179,7 @@ func (v *visit) explain(detail fault.Detail, facts *library.Facts, p purpose) re
 		return one(7, texts.MachineRenewalRecalled, nil)
 	case "RENEWAL_WOULD_NOT_CHANGE_DUE_DATE":
 		return one(8, texts.MachineDateStays, nil)
-	case string(fault.Invalid): // of renewals, an item without a loan
+	case library.CodeNotOnLoan:
 		if facts.Item.ID != "" && !facts.IsOnLoan() && p.other == texts.MachineNotRenewable {
 			return one(6, texts.MachineNotYours, nil)
 		}
