@@ -49,6 +49,9 @@ func Open(ctx context.Context, cfg Settings, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, errors.New("DATABASE_URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password
 	}
+	if !statementCache.MatchString(cfg.URL) {
+		base.ConnConfig.StatementCacheCapacity = preparedStatements
+	}
 	attrs := requirePrimary(cfg.URL, base.ConnConfig)
 	size := cmp.Or(cfg.MaxConns, base.MaxConns)
 	db := &DB{MigrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), Hosts: strings.Join(hosts(base.ConnConfig), ", "), log: log, commitTimeout: defaultCommitTimeout}

@@ -21,12 +21,8 @@ func NameSchema(schema, statement string) string {
 
 type namedKey struct{ schema, statement string }
 
-// named is where a connection keeps statements with their schema, maxNamed at most: as many as pgx
-// prepares on it.
-const (
-	named    = "named"
-	maxNamed = 512
-)
+// named is where a connection keeps statements with their schema, preparedStatements at most.
+const named = "named"
 
 // NameSchemaOn is NameSchema for a statement that runs often, in several schemas. A connection, also
 // that of a transaction, keeps the result, because it is found faster than made.
@@ -40,7 +36,7 @@ func NameSchemaOn(on Querier, schema, statement string) string {
 	if text, ok := kept[key]; ok {
 		return text
 	}
-	if kept == nil || len(kept) == maxNamed {
+	if kept == nil || len(kept) == preparedStatements {
 		kept = map[namedKey]string{}
 		session[named] = kept
 	}
