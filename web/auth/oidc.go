@@ -22,6 +22,7 @@ import (
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 	"checkoutlock/web/page"
+	"checkoutlock/web/texts"
 )
 
 const (
@@ -114,13 +115,13 @@ func (p *Pages) askProvider(c echo.Context, to string) error {
 	}
 	address := p.guard.provider.configure(known, p.Root).AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier),
 		oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(p.guard.limits.Longest.Seconds()))))
-	return p.sendOn(c, "Sign in", address, page.Notice{
-		Text: "You sign in at your library's sign-in service.", LinkText: "Go there if your browser does not",
+	return p.sendOn(c, "signIn.heading", address, page.Notice{
+		Text: "signIn.atProvider", LinkText: "signIn.goThere",
 	})
 }
 
 // sendOn shows a notice that goes to an address by itself.
-func (p *Pages) sendOn(c echo.Context, title, address string, n page.Notice) error {
+func (p *Pages) sendOn(c echo.Context, title texts.Code, address string, n page.Notice) error {
 	n.Link = address
 	c.Response().Header().Set("Refresh", "0; url="+address)
 	return p.Show(c, http.StatusOK, "notice.html", title, n)
@@ -146,7 +147,7 @@ func (p *Pages) receive(c echo.Context) error {
 		subtle.ConstantTimeCompare([]byte(f.State), []byte(q.Text("state"))) != 1 {
 		return fault.New(fault.Unauthorized, "This sign-in did not begin in this browser, or it took too long. Go to the page again to sign in.")
 	}
-	page.SetCookie(c, p.flowCookie(), "", p.Root, -time.Second) // it counts once
+	page.SetCookie(c, p.flowCookie(), "", -time.Second) // it counts once
 	if iss := q.Text("iss"); iss != "" && iss != p.guard.provider.settings.Issuer {
 		return fault.New(fault.Unauthorized, "Another sign-in service answered than the one that was asked")
 	}
@@ -279,8 +280,7 @@ func (g *Guard) permissionsOf(s session) []string {
 // leaveProvider ends the session at the provider too, if it has an address for that. Otherwise the
 // next sign-in on this computer would ask nothing.
 func (p *Pages) leaveProvider(c echo.Context) error {
-	n := page.Notice{Text: "Your sign-in here has ended.", Link: p.rootOf(c), LinkText: "Sign in again"}
-	const title = "You are signed out"
+	const title = "signIn.signedOut"
 	known, err := p.guard.provider.find(c.Request().Context())
 	var at struct {
 		EndSession string `json:"end_session_endpoint"`
@@ -290,15 +290,11 @@ func (p *Pages) leaveProvider(c echo.Context) error {
 	}
 	address, parseErr := url.Parse(at.EndSession)
 	if err != nil || parseErr != nil || at.EndSession == "" {
-		n.Text += " Your sign-in at your library's sign-in service goes on: end it there."
-		return p.Show(c, http.StatusOK, "notice.html", title, n)
+		return p.Show(c, http.StatusOK, "notice.html", title, page.Notice{Text: "signIn.endedHere", Link: p.rootOf(c), LinkText: "signIn.again"})
 	}
 	q := address.Query()
 	q.Set("client_id", p.guard.provider.settings.Client)
 	q.Set("post_logout_redirect_uri", p.guard.provider.settings.URL+p.Root)
 	address.RawQuery = q.Encode()
-	return p.sendOn(c, title, address.String(), page.Notice{
-		Text:     n.Text + " Your browser goes to your library's sign-in service, which ends your sign-in there.",
-		LinkText: "Go there if your browser does not",
-	})
+	return p.sendOn(c, title, address.String(), page.Notice{Text: "signIn.endsThere", LinkText: "signIn.goThere"})
 }

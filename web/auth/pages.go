@@ -1,17 +1,22 @@
 package auth
 
 import (
+	"errors"
+	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 	"checkoutlock/web/page"
+	"checkoutlock/web/texts"
 )
 
 // PageOptions configure NewPages. All fields are required, except Tenant.
@@ -26,7 +31,7 @@ type PageOptions struct {
 	Cookie   string
 	SignOuts SignOuts
 	// Show answers with a page. The names of templates are sign-in.html and notice.html.
-	Show func(c echo.Context, status int, template, title string, body any) error
+	Show func(c echo.Context, status int, template string, title texts.Code, body any) error
 }
 
 // Pages guards the pages of a service, and serves how people sign in to them and out again. It is
@@ -117,7 +122,7 @@ func (p *Pages) openSession(c echo.Context) (session, error) {
 		}
 	}
 	if over {
-		page.SetCookie(c, name, "", p.Root, -time.Second)
+		page.SetCookie(c, name, "", -time.Second)
 		return session{}, nil
 	}
 	return s, nil
@@ -132,7 +137,7 @@ func (p *Pages) setSealed(c echo.Context, name string, value any, maxAge time.Du
 	if err != nil {
 		return err
 	}
-	page.SetCookie(c, name, sealed, p.Root, maxAge)
+	page.SetCookie(c, name, sealed, maxAge)
 	return nil
 }
 
@@ -205,7 +210,7 @@ func (p *Pages) showSignIn(c echo.Context) error {
 }
 
 func (p *Pages) showForm(c echo.Context, status int, form page.SignIn) error {
-	return p.Show(c, status, "sign-in.html", "Sign in", form)
+	return p.Show(c, status, "sign-in.html", "signIn.heading", form)
 }
 
 // signIn handles the form of Basic. The answer to what was typed wrong is 422 or 429: 401 would have
@@ -216,7 +221,7 @@ func (p *Pages) signIn(c echo.Context) error {
 	}
 	form := page.SignIn{To: p.target(c, c.FormValue("to")), Name: c.FormValue("name")}
 	if err := p.guard.checkPassword(c.Request().Context(), c.RealIP(), form.Name, c.FormValue("password")); err != nil {
-		form.Wrong = fault.Text(err)
+		form.Wrong = describeRefusal(err, form.Name)
 		status := http.StatusUnprocessableEntity
 		if fault.Is(err, fault.TooManyTries) {
 			status = http.StatusTooManyRequests
@@ -227,12 +232,25 @@ func (p *Pages) signIn(c echo.Context) error {
 	return p.begin(c, session{ID: uuid.New(), Name: form.Name, Began: now, Used: now}, form.To)
 }
 
+// describeRefusal says why checkPassword refused a name and a password.
+func describeRefusal(err error, name string) texts.Text {
+	refused, _ := errors.AsType[*fault.Error](err)
+	switch {
+	case refused.Code == fault.TooManyTries:
+		seconds := int(math.Ceil(refused.RetryAfter.Seconds()))
+		return texts.Text{Code: "signIn.tooMany", Values: texts.Values{"seconds": strconv.Itoa(seconds)}}
+	case !isUsableName(name):
+		return texts.Text{Code: "signIn.nameWrong", Values: texts.Values{"most": strconv.Itoa(schemas.MaxChangeName)}}
+	}
+	return texts.Text{Code: "signIn.passwordWrong"}
+}
+
 // checkForm refuses a form that is none of the service's own pages.
 func (p *Pages) checkForm(c echo.Context) error {
 	if err := p.guard.checkOrigin(c.Request()); err != nil {
 		return err
 	}
-	_, err := page.CheckToken(c, p.Root)
+	_, err := page.CheckToken(c)
 	return err
 }
 
@@ -241,7 +259,7 @@ func (p *Pages) begin(c echo.Context, s session, to string) error {
 	if err := p.setSession(c, s); err != nil {
 		return err
 	}
-	page.RenewToken(c, p.Root)
+	page.RenewToken(c)
 	p.guard.log.InfoContext(c.Request().Context(), "signed in to the staff pages", "by", s.Name, "peer", c.RealIP())
 	return c.Redirect(http.StatusSeeOther, to)
 }
@@ -260,9 +278,9 @@ func (p *Pages) signOut(c echo.Context) error {
 		if err := p.SignOuts.SignOut(c.Request().Context(), s.ID, s.Began.Add(p.guard.limits.Longest+clockSkew)); err != nil {
 			return err
 		}
-		page.SetCookie(c, p.sessionCookie(c.Param(p.Tenant)), "", p.Root, -time.Second)
+		page.SetCookie(c, p.sessionCookie(c.Param(p.Tenant)), "", -time.Second)
 	}
-	page.RenewToken(c, p.Root)
+	page.RenewToken(c)
 	return c.Redirect(http.StatusSeeOther, p.rootOf(c)+"signed-out")
 }
 
@@ -270,7 +288,7 @@ func (p *Pages) showSignedOut(c echo.Context) error {
 	if p.guard.mode == OIDC {
 		return p.leaveProvider(c)
 	}
-	return p.Show(c, http.StatusOK, "notice.html", "You are signed out", page.Notice{
-		Text: "Your sign-in has ended.", Link: p.rootOf(c), LinkText: "Sign in again",
+	return p.Show(c, http.StatusOK, "notice.html", "signIn.signedOut", page.Notice{
+		Text: "signIn.ended", Link: p.rootOf(c), LinkText: "signIn.again",
 	})
 }

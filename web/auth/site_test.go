@@ -25,6 +25,7 @@ import (
 	"checkoutlock/web"
 	"checkoutlock/web/auth"
 	"checkoutlock/web/page"
+	"checkoutlock/web/texts"
 )
 
 // signOuts is the list that all instances of a service share.
@@ -90,12 +91,12 @@ func (s site) start(t *testing.T) http.Handler {
 	}
 	pages := auth.NewPages(auth.PageOptions{
 		Guard: guard, Root: "/desk/", Tenant: "tenant", Cookie: s.cookie, SignOuts: s.ends,
-		Show: func(c echo.Context, status int, template, title string, body any) error {
-			token, err := page.CheckToken(c, "/desk/")
+		Show: func(c echo.Context, status int, template string, title texts.Code, body any) error {
+			token, err := page.CheckToken(c)
 			if err != nil {
 				return err
 			}
-			content, err := templates.Render(template, page.Layout, page.Frame{Title: title, Body: body, CSRF: token})
+			content, err := templates.Render(templates.Reader(c), template, page.Layout, page.Frame{Title: title, Body: body, CSRF: token})
 			if err != nil {
 				return err
 			}

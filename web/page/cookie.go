@@ -23,18 +23,19 @@ func ReadCookie(c echo.Context, name string) string {
 	return cookie.Value
 }
 
-// SetCookie sets a cookie for the pages below path that no script reads. maxAge 0 keeps it until the
-// browser is closed; a negative one removes it. Over https all paths get it, as hostPrefix requires.
+// SetCookie sets a cookie that no script reads. maxAge 0 keeps it until the browser is closed; a
+// negative one removes it. All paths get it: hostPrefix requires that, and a proxy may put a prefix
+// before the paths.
 //
 // It is Lax, because a visitor who follows a link from a mail must come with it.
-func SetCookie(c echo.Context, name, value, path string, maxAge time.Duration) {
+func SetCookie(c echo.Context, name, value string, maxAge time.Duration) {
 	// A gateway's header gives the scheme; a forged header only loses the cookie.
 	secure := c.Scheme() == "https"
 	if secure {
-		name, path = hostPrefix+name, "/"
+		name = hostPrefix + name
 	}
 	c.SetCookie(&http.Cookie{ //nolint:gosec // Secure depends on the visitor's scheme
-		Name: name, Value: value, Path: path, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure,
+		Name: name, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure,
 		MaxAge: int(maxAge.Seconds()),
 	})
 }

@@ -25,9 +25,8 @@ const (
 	tokenField  = "token"
 )
 
-// CheckToken returns the visitor's token, or makes a new one for the pages below path. It
-// refuses a change that does not repeat the token. Fault: Forbidden.
-func CheckToken(c echo.Context, path string) (string, error) {
+// CheckToken returns the visitor's token, or makes a new one. It refuses a change that does not repeat the token. Fault: Forbidden.
+func CheckToken(c echo.Context) (string, error) {
 	sent := ReadCookie(c, tokenCookie)
 	known := len(sent) == len(rand.Text())
 	if method := c.Request().Method; method != http.MethodGet && method != http.MethodHead {
@@ -39,14 +38,14 @@ func CheckToken(c echo.Context, path string) (string, error) {
 	if known {
 		return sent, nil // a new one would invalidate the forms that are open
 	}
-	return RenewToken(c, path), nil
+	return RenewToken(c), nil
 }
 
 // RenewToken makes a new token for the visitor, as after each sign-in: a token from before it may be
 // known to others.
-func RenewToken(c echo.Context, path string) string {
+func RenewToken(c echo.Context) string {
 	token := rand.Text()
-	SetCookie(c, tokenCookie, token, path, 0)
+	SetCookie(c, tokenCookie, token, 0)
 	return token
 }
 

@@ -1,20 +1,18 @@
 package page
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"html/template"
 	"io/fs"
 	"mime"
 	"net/http"
 	"path"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/config"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
@@ -76,67 +74,22 @@ func (f Files) Serve(c echo.Context) error {
 	return c.Blob(http.StatusOK, a.kind, a.content)
 }
 
-// Templates are the pages by their file's name, each with the layout.
-type Templates map[string]*template.Template
-
-// Layout is the frame of every page.
-const Layout = "layout.html"
-
-// ParseTemplates reads the folder templates of a service. Its pages use what the shared
-// files define: "mark", "time", "reason", and error.html for errors. A file parts.html has
-// what several of its pages use.
-func ParseTemplates(own fs.FS, formats template.FuncMap) (Templates, error) {
-	base := template.New(Layout).Funcs(template.FuncMap{"when": FormatTime, "build": config.ReadBuild}).Funcs(formats)
-	base, err := base.ParseFS(shared, "templates/"+Layout, "templates/parts.html")
-	if err != nil {
-		return nil, fmt.Errorf("reading the pages: %w", err)
+// NewFrame returns the frame of a page for its visitor, with the shared files. script is a file of
+// the service, empty for none.
+func (f Files) NewFrame(c echo.Context, script string) Frame {
+	scripts := []string{RelativePath(c, f.Path("page.js"))}
+	if script != "" {
+		scripts = append(scripts, RelativePath(c, f.Path(script)))
 	}
-	if parts, err := fs.Glob(own, "templates/parts.html"); err == nil && len(parts) > 0 {
-		if base, err = base.ParseFS(own, parts...); err != nil {
-			return nil, fmt.Errorf("reading the pages: %w", err)
-		}
+	return Frame{
+		Language: Language(c), Languages: linkLanguages(c), Scripts: scripts,
+		Style: RelativePath(c, f.Path("page.css")), Icon: RelativePath(c, f.Path("page.svg")),
 	}
-	all := Templates{}
-	for _, source := range []fs.FS{shared, own} {
-		if err := all.add(base, source); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
 }
 
-// add parses each page of a folder templates on top of base.
-func (t Templates) add(base *template.Template, source fs.FS) error {
-	files, err := fs.Glob(source, "templates/*.html")
-	if err != nil {
-		return fmt.Errorf("listing the pages: %w", err)
-	}
-	for _, file := range files {
-		name := path.Base(file)
-		if name == Layout || name == "parts.html" {
-			continue
-		}
-		page, err := base.Clone()
-		if err == nil {
-			page, err = page.ParseFS(source, file)
-		}
-		if err != nil {
-			return fmt.Errorf("reading the page %s: %w", name, err)
-		}
-		t[name] = page
-	}
-	return nil
-}
-
-// Render executes one template of a page's file: Layout for the page, or a part of it.
-func (t Templates) Render(file, name string, data any) ([]byte, error) {
-	page, ok := t[file]
-	if !ok {
-		return nil, fmt.Errorf("there is no page %s", file)
-	}
-	var out bytes.Buffer
-	if err := page.ExecuteTemplate(&out, name, data); err != nil {
-		return nil, fmt.Errorf("rendering the page %s: %w", file, err)
-	}
-	return out.Bytes(), nil
+// RelativePath is the path from a request's address to a path of this service. So links hold behind a
+// proxy that puts a prefix before all paths. What a stream sends belongs to its page.
+func RelativePath(c echo.Context, path string) string {
+	from := strings.TrimSuffix(c.Request().URL.EscapedPath(), "/live")
+	return strings.Repeat("../", max(strings.Count(from, "/")-1, 0)) + strings.TrimPrefix(path, "/")
 }

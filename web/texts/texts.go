@@ -1,9 +1,9 @@
 // Package texts has what people read, in catalogues by language and code. A library may replace
-// each text by its own.
+// each text of its machines by its own.
 //
 // The files en.json, de.json and es.json are the catalogues, in the form of go-i18n. English is
 // complete; other languages fall back to it. A placeholder such as {limit} stands for a value. A
-// text with plural forms follows the whole number in one of its values.
+// text with plural forms follows the value {count}, or else the whole number in its values.
 package texts
 
 import (
@@ -41,9 +41,13 @@ type Text struct {
 // concurrent use.
 type Catalogue struct {
 	bundle *i18n.Bundle
-	// placeholders are those of the English texts, by code.
+	pseudo *i18n.Bundle
+	// placeholders are those of the English texts that a library may replace, by code.
 	placeholders map[string][]string
 }
+
+// replaceable begins the codes that a library may replace: those of its machines.
+const replaceable = "machine."
 
 // New returns the catalogues as they are delivered. It fails only if the build is broken.
 func New() (*Catalogue, error) { return build(nil) }
@@ -61,15 +65,20 @@ func Replace(own json.RawMessage) (*Catalogue, error) {
 }
 
 func build(own map[string]json.RawMessage) (*Catalogue, error) {
-	c := &Catalogue{bundle: i18n.NewBundle(language.English), placeholders: map[string][]string{}}
-	for _, lang := range []string{"en", "de", "es"} {
-		added, err := c.bundle.LoadMessageFileFS(files, lang+".json")
+	c := &Catalogue{bundle: i18n.NewBundle(language.English), pseudo: i18n.NewBundle(language.English), placeholders: map[string][]string{}}
+	for _, l := range Languages {
+		added, err := c.bundle.LoadMessageFileFS(files, l.Tag+".json")
 		if err != nil {
-			return nil, fmt.Errorf("reading the %s catalogue: %w", lang, err)
+			return nil, fmt.Errorf("reading the %s catalogue: %w", l.Tag, err)
 		}
 		for _, m := range added.Messages {
-			if lang == "en" {
+			if l.Tag == English && strings.HasPrefix(m.ID, replaceable) {
 				c.placeholders[m.ID] = listPlaceholders(m)
+			}
+		}
+		if l.Tag == English {
+			if err := c.pseudo.AddMessages(language.English, lengthen(added.Messages)...); err != nil {
+				return nil, fmt.Errorf("making the %s catalogue: %w", Pseudo, err)
 			}
 		}
 	}
@@ -128,12 +137,15 @@ func listPlaceholders(m *i18n.Message) []string {
 }
 
 // Say returns a text in the first of the languages that has it, else in English. An unknown code is
-// returned as it is.
+// returned as it is, and so is "".
 func (c *Catalogue) Say(t Text, languages ...string) string {
 	said := i18n.NewLocalizer(c.bundle, languages...)
+	if len(languages) > 0 && languages[0] == Pseudo {
+		said = i18n.NewLocalizer(c.pseudo, English)
+	}
 	config := &i18n.LocalizeConfig{MessageID: string(t.Code), TemplateData: t.Values, TemplateParser: fillPlaces{}}
-	for _, value := range t.Values {
-		if count, err := strconv.Atoi(value); err == nil {
+	for _, name := range slices.Sorted(maps.Keys(t.Values)) {
+		if count, err := strconv.Atoi(t.Values[name]); err == nil && (config.PluralCount == nil || name == "count") {
 			config.PluralCount = count
 		}
 	}

@@ -4,13 +4,11 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
-
-	"github.com/labstack/echo/v4"
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/page"
 )
 
 // Addresses of pages, and the parameters that all lists share.
@@ -21,22 +19,16 @@ const (
 	patronsShown = "shown"
 )
 
-// relativePath is the path from a request's address to a path of this service. So links hold behind a
-// proxy that puts a prefix before all paths. What a stream sends belongs to its page.
-func relativePath(c echo.Context, path string) string {
-	from := strings.TrimSuffix(c.Request().URL.EscapedPath(), "/live")
-	return strings.Repeat("../", max(strings.Count(from, "/")-1, 0)) + strings.TrimPrefix(path, "/")
-}
-
 // path is the address of one of the tenant's pages.
-func (v *visit) path(page string) string {
-	return relativePath(v.c, "/staff/"+v.tenant.String()+page)
+func (v *visit) path(to string) string {
+	return page.RelativePath(v.c, "/staff/"+v.tenant.String()+to)
 }
 
 // pathOf is the address of a page with the query of this request, changed by edit.
 func (v *visit) pathOf(page string, edit func(url.Values)) string {
 	q := v.c.Request().URL.Query()
 	q.Del("done")
+	q.Del("language") // the choice is kept
 	edit(q)
 	if len(q) == 0 {
 		return v.path(page)

@@ -169,7 +169,7 @@ func (p *pages) streamContention(v *visit) error {
 		if err != nil {
 			return nil, err
 		}
-		return p.templates.Render("contention.html", "figures", shown)
+		return p.templates.Render(v.reader(), "contention.html", "figures", shown)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 	"checkoutlock/web/page"
+	"checkoutlock/web/texts"
 )
 
 // The page On / off: whether the lock is on, who changed that, and the switch.
@@ -128,7 +129,7 @@ func (p *pages) showSwitch(v *visit, status int, to, version string, reason page
 	if err != nil {
 		return err
 	}
-	return v.show(status, "switch.html", "/", t.Heading, switchPage{
+	return v.show(status, "switch.html", "/", texts.Code(t.Heading), switchPage{
 		Target: t, Action: v.path("/switch"), Back: v.path("/"), Version: cmp.Or(version, view.Version), Reason: reason,
 		Longest: time.Duration(view.LongestWaitMs) * time.Millisecond,
 	})

@@ -12,6 +12,7 @@ import (
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 	"checkoutlock/web/page"
+	"checkoutlock/web/texts"
 )
 
 // field is a field of a form, for the template "field". Its name is also its id in the
@@ -64,11 +65,11 @@ func checkReason(r *page.Reason) (why string, usable bool) {
 	why, err := schemas.ParseChangeReason(r.Value)
 	switch {
 	case err != nil:
-		r.Wrong = "The reason " + err.Error() + "."
+		r.Wrong.Code = texts.Code("The reason " + err.Error() + ".")
 	case why == "":
-		r.Wrong = "Say why, in a few words: the history shows it to your colleagues."
+		r.Wrong.Code = "Say why, in a few words: the history shows it to your colleagues."
 	}
-	return why, r.Wrong == ""
+	return why, r.Wrong.Code == ""
 }
 
 // Local times that people type, in the service's time zone (the variable TZ).

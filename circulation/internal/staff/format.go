@@ -11,18 +11,15 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/redact"
 	"checkoutlock/web/page"
+	"checkoutlock/web/texts"
 )
 
 // formats are the functions with which templates write values.
 func formats() template.FuncMap {
 	return template.FuncMap{
-		"when":   formatDate,
-		"ms":     milliseconds,
-		"felt":   formatWhole,
 		"mask":   redact.Mask,
 		"short":  shortenID,
 		"source": nameSource,
-		"clock":  formatClock,
 		"cause":  nameCause,
 		"plural": plural,
 
@@ -35,22 +32,13 @@ func formats() template.FuncMap {
 	}
 }
 
-// formatDate writes a date of storage; one that cannot be parsed stays as it is.
+// formatDate writes a date of storage for programs; one that cannot be parsed stays as it is.
 func formatDate(date string) page.Moment {
 	t, err := parseDate(date)
 	if err != nil {
 		return page.Moment{Text: date, Machine: date}
 	}
-	return page.FormatTime(t)
-}
-
-// formatClock writes the time of day of a date of storage.
-func formatClock(date string) string {
-	t, err := parseDate(date)
-	if err != nil {
-		return date
-	}
-	return t.Format("15:04")
+	return page.Moment{Machine: t.Format(time.RFC3339)}
 }
 
 // parseDate parses a date of storage, in the service's time zone.
@@ -98,7 +86,7 @@ func milliseconds(n any) string {
 	case time.Duration:
 		ms = n.Milliseconds()
 	}
-	return page.FormatDuration(time.Duration(ms) * time.Millisecond)
+	return page.Reader{Language: texts.English}.Duration(time.Duration(ms) * time.Millisecond)
 }
 
 // shortenID returns the beginning of an id, which is enough to recognise it.

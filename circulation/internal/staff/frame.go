@@ -16,6 +16,7 @@ import (
 	"checkoutlock/web"
 	"checkoutlock/web/auth"
 	"checkoutlock/web/page"
+	"checkoutlock/web/texts"
 )
 
 // What all pages share: headers, the tenant, the visitor's name, and error pages.
@@ -32,40 +33,45 @@ type visit struct {
 
 func (v *visit) ctx() context.Context { return v.c.Request().Context() }
 
+func (v *visit) reader() page.Reader { return v.pages.templates.Reader(v.c) }
+
 func (v *visit) may(permission string) bool { return v.pages.guard.May(v.ctx(), permission) }
 
 // notes are the messages after a change. The address has only the key, so a link cannot
 // put other words on a page.
-var notes = map[string]string{
-	"on":       "The check-out lock is on now.",
-	"off":      "The check-out lock is off now.",
-	"default":  "This library now follows the default.",
-	"timing":   "The new times are saved.",
-	"released": "The lock was released.",
-	"machine":  "The machine was added.",
-	"password": "The new password is set.",
+var notes = map[string]texts.Code{
+	"on":       "note.on",
+	"off":      "note.off",
+	"default":  "note.default",
+	"timing":   "note.timing",
+	"released": "note.released",
+	"machine":  "note.machine",
+	"password": "note.password",
 }
 
-var nav = []struct{ path, permission, text string }{
-	{"/", admin.MaySeeSettings, "On / off"},
-	{"/timing", admin.MaySeeSettings, "Timing"},
-	{"/locks", admin.MaySeeLocks, "Locks now"},
-	{"/check-outs", admin.MaySeeCheckOuts, "Check-out history"},
-	{"/contention", admin.MaySeeFigures, "Waiting times"},
-	{"/try", admin.MayExplain, "Try a check-out"},
-	{"/machines", admin.MaySeeTerminals, "Self-check machines"},
-	{"/rules", admin.MaySeeRules, "Circulation rules"},
+var nav = []struct {
+	path, permission string
+	text             texts.Code
+}{
+	{"/", admin.MaySeeSettings, "nav.feature"},
+	{"/timing", admin.MaySeeSettings, "nav.timing"},
+	{"/locks", admin.MaySeeLocks, "nav.locks"},
+	{"/check-outs", admin.MaySeeCheckOuts, "nav.history"},
+	{"/contention", admin.MaySeeFigures, "nav.contention"},
+	{"/try", admin.MayExplain, "nav.try"},
+	{"/machines", admin.MaySeeTerminals, "nav.machines"},
+	{"/rules", admin.MaySeeRules, "nav.rules"},
 }
 
 // show answers with a page. name is its template, current its place in the navigation.
-func (v *visit) show(status int, name, current, title string, body any) error {
+func (v *visit) show(status int, name, current string, title texts.Code, body any) error {
 	f := v.pages.newFrame(v.c, title, body)
 	f.Tenant, f.CSRF, f.Results = v.tenant.String(), v.csrf, v.results
 	f.SignOut = v.pages.signIns.SignOutPath(v.c)
 	if v.pages.guard.Mode() != auth.None { // there a header's user is not trusted
 		f.Who = v.pages.admin.ViewerName(v.ctx())
 	}
-	f.Note = notes[web.QueryOf(v.c).Text("done")]
+	f.Note.Code = notes[web.QueryOf(v.c).Text("done")]
 	f.Nav = v.listPages(current)
 	return v.pages.writePage(v.c, status, name, f)
 }
@@ -81,20 +87,18 @@ func (v *visit) listPages(current string) []page.Link {
 	return links
 }
 
-func (p *pages) newFrame(c echo.Context, title string, body any) page.Frame {
-	f := page.Frame{
-		Brand: "Check-out lock", Title: title, Body: body,
-		Script: relativePath(c, p.files.Path("staff.js")), Style: relativePath(c, p.files.Path("page.css")), Icon: relativePath(c, p.files.Path("page.svg")),
-	}
+func (p *pages) newFrame(c echo.Context, title texts.Code, body any) page.Frame {
+	f := p.files.NewFrame(c, "staff.js")
+	f.Brand, f.Title, f.Body = "frame.brand", title, body
 	if p.guard.Mode() == auth.None {
-		f.Warning = "Sign-in is off (STAFF_AUTH=none): everyone at this computer can change everything here."
+		f.Warning.Code = "frame.signInOff"
 	}
 	return f
 }
 
 // writePage renders the whole page before it sends the status.
 func (p *pages) writePage(c echo.Context, status int, name string, f page.Frame) error {
-	content, err := p.templates.Render(name, page.Layout, f)
+	content, err := p.templates.Render(p.templates.Reader(c), name, page.Layout, f)
 	if err != nil {
 		return err
 	}
@@ -105,7 +109,7 @@ func (p *pages) writePage(c echo.Context, status int, name string, f page.Frame)
 // the log. A visitor who left gets no page, because the edge counts those apart.
 func (p *pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		page.SetHeaders(c.Response().Header())
+		page.Begin(c)
 		err := h(c)
 		if err != nil && !errors.Is(err, context.Canceled) && !c.Response().Committed {
 			p.showError(c, err)
@@ -120,11 +124,11 @@ func (p *pages) requirePermission(permission string) echo.MiddlewareFunc {
 }
 
 // showSignIn shows a page of the sign-in. It has no navigation, because the visitor is not signed in.
-func (p *pages) showSignIn(c echo.Context, status int, template, title string, body any) error {
+func (p *pages) showSignIn(c echo.Context, status int, template string, title texts.Code, body any) error {
 	f := p.newFrame(c, title, body)
 	f.Tenant = c.Param("tenant")
 	var err error
-	if f.CSRF, err = page.CheckToken(c, "/"); err != nil {
+	if f.CSRF, err = page.CheckToken(c); err != nil {
 		return err
 	}
 	return p.writePage(c, status, template, f)
@@ -142,7 +146,7 @@ func (p *pages) withTenant(next echo.HandlerFunc) echo.HandlerFunc {
 		if id.String() != name { // as people type it
 			to := *c.Request().URL
 			to.Path, to.RawPath = "/staff/"+id.String()+strings.TrimPrefix(to.Path, "/staff/"+name), ""
-			return c.Redirect(http.StatusSeeOther, relativePath(c, to.RequestURI()))
+			return c.Redirect(http.StatusSeeOther, page.RelativePath(c, to.RequestURI()))
 		}
 		if p.guard.Mode() == auth.Gateway {
 			switch sent := c.Request().Header.Get(okapi.TenantHeader); sent {
@@ -166,7 +170,7 @@ func (p *pages) withVisit(h func(*visit) error) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		token, err := page.CheckToken(c, "/")
+		token, err := page.CheckToken(c)
 		if err != nil {
 			return err
 		}
@@ -178,7 +182,7 @@ func refusePath(echo.Context) error { return fault.New(fault.NotFound, "There is
 
 // showFirst handles GET /: it leads to the pages.
 func showFirst(c echo.Context) error {
-	return c.Redirect(http.StatusSeeOther, relativePath(c, "/staff/"))
+	return c.Redirect(http.StatusSeeOther, page.RelativePath(c, "/staff/"))
 }
 
 // chooseTenant handles GET /staff/ and /staff/{tenant}: it redirects to the tenant in
@@ -189,24 +193,24 @@ func (p *pages) chooseTenant(c echo.Context) error {
 	if name != "" {
 		id, err := okapi.ParseTenant(strings.ToLower(strings.TrimSpace(name)))
 		if err == nil {
-			return c.Redirect(http.StatusSeeOther, relativePath(c, "/staff/"+id.String()+"/"))
+			return c.Redirect(http.StatusSeeOther, page.RelativePath(c, "/staff/"+id.String()+"/"))
 		}
 		status, wrong = http.StatusUnprocessableEntity, err.Error()
 	}
-	return p.writePage(c, status, "tenant.html", p.newFrame(c, "Which library?", struct{ Action, Name, Wrong string }{relativePath(c, "/staff/"), name, wrong}))
+	return p.writePage(c, status, "tenant.html", p.newFrame(c, "tenant.heading", struct{ Action, Name, Wrong string }{page.RelativePath(c, "/staff/"), name, wrong}))
 }
 
 // showError answers with a page that says what went wrong and what can be done.
 func (p *pages) showError(c echo.Context, err error) {
 	ctx := c.Request().Context()
 	code := web.ToFault(err).Code
-	shown := page.DescribeProblem(c, err, relativePath(c, "/staff/"))
+	shown := page.DescribeProblem(c, err, page.RelativePath(c, "/staff/"))
 	if code == fault.Forbidden && p.guard.Mode() == auth.Gateway {
-		shown.Advice = "The person who grants permissions in your library can help."
+		shown.Advice.Code = "error.permissionHelp"
 	}
 	noTenant := code == fault.NotFound || code == fault.Malformed || code == fault.UnknownTenant
 	if t := c.Param("tenant"); t != "" && !noTenant {
-		shown.Back = relativePath(c, "/staff/"+url.PathEscape(t)+"/")
+		shown.Back = page.RelativePath(c, "/staff/"+url.PathEscape(t)+"/")
 	}
 	c.Response().Header().Set(fault.Header, string(code))
 	frame := p.newFrame(c, shown.Heading, shown)

@@ -110,7 +110,7 @@ func (p *pages) streamLocks(v *visit) error {
 		if err != nil {
 			return nil, err
 		}
-		return p.templates.Render("locks.html", "live", list)
+		return p.templates.Render(v.reader(), "locks.html", "live", list)
 	})
 }
 

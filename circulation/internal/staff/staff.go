@@ -64,7 +64,7 @@ type pages struct {
 	guard     *auth.Guard
 	signIns   *auth.Pages
 	log       *slog.Logger
-	templates page.Templates
+	templates *page.Templates
 	files     page.Files
 	streams   chan struct{} // one place for each open stream
 	stopped   chan struct{}

@@ -13,6 +13,7 @@ import (
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 	"checkoutlock/web/page"
+	"checkoutlock/web/texts"
 )
 
 // The page Timing: how long the lock lives and how long machines wait for it.
@@ -69,7 +70,7 @@ func (p *pages) showTimes(v *visit, status int, view settings.View, t times, rea
 		})
 	}
 	page.TTL, page.Waits = p.makeTimeFields(page.InForce, t)
-	page.Problems = findProblems(page.TTL, page.Waits, field{Name: reasonName, Label: "Reason", Wrong: page.Reason.Wrong})
+	page.Problems = findProblems(page.TTL, page.Waits, field{Name: reasonName, Label: "Reason", Wrong: string(page.Reason.Wrong.Code)})
 	return v.show(status, "timing.html", "/timing", "Timing", page)
 }
 
@@ -140,7 +141,7 @@ func (p *pages) saveTiming(v *visit) error {
 		return err
 	}
 	if detail, refused := findDetail(err, reasonName); refused {
-		reason.Wrong = capitalize(detail.Message) + "."
+		reason.Wrong.Code = texts.Code(capitalize(detail.Message) + ".")
 	}
 	return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason, "")
 }
@@ -149,7 +150,7 @@ func (p *pages) saveTiming(v *visit) error {
 // the typed times would mean.
 func (p *pages) showSums(v *visit) error {
 	t := times{web.QueryOf(v.c).Text(ttlField), web.QueryOf(v.c).Text(waitsField)}
-	part, err := p.templates.Render("timing.html", "sums", p.computeSums(t))
+	part, err := p.templates.Render(v.reader(), "timing.html", "sums", p.computeSums(t))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/texts"
 )
 
 // Kind is a kind of locks as the page names it: those of one front.
@@ -91,14 +92,14 @@ func (p *pages) showLocks(c echo.Context) error {
 	if body.Releases, err = p.locks.Releases(ctx, releasesShown); err != nil {
 		return err
 	}
-	note := ""
+	note := texts.Code("")
 	if q.Text("done") == "released" { // the address has only a key, so a link puts no words on a page
-		note = "The lock was released."
+		note = "note.released"
 	}
 	if body.Live {
 		c.Response().Header().Set("Refresh", "2")
 	}
-	return p.show(c, http.StatusOK, "locks.html", "Locks now", note, body)
+	return p.show(c, http.StatusOK, "locks.html", "locks.heading", note, body)
 }
 
 // addLocks adds the flat locks of a kind that match, locksShown at most. It reads locksRead at most.

@@ -16,6 +16,7 @@ import (
 	"checkoutlock/web"
 	"checkoutlock/web/auth"
 	"checkoutlock/web/page"
+	"checkoutlock/web/texts"
 )
 
 // Permissions of the page. A gateway grants them.
@@ -60,7 +61,7 @@ type pages struct {
 	kinds     []Kind
 	guard     *auth.Guard
 	signIns   *auth.Pages
-	templates page.Templates
+	templates *page.Templates
 	files     page.Files
 }
 
@@ -79,7 +80,7 @@ func New(o Options) (web.Front, error) {
 	p := &pages{locks: o.Locks, claims: o.Claims, recent: o.Recent, kinds: o.Kinds, guard: o.Guard, templates: templates, files: files}
 	p.signIns = auth.NewPages(auth.PageOptions{
 		Guard: o.Guard, Root: root, Cookie: "locks", SignOuts: o.SignOuts,
-		Show: func(c echo.Context, status int, template, title string, body any) error {
+		Show: func(c echo.Context, status int, template string, title texts.Code, body any) error {
 			return p.show(c, status, template, title, "", body)
 		},
 	})
@@ -128,7 +129,7 @@ func (p *pages) requirePermission(name string) echo.MiddlewareFunc {
 // the log.
 func (p *pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		page.SetHeaders(c.Response().Header())
+		page.Begin(c)
 		err := h(c)
 		if err == nil || errors.Is(err, context.Canceled) || c.Response().Committed {
 			return err
@@ -145,13 +146,11 @@ func (p *pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
 
 // show answers with a page. note says what was changed before. It renders the whole page
 // before it sends the status.
-func (p *pages) show(c echo.Context, status int, name, title, note string, body any) error {
-	f := page.Frame{
-		Brand: "Resource locks", Title: title, Note: note, Body: body,
-		Style: p.files.Path("page.css"), Icon: p.files.Path("page.svg"),
-	}
+func (p *pages) show(c echo.Context, status int, name string, title, note texts.Code, body any) error {
+	f := p.files.NewFrame(c, "")
+	f.Brand, f.Title, f.Note.Code, f.Body = "locks.brand", title, note, body
 	if p.guard.Mode() == auth.None {
-		f.Warning = "Sign-in is off (STAFF_AUTH=none): everyone at this computer can release every lock."
+		f.Warning.Code = "locks.signInOff"
 	} else {
 		f.Who = okapi.FromContext(c.Request().Context()).UserName
 	}
@@ -159,10 +158,10 @@ func (p *pages) show(c echo.Context, status int, name, title, note string, body 
 		f.SignOut = p.signIns.SignOutPath(c)
 	}
 	var err error
-	if f.CSRF, err = page.CheckToken(c, root); err != nil && status < http.StatusBadRequest {
+	if f.CSRF, err = page.CheckToken(c); err != nil && status < http.StatusBadRequest {
 		return err
 	}
-	content, err := p.templates.Render(name, page.Layout, f)
+	content, err := p.templates.Render(p.templates.Reader(c), name, page.Layout, f)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 	"checkoutlock/web/page"
+	"checkoutlock/web/texts"
 )
 
 // target names what a forced release ends: a lock by its id, or a claim.
@@ -56,12 +57,12 @@ func (p *pages) askRelease(c echo.Context) error {
 
 func (p *pages) showRelease(c echo.Context, status int, body releasePage) error {
 	body.Action, body.Back = releasePath(body.Target), root
-	return p.show(c, status, "release.html", "Release this lock?", "", body)
+	return p.show(c, status, "release.html", "release.heading", "", body)
 }
 
 // release handles POST /locks/release.
 func (p *pages) release(c echo.Context) error {
-	if _, err := page.CheckToken(c, root); err != nil {
+	if _, err := page.CheckToken(c); err != nil {
 		return err
 	}
 	t, err := readTarget(c)
@@ -71,7 +72,7 @@ func (p *pages) release(c echo.Context) error {
 	reason := page.Reason{Value: c.FormValue("reason")}
 	note := engine.Note{By: callerName(c), Reason: reason.Value}
 	if err := note.Check(); err != nil {
-		reason.Wrong = web.ToFault(err).Msg + "."
+		reason.Wrong.Code = texts.Code(web.ToFault(err).Msg + ".")
 		return p.showRelease(c, http.StatusUnprocessableEntity, releasePage{Target: t, Reason: reason})
 	}
 	ctx := c.Request().Context()

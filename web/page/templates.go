@@ -1,0 +1,158 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"path"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/config"
+	"checkoutlock/web/texts"
+)
+
+// Templates are the pages by their file's name, each with the layout. They are safe for concurrent
+// use.
+type Templates struct {
+	catalogue *texts.Catalogue
+	pages     map[string]pageCopies
+}
+
+// pageCopies are a page's template, which is never executed because html/template copies no others,
+// and copies of it that are not in use.
+type pageCopies struct {
+	source *template.Template
+	idle   chan *boundPage
+}
+
+// keptCopies is how many copies of a page are kept.
+const keptCopies = 4
+
+// boundPage is a copy of a page's template. Its functions write for the reader, who changes from one
+// use to the next.
+type boundPage struct {
+	template *template.Template
+	reader   Reader
+}
+
+// Layout is the frame of every page.
+const Layout = "layout.html"
+
+// ParseTemplates reads the folder templates of a service. Its pages use what the shared
+// files define: "mark", "time", "reason", and error.html for errors. A file parts.html has
+// what several of its pages use.
+//
+// The functions say, linked, when, clock, ms, felt and number write for the reader of Render.
+func ParseTemplates(own fs.FS, formats template.FuncMap) (*Templates, error) {
+	catalogue, err := texts.New()
+	if err != nil {
+		return nil, err
+	}
+	all := &Templates{catalogue: catalogue, pages: map[string]pageCopies{}}
+	base := template.New(Layout).Funcs((&boundPage{}).functions()).Funcs(formats)
+	base, err = base.ParseFS(shared, "templates/"+Layout, "templates/parts.html")
+	if err != nil {
+		return nil, fmt.Errorf("reading the pages: %w", err)
+	}
+	if parts, err := fs.Glob(own, "templates/parts.html"); err == nil && len(parts) > 0 {
+		if base, err = base.ParseFS(own, parts...); err != nil {
+			return nil, fmt.Errorf("reading the pages: %w", err)
+		}
+	}
+	for _, source := range []fs.FS{shared, own} {
+		if err := all.add(base, source); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// functions are those that write for a reader.
+func (b *boundPage) functions() template.FuncMap {
+	return template.FuncMap{
+		"build": config.ReadBuild,
+		"say":   func(what any, pairs ...any) (string, error) { return b.reader.say(what, pairs...) },
+		"linked": func(what any, path string, pairs ...any) (template.HTML, error) {
+			return b.reader.linked(what, path, pairs...)
+		},
+		"when":   func(date any) (Moment, error) { return b.reader.when(date) },
+		"clock":  func(date any) (string, error) { return b.reader.clock(date) },
+		"ms":     func(n any) (string, error) { return b.reader.ms(n) },
+		"felt":   func(d time.Duration) string { return b.reader.Felt(d) },
+		"number": func(n any) string { return b.reader.Number(n, 1) },
+	}
+}
+
+// add parses each page of a folder templates on top of base.
+func (t *Templates) add(base *template.Template, source fs.FS) error {
+	files, err := fs.Glob(source, "templates/*.html")
+	if err != nil {
+		return fmt.Errorf("listing the pages: %w", err)
+	}
+	for _, file := range files {
+		name := path.Base(file)
+		if name == Layout || name == "parts.html" {
+			continue
+		}
+		page, err := base.Clone()
+		if err == nil {
+			page, err = page.ParseFS(source, file)
+		}
+		if err != nil {
+			return fmt.Errorf("reading the page %s: %w", name, err)
+		}
+		t.pages[name] = pageCopies{source: page, idle: make(chan *boundPage, keptCopies)}
+	}
+	return nil
+}
+
+// take returns a copy that is not in use, or makes one.
+func (p pageCopies) take() (*boundPage, error) {
+	select {
+	case b := <-p.idle:
+		return b, nil
+	default:
+	}
+	copied, err := p.source.Clone()
+	if err != nil {
+		return nil, err
+	}
+	b := &boundPage{template: copied}
+	copied.Funcs(b.functions())
+	return b, nil
+}
+
+// giveBack keeps a copy for the next use.
+func (p pageCopies) giveBack(b *boundPage) {
+	select {
+	case p.idle <- b:
+	default:
+	}
+}
+
+// Reader returns for whom an answer is written.
+func (t *Templates) Reader(c echo.Context) Reader {
+	return Reader{Language: Language(c), Zone: Zone(c), catalogue: t.catalogue}
+}
+
+// Render executes one template of a page's file: Layout for the page, or a part of it.
+func (t *Templates) Render(r Reader, file, name string, data any) ([]byte, error) {
+	copies, ok := t.pages[file]
+	if !ok {
+		return nil, fmt.Errorf("there is no page %s", file)
+	}
+	page, err := copies.take()
+	if err != nil {
+		return nil, fmt.Errorf("copying the page %s: %w", file, err)
+	}
+	defer copies.giveBack(page)
+	page.reader = r
+	var out bytes.Buffer
+	if err := page.template.ExecuteTemplate(&out, name, data); err != nil {
+		return nil, fmt.Errorf("rendering the page %s: %w", file, err)
+	}
+	return out.Bytes(), nil
+}
