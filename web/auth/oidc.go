@@ -290,7 +290,7 @@ func (p *Pages) leaveProvider(c echo.Context) error {
 	}
 	address, parseErr := url.Parse(at.EndSession)
 	if err != nil || parseErr != nil || at.EndSession == "" {
-		return p.Show(c, http.StatusOK, "notice.html", title, page.Notice{Text: "signIn.endedHere", Link: p.rootOf(c), LinkText: "signIn.again"})
+		return p.Show(c, http.StatusOK, "notice.html", title, page.Notice{Text: "signIn.endedHere", Link: p.linkRoot(c), LinkText: "signIn.again"})
 	}
 	q := address.Query()
 	q.Set("client_id", p.guard.provider.settings.Client)

@@ -101,6 +101,14 @@ func (p *Pages) root(tenant string) string {
 
 func (p *Pages) rootOf(c echo.Context) string { return p.root(c.Param(p.Tenant)) }
 
+// linkRoot is the way from the visitor's page to the first one.
+func (p *Pages) linkRoot(c echo.Context) string { return page.RelativePath(c, p.rootOf(c)) }
+
+// redirect sends a visitor to a path of this service.
+func redirect(c echo.Context, path string) error {
+	return c.Redirect(http.StatusSeeOther, page.RelativePath(c, path))
+}
+
 func (p *Pages) sessionCookie(tenant string) string {
 	return strings.TrimSuffix(p.Cookie+"_session_"+tenant, "_")
 }
@@ -147,7 +155,7 @@ func (p *Pages) askSignIn(c echo.Context) error {
 		return fault.New(fault.Unauthorized, "You are not signed in, or your sign-in has ended. Nothing was changed: "+
 			"go back, copy what you typed, load the page again and sign in.")
 	}
-	return c.Redirect(http.StatusSeeOther, p.rootOf(c)+"sign-in?to="+url.QueryEscape(c.Request().URL.RequestURI()))
+	return redirect(c, p.rootOf(c)+"sign-in?to="+url.QueryEscape(c.Request().URL.RequestURI()))
 }
 
 // target returns the address to go to after the sign-in: only a page of the tenant.
@@ -166,7 +174,7 @@ func (p *Pages) SignOutPath(c echo.Context) string {
 	if _, _, sent := c.Request().BasicAuth(); !p.guard.hasSessions() || sent && p.guard.mode == Basic {
 		return ""
 	}
-	return p.rootOf(c) + "sign-out"
+	return page.RelativePath(c, p.rootOf(c)+"sign-out")
 }
 
 // Routes returns the routes of the sign-in; there are none if people do not sign in here. outer
@@ -261,7 +269,7 @@ func (p *Pages) begin(c echo.Context, s session, to string) error {
 	}
 	page.RenewToken(c)
 	p.guard.log.InfoContext(c.Request().Context(), "signed in to the staff pages", "by", s.Name, "peer", c.RealIP())
-	return c.Redirect(http.StatusSeeOther, to)
+	return redirect(c, to)
 }
 
 // signOut ends the session, for all instances and all copies of its cookie. If that cannot be
@@ -281,7 +289,7 @@ func (p *Pages) signOut(c echo.Context) error {
 		page.SetCookie(c, p.sessionCookie(c.Param(p.Tenant)), "", -time.Second)
 	}
 	page.RenewToken(c)
-	return c.Redirect(http.StatusSeeOther, p.rootOf(c)+"signed-out")
+	return redirect(c, p.rootOf(c)+"signed-out")
 }
 
 func (p *Pages) showSignedOut(c echo.Context) error {
@@ -289,6 +297,6 @@ func (p *Pages) showSignedOut(c echo.Context) error {
 		return p.leaveProvider(c)
 	}
 	return p.Show(c, http.StatusOK, "notice.html", "signIn.signedOut", page.Notice{
-		Text: "signIn.ended", Link: p.rootOf(c), LinkText: "signIn.again",
+		Text: "signIn.ended", Link: p.linkRoot(c), LinkText: "signIn.again",
 	})
 }

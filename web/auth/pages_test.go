@@ -48,7 +48,7 @@ func TestPages_SignInByForm(t *testing.T) {
 func TestPages_CookieFlags(t *testing.T) {
 	t.Parallel()
 	for scheme, want := range map[string]string{
-		"http":  "desk_session_diku; Path=/desk/; HttpOnly; SameSite=Lax",
+		"http":  "desk_session_diku; Path=/; HttpOnly; SameSite=Lax",
 		"https": "__Host-desk_session_diku; Path=/; HttpOnly; Secure; SameSite=Lax",
 	} {
 		t.Run(scheme, func(t *testing.T) {

@@ -166,6 +166,13 @@ func (v *visitor) do(method, path string, form url.Values) *httptest.ResponseRec
 	}
 	w := httptest.NewRecorder()
 	v.handler.ServeHTTP(w, r)
+	if to := w.Header().Get("Location"); to != "" { // as a browser reads it
+		resolved, err := r.URL.Parse(to)
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		w.Header().Set("Location", resolved.String())
+	}
 	for _, c := range w.Result().Cookies() {
 		if c.MaxAge < 0 {
 			delete(v.cookies, c.Name)

@@ -87,7 +87,8 @@ func (r Reader) Duration(d time.Duration) string {
 	case d < time.Second:
 		return fmt.Sprintf("%d"+NoBreak+"ms", d.Milliseconds())
 	case d < time.Minute:
-		return r.Number(d.Truncate(time.Millisecond).Seconds(), 1) + NoBreak + "s"
+		tenths, _ := strconv.ParseFloat(strconv.FormatFloat(d.Truncate(time.Millisecond).Seconds(), 'f', 1, 64), 64)
+		return r.Number(tenths, 1) + NoBreak + "s"
 	case d < time.Hour:
 		return fmt.Sprintf("%d"+NoBreak+"min %d"+NoBreak+"s", int(d.Minutes()), int(d.Seconds())%60)
 	}

@@ -52,8 +52,15 @@ var placeholders = regexp.MustCompile(`\{[^}]*\}`)
 func TestCatalogues_AreComplete(t *testing.T) {
 	t.Parallel()
 	english := readFile(t, "en")
-	if declared := readCodes(t); !slices.Equal(declared, slices.Sorted(maps.Keys(english))) {
-		t.Errorf("codes.go has the codes %q\nen.json has %q", declared, slices.Sorted(maps.Keys(english)))
+	var machine []string
+	for code := range english {
+		if strings.HasPrefix(code, "machine.") {
+			machine = append(machine, code)
+		}
+	}
+	slices.Sort(machine)
+	if declared := readCodes(t); !slices.Equal(declared, machine) {
+		t.Errorf("codes.go has the codes %q\nen.json has %q", declared, machine)
 	}
 	for lang, wanted := range forms {
 		own := readFile(t, lang)
@@ -74,7 +81,13 @@ func TestCatalogues_AreComplete(t *testing.T) {
 				if !slices.Equal(have, want) {
 					t.Errorf("%s: %s (%s) has the placeholders %q, want %q", lang, code, form, have, want)
 				}
-				if len([]rune(text)) > 120 || strings.TrimSpace(text) != text || text == "" {
+				if text == "" || strings.TrimSpace(text) != text {
+					t.Errorf("%s: %s (%s) is empty, or has spaces around it: %q", lang, code, form, text)
+				}
+				if !strings.HasPrefix(code, "machine.") {
+					continue
+				}
+				if len([]rune(text)) > 120 {
 					t.Errorf("%s: %s (%s) does not suit a screen: %q", lang, code, form, text)
 				}
 				for name, set := range map[string]*charmap.Charmap{"cp850": charmap.CodePage850, "iso-8859-1": charmap.ISO8859_1} {
@@ -167,6 +180,33 @@ func TestReplace(t *testing.T) {
 	}
 }
 
+func TestCatalogue_SaysThePseudoLanguage(t *testing.T) {
+	t.Parallel()
+	c, err := texts.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := texts.Text{Code: texts.MachineLimit, Values: texts.Values{"limit": "one"}}
+	want := "⟦Yóóúú háávéé rééááchééd théé líímíít óóf one íítééms óóf thíís kíínd.⟧"
+	if got := c.Say(limit, texts.Pseudo); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := c.Say(limit, "en-GB"); strings.Contains(got, "⟦") {
+		t.Errorf("English is %q", got)
+	}
+}
+
+func TestMatchLanguage(t *testing.T) {
+	t.Parallel()
+	for accept, want := range map[string]string{
+		"": "en", "de": "de", "de-AT,en;q=0.5": "de", "es-MX": "es", "fr-FR,es;q=0.8,en;q=0.5": "es", "tlh": "en", "en-GB,de;q=0.9": "en", ";;": "en",
+	} {
+		if got := texts.MatchLanguage(accept); got != want {
+			t.Errorf("%q is %s, want %s", accept, got, want)
+		}
+	}
+}
+
 func TestReplace_NamesEverythingWrong(t *testing.T) {
 	t.Parallel()
 	for own, wants := range map[string][]string{
@@ -176,6 +216,7 @@ func TestReplace_NamesEverythingWrong(t *testing.T) {
 		`{"de": {"machine.busy": ""}}`:          {"machine.busy is empty"},
 		`{"en": {"a": "b"}, "de": {"c": "d"}}`:  {`en: "a" is no code`, `de: "c" is no code`},
 		`{"en": {"machine.limit": "{number}"}}`: {`{number}`, `["limit"]`},
+		`{"en": {"frame.signOut": "Leave"}}`:    {`"frame.signOut" is no code`},
 	} {
 		_, err := texts.Replace(json.RawMessage(own))
 		for _, want := range wants {
