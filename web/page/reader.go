@@ -13,7 +13,7 @@ import (
 	"checkoutlock/web/texts"
 )
 
-// Reader is for whom a page is written. Templates.Reader makes one.
+// Reader is the person that a page is written for. Templates.Reader makes one.
 type Reader struct {
 	Language  string         // one of texts.Languages, or texts.Pseudo
 	Zone      *time.Location // of the times on the page

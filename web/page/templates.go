@@ -133,7 +133,7 @@ func (p pageCopies) giveBack(b *boundPage) {
 	}
 }
 
-// Reader returns for whom an answer is written.
+// Reader returns the person that an answer is written for.
 func (t *Templates) Reader(c echo.Context) Reader {
 	return Reader{Language: Language(c), Zone: Zone(c), catalogue: t.catalogue}
 }
