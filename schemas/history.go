@@ -21,6 +21,7 @@ const (
 	MaxSlowest       = 10
 	SlowestMinutes   = 5
 	MaxOverLimit     = 100
+	MaxUnknownPlaces = 50
 	LimitCheckDays   = 30
 	// MaxFigureMinutes is the longest time that figures are made of: a day.
 	MaxFigureMinutes = 24 * 60
@@ -113,6 +114,17 @@ type LimitCheck struct {
 	OverLimit []string `json:"overLimit"`
 	// Instances of circulation that reported in the last day, by name.
 	Instances []ReportingInstance `json:"instances"`
+	// UnknownPlaces are the machines that sent a service point that does not exist, in the last day, at
+	// most MaxUnknownPlaces. The newest comes first.
+	UnknownPlaces []UnknownPlace `json:"unknownPlaces"`
+}
+
+// UnknownPlace is a service point that does not exist, as a machine sent it. FOLIO lends there too.
+type UnknownPlace struct {
+	ServicePointID string `json:"servicePointId"`
+	Machine        string `json:"machine,omitempty"` // as in PastCheckOut; absent for one of an earlier build
+	CheckOuts      int    `json:"checkOuts"`         // of the last day, lent or refused
+	Date           string `json:"date"`              // of the last one
 }
 
 // ReportingInstance is an instance of circulation. It reports while it lends in the library.

@@ -87,7 +87,10 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 	overLimit := sweep.Rows{Name: "patrons over their limit", Sweep: func(ctx context.Context, _ int) (int, error) {
 		return 0, m.countOverLimit(ctx, db) // it leaves all rows
 	}}
-	for _, rows := range append(sweptRows(cfg, s, m), overLimit) {
+	unknownPlaces := sweep.Rows{Name: "unknown service points", Sweep: func(ctx context.Context, _ int) (int, error) {
+		return 0, m.countUnknownPlaces(ctx, s.history, cfg.LockSweepInterval, log)
+	}}
+	for _, rows := range append(sweptRows(cfg, s, m), overLimit, unknownPlaces) {
 		service.Workers = append(service.Workers,
 			web.Worker{Name: "sweep of " + rows.Name, Run: sweep.New(rows, db.Tenants, cfg.LockSweepInterval, log).Run})
 	}

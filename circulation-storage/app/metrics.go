@@ -37,6 +37,8 @@ type metrics struct {
 	expired    prometheus.Counter
 	tenants    *prometheus.GaugeVec
 	overLimit  *prometheus.GaugeVec
+	// unknownPlaces counts by tenant, as overLimit does.
+	unknownPlaces *prometheus.GaugeVec
 
 	delivered   *prometheus.CounterVec
 	notSent     *prometheus.CounterVec
@@ -64,23 +66,24 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		return register.NewHistogramVec(opts, []string{label})
 	}
 	m := &metrics{
-		acquires:    counters("checkout_lock_acquires_total", "Answered acquires, by outcome.", "outcome"),
-		wait:        seconds("checkout_lock_acquire_duration_seconds", "Time from an acquire's arrival to its answer, waiting included.", "outcome", 5, 10),
-		waiting:     gauge("checkout_lock_waiting", "Callers that wait for a lock in this process."),
-		released:    counter("checkout_lock_releases_total", "Live locks released by their holders."),
-		swept:       counter("checkout_lock_swept_total", "Locks deleted long after they were outdated."),
-		commits:     counters("checkout_commits_total", "Commits by kind and outcome; the fence refuses with lock_lost.", "kind", "outcome"),
-		commitTime:  seconds("checkout_commit_duration_seconds", "Time for one commit, refused ones too.", "kind"),
-		unfenced:    counter("loans_unfenced_total", "Open loans written past the fence: through the plain loan endpoints, or recorded by staff."),
-		forgotten:   counter("idempotency_keys_swept_total", "Idempotency-Keys of check-outs deleted a day after their use."),
-		aged:        counter("checkout_history_swept_total", "Past check-outs deleted because they were older than HISTORY_RETENTION."),
-		expired:     counter("requests_expired_total", "Open requests that were closed because they had expired."),
-		tenants:     gauges("storage_tenants", "Installed tenants by the state of their schema; only current ones are served.", "state"),
-		overLimit:   gauges("checkout_patrons_over_limit", "Patrons with a loan of the last hour beyond a limit that its check-out counted, by tenant; it must be 0.", "tenant"),
-		delivered:   counters("events_delivered_total", "Events that were received, by topic; event is one without a record.", "topic"),
-		notSent:     counters("events_failures_total", "Tries to deliver an event that failed, by cause. It is tried again.", "cause"),
-		eventLag:    gauge("events_lag_seconds", "Age of the oldest event of the tenants that this process delivers for."),
-		undelivered: counter("events_swept_total", "Events deleted undelivered because they were older than EVENTS_RETENTION."),
+		acquires:      counters("checkout_lock_acquires_total", "Answered acquires, by outcome.", "outcome"),
+		wait:          seconds("checkout_lock_acquire_duration_seconds", "Time from an acquire's arrival to its answer, waiting included.", "outcome", 5, 10),
+		waiting:       gauge("checkout_lock_waiting", "Callers that wait for a lock in this process."),
+		released:      counter("checkout_lock_releases_total", "Live locks released by their holders."),
+		swept:         counter("checkout_lock_swept_total", "Locks deleted long after they were outdated."),
+		commits:       counters("checkout_commits_total", "Commits by kind and outcome; the fence refuses with lock_lost.", "kind", "outcome"),
+		commitTime:    seconds("checkout_commit_duration_seconds", "Time for one commit, refused ones too.", "kind"),
+		unfenced:      counter("loans_unfenced_total", "Open loans written past the fence: through the plain loan endpoints, or recorded by staff."),
+		forgotten:     counter("idempotency_keys_swept_total", "Idempotency-Keys of check-outs deleted a day after their use."),
+		aged:          counter("checkout_history_swept_total", "Past check-outs deleted because they were older than HISTORY_RETENTION."),
+		expired:       counter("requests_expired_total", "Open requests that were closed because they had expired."),
+		tenants:       gauges("storage_tenants", "Installed tenants by the state of their schema; only current ones are served.", "state"),
+		overLimit:     gauges("checkout_patrons_over_limit", "Patrons with a loan of the last hour beyond a limit that its check-out counted, by tenant; it must be 0.", "tenant"),
+		unknownPlaces: gauges("checkout_unknown_service_points", "Machines that sent a service point which does not exist since the last count, by tenant.", "tenant"),
+		delivered:     counters("events_delivered_total", "Events that were received, by topic; event is one without a record.", "topic"),
+		notSent:       counters("events_failures_total", "Tries to deliver an event that failed, by cause. It is tried again.", "cause"),
+		eventLag:      gauge("events_lag_seconds", "Age of the oldest event of the tenants that this process delivers for."),
+		undelivered:   counter("events_swept_total", "Events deleted undelivered because they were older than EVENTS_RETENTION."),
 	}
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, o := range lock.Outcomes() { // so that a rate exists before the first event
@@ -139,6 +142,24 @@ func (m *metrics) countOverLimit(ctx context.Context, db *postgres.DB) error {
 		m.overLimit.WithLabelValues(id.String()).Set(float64(n))
 	}
 	return err
+}
+
+// countUnknownPlaces sets the gauge of the tenant in ctx, and logs that machines have sent a service
+// point which does not exist since the last count.
+func (m *metrics) countUnknownPlaces(ctx context.Context, history *postgres.HistoryStore, interval time.Duration, log *slog.Logger) error {
+	id, err := okapi.TenantFrom(ctx)
+	if err != nil {
+		return err
+	}
+	n, machine, servicePointID, err := history.CountUnknownPlaces(ctx, interval)
+	if err != nil {
+		return err
+	}
+	m.unknownPlaces.WithLabelValues(id.String()).Set(float64(n))
+	if n > 0 {
+		log.WarnContext(ctx, "machines send a service point that does not exist", "machines", n, "machine", machine, "service_point_id", servicePointID)
+	}
+	return nil
 }
 
 // Acquired implements lock.Observer.

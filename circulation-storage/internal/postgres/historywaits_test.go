@@ -71,3 +71,47 @@ func TestHistoryStore_ListsTheSlowestWaits(t *testing.T) {
 		t.Errorf("got %+v, %v, want three refused since then", c, err)
 	}
 }
+
+func TestHistoryStore_ListsMachinesWithUnknownServicePoints(t *testing.T) {
+	t.Parallel()
+	h := newPast(t)
+	unknown, known := uuid.NewString(), uuid.NewString()
+	h.exec(`INSERT INTO {schema}.service_point (id, jsonb) VALUES ($1::uuid,
+		jsonb_build_object('id', $1::text, 'name', 'desk', 'code', 'desk'))`, known)
+	from := func(machine, place string, ago time.Duration) schemas.PastCheckOut {
+		return schemas.PastCheckOut{
+			ID: uuid.NewString(), Outcome: schemas.OutcomeLent, Machine: machine, ServicePointID: place,
+			AgoMs: ago.Milliseconds(),
+		}
+	}
+	h.report("one", schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{
+		from("10.0.0.1", unknown, 2*time.Minute), from("10.0.0.1", unknown, 10*time.Minute), from("10.0.0.2", known, 0),
+		from("10.0.0.3", "", 0), from("mended", unknown, time.Hour),
+	}})
+	h.report("two", schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{from("kiosk-1", unknown, time.Minute)}})
+	h.exec(`UPDATE {schema}.check_out_history SET ended_date = ended_date - interval '1 day' WHERE machine = 'mended'`)
+	list := func() []schemas.UnknownPlace {
+		c, err := h.CheckLimit(h.ctx(), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.UnknownPlaces
+	}
+	got := list()
+	if len(got) != 2 || got[0].Machine != "kiosk-1" || got[1].Machine != "10.0.0.1" || got[1].CheckOuts != 2 ||
+		got[1].ServicePointID != unknown {
+		t.Errorf("got %+v, want the machines of both instances, the newest first", got)
+	}
+	if at, err := time.Parse(schemas.FolioTime, got[0].Date); err != nil || time.Since(at) > 2*time.Minute {
+		t.Errorf("got the date %q, %v", got[0].Date, err)
+	}
+	n, machine, place, err := h.CountUnknownPlaces(h.ctx(), 5*time.Minute)
+	if err != nil || n != 2 || machine != "10.0.0.1" || place != unknown {
+		t.Errorf("got %d with %s at %s, %v, want two of the last 5 minutes", n, machine, place, err)
+	}
+	h.exec(`INSERT INTO {schema}.service_point (id, jsonb) VALUES ($1::uuid,
+		jsonb_build_object('id', $1::text, 'name', 'new', 'code', 'new'))`, unknown)
+	if got := list(); len(got) != 0 {
+		t.Errorf("got %+v after the service point was made, want none", got)
+	}
+}

@@ -38,3 +38,14 @@ func TestFeaturePage_ShowsWhetherTheLimitHolds(t *testing.T) {
 	p.lacks(t, "Ahrens", "****1234")
 	visitAs(t, l, auth.Gateway, granted(admin.MaySeeSettings)).get(t, "/staff/diku/").lacks(t, "Patrons over")
 }
+
+func TestFeaturePage_ListsMachinesWithUnknownServicePoints(t *testing.T) {
+	t.Parallel()
+	l := &library{Admin: &backend{}, view: own(true, 3000)}
+	visit(t, l).get(t, "/staff/diku/").lacks(t, "unknown service point")
+	l.review.UnknownPlaces = []schemas.UnknownPlace{
+		{ServicePointID: annID, Machine: "10.1.4.27", CheckOuts: 12, Date: "2026-08-22T14:03:00.000+00:00"},
+	}
+	visit(t, l).get(t, "/staff/diku/").want(t, 200, "1 machine sends an unknown service point", "10.1.4.27 "+annID+" 12")
+	visitAs(t, l, auth.Gateway, granted(admin.MaySeeSettings)).get(t, "/staff/diku/").lacks(t, "10.1.4.27")
+}
