@@ -21,6 +21,10 @@ import (
 // A commit answers a repeat as it answered before. 409 means that the lock, the settings, an item, a
 // loan or a queue changed meanwhile, or that the limit is reached; 422 is for what never succeeds as
 // sent. The changes of loans answer with mod-circulation's messages.
+//
+// GET of a check-out answers with a loan that no crash and no failover can lose, unlike GET
+// /loan-storage/loans/{id}; a settlement with the loan, or with the assurance that there never will be
+// one. Both are 504 while a synchronous standby does not confirm that.
 func CommitRoutes(store commit.Store, locks *lock.Service) []web.Route {
 	return []web.Route{
 		{
@@ -34,11 +38,11 @@ func CommitRoutes(store commit.Store, locks *lock.Service) []web.Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/loan-storage/check-outs/:id", Permission: "circulation-storage.check-outs.item.get",
-			Endpoint: web.JSON(http.StatusOK, fromPathID(durableLoan(store))).Of("loan"),
+			Endpoint: web.JSON(http.StatusOK, fromPathID(withUUID(store.DurableLoan))).Of("loan"),
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/check-outs/:id/settlement", Permission: "circulation-storage.check-out-settlements.item.post",
-			Endpoint: web.JSON(http.StatusOK, fromPathID(settleCheckOut(store))),
+			Endpoint: web.JSON(http.StatusOK, fromPathID(withUUID(store.SettleCheckOut))),
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/check-ins", Permission: "circulation-storage.check-ins.item.post", Refusals: othersChanged,
@@ -88,23 +92,9 @@ func checkOut(store commit.Store, locks *lock.Service) func(context.Context, com
 	}
 }
 
-// durableLoan handles GET /loan-storage/check-outs/{loanId}: 200 with the stored
-// loan, 404 when there is none, 504 while a synchronous standby does not confirm
-// it. Unlike GET /loan-storage/loans/{id}, it never answers with a loan that a
-// crash or a failover could lose.
-func durableLoan(store commit.Store) func(context.Context, string) (json.RawMessage, error) {
-	return func(ctx context.Context, id string) (json.RawMessage, error) {
-		return store.DurableLoan(ctx, uuid.MustParse(id))
-	}
-}
-
-// settleCheckOut handles POST /loan-storage/check-outs/{loanId}/settlement: 200 with the loan, or
-// with the assurance that there never will be one; 504 while a synchronous standby does not confirm
-// that.
-func settleCheckOut(store commit.Store) func(context.Context, string) (schemas.SettledCheckOut, error) {
-	return func(ctx context.Context, id string) (schemas.SettledCheckOut, error) {
-		return store.SettleCheckOut(ctx, uuid.MustParse(id))
-	}
+// withUUID takes the id as fromPathID has checked it.
+func withUUID[T any](f func(context.Context, uuid.UUID) (T, error)) func(context.Context, string) (T, error) {
+	return func(ctx context.Context, id string) (T, error) { return f(ctx, uuid.MustParse(id)) }
 }
 
 // fromParsed returns the handler of a commit that takes what parse makes of the body.

@@ -49,7 +49,7 @@ func HistoryRoutes(store history.Store) []web.Route {
 		},
 		{
 			Method: http.MethodGet, Path: path + "/waits", Permission: permission + "figures.get",
-			Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.waits),
+			Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, web.FromContext(store.Waits)),
 		},
 		{
 			Method: http.MethodGet, Path: path + "/limit-check", Permission: permission + "figures.get",
@@ -117,10 +117,6 @@ func (h historyHandlers) list(c echo.Context) (schemas.PastCheckOuts, error) {
 		UserBarcode: q.Text("userBarcode"), ItemBarcode: q.Text("itemBarcode"), ServicePointID: q.Text("servicePointId"),
 		Outcome: q.Text("outcome"), Code: q.Text("code"), From: q.Time("from"), Until: q.Time("until"), Offset: q.Integer("offset"), Limit: q.Integer("limit"),
 	})
-}
-
-func (h historyHandlers) waits(c echo.Context) (schemas.LockWaits, error) {
-	return h.store.Waits(c.Request().Context())
 }
 
 func (h historyHandlers) checkLimit(c echo.Context) (schemas.LimitCheck, error) {

@@ -100,10 +100,7 @@ func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSetti
 		state = schemas.LockSettingsState{Version: strconv.FormatInt(version, 10), Entry: after}
 		return nil
 	})
-	if err != nil {
-		return schemas.LockSettingsState{}, err
-	}
-	return state, nil
+	return state, err
 }
 
 // lockSettingsTable lets one change of any settings entry work at a time. It is the
@@ -190,24 +187,20 @@ UPDATE {schema}.check_out_lock_environment a SET on_until = NULL
 // acted on the old state. Fault: Conflict if "on" is based on another version than the
 // stored one.
 func (s *LockSettingsStore) Announce(ctx context.Context, e schemas.LockEnvironment, instance string) (schemas.LockSettingsState, error) {
-	renewed := false
+	renewed := 0
 	if e.Enabled {
 		var err error
-		if renewed, err = s.renewAnnouncement(ctx); err != nil {
+		renewed, err = s.db.exec(ctx, s.db.conns.Urgent, "announcing the environment's lock setting again", renewAnnouncementSQL, schemas.LockEnvironmentLeaseMs)
+		if err != nil {
 			return schemas.LockSettingsState{}, err
 		}
 	}
-	if !renewed {
+	if renewed == 0 {
 		if err := s.turnAnnouncement(ctx, e, instance); err != nil {
 			return schemas.LockSettingsState{}, err
 		}
 	}
 	return s.State(ctx)
-}
-
-func (s *LockSettingsStore) renewAnnouncement(ctx context.Context) (bool, error) {
-	n, err := s.db.exec(ctx, s.db.conns.Urgent, "announcing the environment's lock setting again", renewAnnouncementSQL, schemas.LockEnvironmentLeaseMs)
-	return n > 0, err
 }
 
 // turnAnnouncement begins or ends the announcements. It waits for the check-outs
