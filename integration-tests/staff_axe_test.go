@@ -35,6 +35,17 @@ func TestStaffPages_AreAccessible(t *testing.T) {
 	}
 }
 
+func TestStaffPages_UnderlineTheCurrentTabOnlyInForcedColours(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{}, 1)
+	tab := p.openStaffPage(t, 0, browser.ForcedColours())
+	for selector, want := range map[string]string{".nav a[aria-current]": "solid", ".nav a:not([aria-current])": "none"} {
+		if got := tab.Style(selector, "border-bottom-style"); got != want {
+			t.Errorf("the border of %s is %s, want %s", selector, got, want)
+		}
+	}
+}
+
 func TestStaffPages_Print(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock("MACHINE_PATIENCE=60s")}, 1)

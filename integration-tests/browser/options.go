@@ -19,6 +19,7 @@ type options struct {
 	zoom          float64
 	noScript      bool
 	dark          bool
+	forcedColours bool
 	media         string
 	headers       network.Headers
 	cookies       []network.SetCookieParams
@@ -29,6 +30,9 @@ func WithoutScript() Option { return func(o *options) { o.noScript = true } }
 
 // Dark makes the user prefer dark colours.
 func Dark() Option { return func(o *options) { o.dark = true } }
+
+// ForcedColours makes the system choose all colours, as for high contrast.
+func ForcedColours() Option { return func(o *options) { o.forcedColours = true } }
 
 // Size sets the size of the window in pixels.
 func Size(width, height int) Option {
@@ -66,9 +70,12 @@ func newOptions(opts []Option) *options {
 
 // apply is the action that sets the options of a tab.
 func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-	colours := "light"
+	colours, forced := "light", "none"
 	if o.dark {
 		colours = "dark"
+	}
+	if o.forcedColours {
+		forced = "active"
 	}
 	var info struct {
 		TargetInfo struct {
@@ -87,6 +94,7 @@ func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void,
 		}},
 		{emulation.CommandSetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: o.media, Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: colours},
+			{Name: "forced-colors", Value: forced},
 			{Name: "prefers-reduced-motion", Value: "reduce"}, // clicks and pictures need elements that do not move
 		}}},
 		{network.CommandSetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: o.headers}},

@@ -103,6 +103,13 @@ func (p *Page) Attribute(selector, name string) string {
 	return p.readElement(selector, "reading "+name+" of "+selector, `e.getAttribute(name) || ""`, name)
 }
 
+// Style waits for an element that matches the CSS selector, and returns the property of the first
+// one as it is drawn.
+func (p *Page) Style(selector, property string) string {
+	p.t.Helper()
+	return p.readElement(selector, "reading "+property+" of "+selector, `getComputedStyle(e).getPropertyValue(name)`, property)
+}
+
 // CheckNear fails the test unless the first element that matches the CSS selector lies within the
 // width of the window and the first two screens, without scrolling aside.
 func (p *Page) CheckNear(selector string) {
