@@ -163,7 +163,7 @@ func tryScenes() []scene {
 
 func otherScenes() []scene {
 	return []scene{
-		pageScene("not-found", "/switch?to=sideways", "request id"),
+		pageScene("not-found", "/switch?to=sideways", "Give this number to your support"),
 		{"tenant", func(_ *testing.T, p *pair, tab *browser.Page) {
 			tab.Goto(p.Circulations[0] + "/staff/")
 			tab.See("Which library?")

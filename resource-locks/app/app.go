@@ -94,9 +94,9 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 	s.Add(httpapi.New(httpapi.Options{
 		Locks: e.locks, Claims: e.claims, Recent: recent, Guard: guard, SignOuts: postgres.NewSignOutStore(db),
 		Kinds: []httpapi.Kind{
-			{Key: "content", Name: "Content under edit (Sunbird)", Namespace: sunbird.Namespaces, Prefix: true},
-			{Key: "drafts", Name: "Drafts (mutex)", Namespace: mutexapi.Namespace},
-			{Key: "services", Name: "Leaders of services (Locket)", Namespace: locket.Namespace},
+			{Key: "content", Name: "locks.kindContent", Namespace: sunbird.Namespaces, Prefix: true},
+			{Key: "drafts", Name: "locks.kindDrafts", Namespace: mutexapi.Namespace},
+			{Key: "services", Name: "locks.kindServices", Namespace: locket.Namespace},
 		},
 	}))
 	s.Add(locket.New(locket.Options{

@@ -38,6 +38,7 @@ type Guard struct {
 	origins  *http.CrossOriginProtection
 	attempts *attempts
 	limits   Limits
+	contact  string
 	rounds   int
 	sealer   func() (cipher.AEAD, error) // of cookies
 	provider *provider                   // of OIDC
@@ -53,7 +54,7 @@ func NewGuard(s Settings, granted []string, log *slog.Logger) *Guard {
 	}
 	g := &Guard{
 		mode: s.Auth, password: sha256.Sum256([]byte(s.Password)), granted: granted,
-		origins: http.NewCrossOriginProtection(), attempts: newAttempts(log), limits: s.Limits,
+		origins: http.NewCrossOriginProtection(), attempts: newAttempts(log), limits: s.Limits, contact: s.Contact,
 		rounds: keyRounds, provider: newProvider(s.OIDC), log: log,
 	}
 	// Made once, when it is needed: it takes a tenth of a second.
@@ -63,6 +64,10 @@ func NewGuard(s Settings, granted []string, log *slog.Logger) *Guard {
 
 // Collector returns the metrics of wrong passwords.
 func (g *Guard) Collector() prometheus.Collector { return g.attempts.count }
+
+// SupportContact is the person or place to call when a page cannot be shown, empty if that is not
+// known.
+func (g *Guard) SupportContact() string { return g.contact }
 
 // Mode returns how staff authenticate.
 func (g *Guard) Mode() Mode { return g.mode }

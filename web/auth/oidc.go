@@ -69,7 +69,7 @@ func (p *provider) find(ctx context.Context) (*oidc.Provider, error) {
 }
 
 func errProviderAway(err error) error {
-	return fault.Wrap(err, fault.Unavailable, "Your library's sign-in service cannot be reached. Lending goes on; try again later")
+	return fault.Wrap(errors.Join(page.ErrSignInAway, err), fault.Unavailable, "Your library's sign-in service cannot be reached. Lending goes on; try again later")
 }
 
 func (p *provider) configure(known *oidc.Provider, root string) *oauth2.Config {

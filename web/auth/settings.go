@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"checkoutlock/config"
+	"checkoutlock/schemas"
 )
 
 // Settings are the settings of a service for its staff.
@@ -21,8 +22,13 @@ type Settings struct {
 	// Password is the password of Basic.
 	Password string `env:"STAFF_PASSWORD" secret:""`
 	OIDC     OIDCSettings
-	Limits   Limits
+	// Contact is the person or place that staff call when a page cannot be shown.
+	Contact string `env:"SUPPORT_CONTACT"`
+	Limits  Limits
 }
+
+// maxContact is the longest Contact in characters.
+const maxContact = 200
 
 // Limits are how long a session lasts.
 type Limits struct {
@@ -42,7 +48,11 @@ func (l Limits) validate() error {
 // Validate checks the settings of a service that listens at http and whose handlers ask for the
 // permissions. No message repeats a secret.
 func (s Settings) Validate(http config.HTTP, permissions []string) error {
-	return errors.Join(s.validateMode(http, permissions), s.Limits.validate())
+	var contact error
+	if s.Contact != "" && !schemas.IsPrintable(s.Contact, maxContact) {
+		contact = fmt.Errorf("SUPPORT_CONTACT must be at most %d printable characters", maxContact)
+	}
+	return errors.Join(s.validateMode(http, permissions), s.Limits.validate(), contact)
 }
 
 func (s Settings) validateMode(http config.HTTP, permissions []string) error {

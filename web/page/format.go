@@ -32,11 +32,8 @@ func (r Reader) When(t time.Time) Moment {
 // when is the template function for a time.Time or a date of storage. What is no date stays as it is.
 func (r Reader) when(date any) (Moment, error) {
 	t, text, err := readDate(date)
-	if err != nil {
-		return Moment{}, err
-	}
-	if text != "" {
-		return Moment{Text: text, Machine: text}, nil
+	if err != nil || t.IsZero() {
+		return Moment{Text: text, Machine: text}, err
 	}
 	return r.When(t), nil
 }
@@ -44,13 +41,14 @@ func (r Reader) when(date any) (Moment, error) {
 // clock is the template function for the time of day of what when takes.
 func (r Reader) clock(date any) (string, error) {
 	t, text, err := readDate(date)
-	if err != nil || text != "" {
+	if err != nil || t.IsZero() {
 		return text, err
 	}
 	return t.In(r.Zone).Format("15:04"), nil
 }
 
-// readDate returns the time of a time.Time or of a date of storage, or the text that is no date.
+// readDate returns the time of a time.Time or of a date of storage; of a text that is no date, the
+// zero time and the text.
 func readDate(date any) (t time.Time, text string, err error) {
 	switch date := date.(type) {
 	case time.Time:

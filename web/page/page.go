@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"strconv"
 
 	"github.com/labstack/echo/v4"
 
@@ -78,8 +79,10 @@ type Problem struct {
 	Text      texts.Text
 	Detail    string // what is wrong, in English; empty if Text says it
 	Advice    texts.Text
-	RequestID string // finds the log lines
-	Back      string // a path
+	Call      texts.Text // the support
+	Again     texts.Text // when the page is loaded again
+	RequestID string     // finds the log lines
+	Back      string     // a path
 }
 
 // SignIn is the form of sign-in.html.
@@ -96,8 +99,21 @@ type Notice struct {
 	LinkText texts.Code
 }
 
-// DescribeProblem describes an error of a request. Back is the first page.
-func DescribeProblem(c echo.Context, err error, back string) Problem {
+// Outage is what a service's pages say while what it needs is away.
+type Outage struct {
+	Means   texts.Code // what works, and what does not
+	Contact string     // the person or place to call; empty if that is not known
+}
+
+// ErrSignInAway is the cause of a fault if people cannot sign in, which says nothing about lending.
+var ErrSignInAway = errors.New("the sign-in service is away")
+
+// retryAfter is when a page that is not available is loaded again, in seconds.
+const retryAfter = 10
+
+// DescribeProblem describes an error of a request. Back is the first page. A page that is not
+// available loads itself again.
+func DescribeProblem(c echo.Context, err error, back string, outage Outage) Problem {
 	f := web.ToFault(err)
 	shown := Problem{
 		Heading: cmp.Or(headings[fault.Status(f.Code)], "error.cannot"), Detail: f.Msg,
@@ -105,6 +121,22 @@ func DescribeProblem(c echo.Context, err error, back string) Problem {
 	}
 	if _, known := errors.AsType[*fault.Error](err); f.Code == fault.Internal && !known {
 		shown.Text, shown.Detail = texts.Text{Code: "error.noPage"}, "" // the log has the cause
+	}
+	if fault.Status(f.Code) < http.StatusInternalServerError {
+		return shown
+	}
+	if outage.Contact != "" {
+		shown.Call = texts.Text{Code: "error.call", Values: texts.Values{"contact": outage.Contact}}
+	}
+	if f.Code == fault.Unavailable {
+		shown.Text.Code = outage.Means
+		if errors.Is(err, ErrSignInAway) {
+			shown.Text.Code = "outage.signIn"
+		}
+	}
+	if passes := f.Code == fault.Unavailable || f.Code == fault.Timeout || f.Code == fault.Overloaded; passes && c.Request().Method == http.MethodGet {
+		shown.Again = texts.Text{Code: "error.again", Values: texts.Values{"seconds": strconv.Itoa(retryAfter)}}
+		c.Response().Header().Set("Refresh", strconv.Itoa(retryAfter))
 	}
 	return shown
 }

@@ -23,7 +23,10 @@ func TestErrorPage_HasNoSecrets(t *testing.T) {
 	}{
 		"storage is away": {
 			err: fault.Wrap(errors.New("dial tcp 10.1.1.1"), fault.Unavailable, "Storage could not be reached"), status: 503,
-			code: "UNAVAILABLE", words: []string{"Not available right now", "Storage could not be reached"},
+			code: "UNAVAILABLE", words: []string{
+				"Not available right now", "Nothing can be lent now.", "Storage could not be reached",
+				"This page tries again by itself every 10 seconds.",
+			},
 		},
 		"storage is slow": {
 			err: fmt.Errorf("GET http://10.1.1.1: %w", context.DeadlineExceeded), status: 504, code: "TIMEOUT",
@@ -39,7 +42,7 @@ func TestErrorPage_HasNoSecrets(t *testing.T) {
 			t.Run(name+" "+path, func(t *testing.T) {
 				t.Parallel()
 				p := visit(t, &library{err: tt.err}).get(t, path)
-				p.want(t, tt.status, append(tt.words, "request id "+p.header.Get("X-Okapi-Request-Id"))...)
+				p.want(t, tt.status, append(tt.words, "Give this number to your support: "+p.header.Get("X-Okapi-Request-Id"))...)
 				p.lacks(t, "10.1.1.1", "password")
 				p.has(t, `href="/staff/diku/"`)
 				if got := p.header.Get(fault.Header); got != tt.code {

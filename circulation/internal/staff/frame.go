@@ -204,7 +204,9 @@ func (p *pages) chooseTenant(c echo.Context) error {
 func (p *pages) showError(c echo.Context, err error) {
 	ctx := c.Request().Context()
 	code := web.ToFault(err).Code
-	shown := page.DescribeProblem(c, err, page.RelativePath(c, "/staff/"))
+	shown := page.DescribeProblem(c, err, page.RelativePath(c, "/staff/"), page.Outage{
+		Means: "outage.lending", Contact: p.guard.SupportContact(),
+	})
 	if code == fault.Forbidden && p.guard.Mode() == auth.Gateway {
 		shown.Advice.Code = "error.permissionHelp"
 	}

@@ -19,16 +19,18 @@ import (
 
 // Kind is a kind of locks as the page names it: those of one front.
 type Kind struct {
-	Key, Name string
+	Key       string
+	Name      texts.Code
 	Namespace string // of its flat locks
 	Prefix    bool   // Namespace is the beginning of theirs
 }
 
 // kindOfClaims is the kind of claims, of all namespaces.
-var kindOfClaims = Kind{Key: "paths", Name: "Paths (Locktopus)"}
+var kindOfClaims = Kind{Key: "paths", Name: "locks.kindPaths"}
 
 // locksPage is the data of locks.html.
 type locksPage struct {
+	Root         string // path of the page
 	Kind, Search string // of the filter; empty is all
 	Kinds        []Kind
 	Live         bool
@@ -41,13 +43,14 @@ type locksPage struct {
 
 // lockRow is a flat lock or a claim.
 type lockRow struct {
-	What, Kind, Owner string
-	State             string // of a claim that waits
-	Since, Until      time.Time
-	Waits             []string // who waits for it, or asked for it
-	Namespace, ID     string
-	Number            int64  // the fence of a lock, the number of a claim
-	Release           string // path; empty without the permission
+	What, Owner   string
+	Kind          texts.Code
+	State         texts.Code // of a claim that waits
+	Since, Until  time.Time
+	Waits         []texts.Text // who waits for it, or asked for it
+	Namespace, ID string
+	Number        int64  // the fence of a lock, the number of a claim
+	Release       string // path; empty without the permission
 }
 
 // matches reports whether a part of the row's name or owner is the text.
@@ -62,13 +65,13 @@ var errFull = errors.New("enough locks")
 func (p *pages) showLocks(c echo.Context) error {
 	q := web.QueryOf(c)
 	body := locksPage{
-		Kind: q.Text("kind"), Search: strings.TrimSpace(q.Text("search")), Live: q.Text("live") == "on",
+		Root: root(c), Kind: q.Text("kind"), Search: strings.TrimSpace(q.Text("search")), Live: q.Text("live") == "on",
 		Kinds: append(slices.Clone(p.kinds), kindOfClaims), Events: p.recent.List(),
 	}
 	if body.Kind != "" && !slices.ContainsFunc(body.Kinds, func(k Kind) bool { return k.Key == body.Kind }) {
 		return fault.New(fault.Malformed, "There is no kind of locks %s. Choose one from the list.", fault.Shown(body.Kind))
 	}
-	body.Toggle = toggleLive(c.Request().URL.Query(), body.Live)
+	body.Toggle = root(c) + toggleLive(c.Request().URL.Query(), body.Live)
 	ctx := c.Request().Context()
 	for _, k := range p.kinds {
 		if body.Kind == "" || body.Kind == k.Key {
@@ -130,15 +133,15 @@ func (p *pages) addLocks(ctx context.Context, body *locksPage, k Kind) error {
 	return err
 }
 
-func describeAsker(r engine.AskedFor) string {
+func describeAsker(r engine.AskedFor) texts.Text {
 	name := r.Name
 	if name == "" {
 		name = r.By
 	}
 	if r.Message == "" {
-		return name
+		return texts.Text{Code: "locks.askedBy", Values: texts.Values{"name": name}}
 	}
-	return name + ": " + r.Message
+	return texts.Text{Code: "locks.asked", Values: texts.Values{"name": name, "message": r.Message}}
 }
 
 // addClaims adds the claims that match, and under each the claims that wait for it.
@@ -152,11 +155,13 @@ func (p *pages) addClaims(ctx context.Context, body *locksPage) error {
 		namespace string
 		number    int64
 	}
-	waits := map[place][]string{}
+	waits := map[place][]texts.Text{}
 	for _, claim := range claims {
 		if !claim.Held {
 			at := place{claim.Namespace, claim.WaitsFor}
-			waits[at] = append(waits[at], claim.Owner+" for "+engine.FormatResources(claim.Resources))
+			waits[at] = append(waits[at], texts.Text{Code: "locks.waitsFor", Values: texts.Values{
+				"owner": claim.Owner, "paths": engine.FormatResources(claim.Resources),
+			}})
 		}
 	}
 	for _, claim := range claims {
@@ -166,7 +171,7 @@ func (p *pages) addClaims(ctx context.Context, body *locksPage) error {
 			Release: releasePath(target{Namespace: claim.Namespace, Claim: claim.ID.String()}),
 		}
 		if !claim.Held {
-			row.State = "waits"
+			row.State = "locks.waiting"
 		}
 		if row.matches(body.Search) {
 			body.Rows = append(body.Rows, row)
@@ -175,17 +180,18 @@ func (p *pages) addClaims(ctx context.Context, body *locksPage) error {
 	return nil
 }
 
-// toggleLive is the address of the page with the same filter that the browser loads again every 2 s, or no more.
+// toggleLive is the query of the page with the same filter that the browser loads again every 2 s, or no more.
 func toggleLive(q url.Values, live bool) string {
 	q.Del("done")
+	q.Del("language") // the choice is kept
 	q.Set("live", "on")
 	if live {
 		q.Del("live")
 	}
-	return root + "?" + q.Encode()
+	return "?" + q.Encode()
 }
 
-// releasePath is the address of the page that releases a lock or a claim.
+// releasePath is the address of the page that releases a lock or a claim, from its neighbours.
 func releasePath(t target) string {
 	q := url.Values{}
 	for name, value := range map[string]string{"namespace": t.Namespace, "name": t.Name, "lock": t.Lock, "claim": t.Claim} {
@@ -193,5 +199,14 @@ func releasePath(t target) string {
 			q.Set(name, value)
 		}
 	}
-	return root + "release?" + q.Encode()
+	return "release?" + q.Encode()
 }
+
+// eventNames are the kinds of events as the page names them.
+var eventNames = map[engine.EventKind]texts.Code{
+	engine.EventGranted: "locks.eventGranted", engine.EventRenewed: "locks.eventRenewed", engine.EventRefused: "locks.eventRefused",
+	engine.EventReleased: "locks.eventReleased", engine.EventExpired: "locks.eventExpired", engine.EventForced: "locks.eventForced",
+	engine.EventRequested: "locks.eventRequested", engine.EventQueued: "locks.eventQueued",
+}
+
+func nameEvent(kind engine.EventKind) texts.Code { return eventNames[kind] }

@@ -29,9 +29,9 @@ const (
 func Permissions() []string { return []string{MaySee, MayRelease} }
 
 const (
-	root = "/locks/"
+	rootPath = "/locks/"
 	// assetPath is the route of the files that pages load.
-	assetPath = root + "-/:asset"
+	assetPath = rootPath + "-/:asset"
 
 	locksShown    = 500    // of each kind
 	locksRead     = 10_000 // of each kind, in search of those that match
@@ -69,17 +69,18 @@ type pages struct {
 func New(o Options) (web.Front, error) {
 	templates, err := page.ParseTemplates(embedded, template.FuncMap{
 		"maxReason": func() int { return engine.MaxReason },
+		"event":     nameEvent,
 	})
 	if err != nil {
 		return web.Front{}, err
 	}
-	files, err := page.ReadFiles(root + "-/")
+	files, err := page.ReadFiles(rootPath + "-/")
 	if err != nil {
 		return web.Front{}, err
 	}
 	p := &pages{locks: o.Locks, claims: o.Claims, recent: o.Recent, kinds: o.Kinds, guard: o.Guard, templates: templates, files: files}
 	p.signIns = auth.NewPages(auth.PageOptions{
-		Guard: o.Guard, Root: root, Cookie: "locks", SignOuts: o.SignOuts,
+		Guard: o.Guard, Root: rootPath, Cookie: "locks", SignOuts: o.SignOuts,
 		Show: func(c echo.Context, status int, template string, title texts.Code, body any) error {
 			return p.show(c, status, template, title, "", body)
 		},
@@ -91,14 +92,14 @@ func New(o Options) (web.Front, error) {
 func (p *pages) routes() []web.Route {
 	routes := []web.Route{
 		{Method: http.MethodGet, Path: "/locks", Endpoint: web.Handle(redirectToRoot)},
-		{Method: http.MethodGet, Path: root, Permission: MaySee, Endpoint: web.Handle(p.showLocks), Query: web.Query{Parameters: []web.Parameter{
+		{Method: http.MethodGet, Path: rootPath, Permission: MaySee, Endpoint: web.Handle(p.showLocks), Query: web.Query{Parameters: []web.Parameter{
 			{Name: "kind", Meaning: "show the locks of this kind alone"},
 			{Name: "search", Meaning: "a part of a name or of an owner"},
 			{Name: "live", Meaning: "on to load the page again every 2 s"},
 			{Name: "done", Meaning: "a change that was made"},
 		}}},
-		{Method: http.MethodGet, Path: root + "release", Permission: MayRelease, Endpoint: web.Handle(p.askRelease), Query: web.Query{Parameters: targetParameters}},
-		{Method: http.MethodPost, Path: root + "release", Permission: MayRelease, Endpoint: web.Handle(p.release), Query: web.Query{Parameters: targetParameters}},
+		{Method: http.MethodGet, Path: rootPath + "release", Permission: MayRelease, Endpoint: web.Handle(p.askRelease), Query: web.Query{Parameters: targetParameters}},
+		{Method: http.MethodPost, Path: rootPath + "release", Permission: MayRelease, Endpoint: web.Handle(p.release), Query: web.Query{Parameters: targetParameters}},
 	}
 	for i, r := range routes {
 		if r.Permission != "" {
@@ -119,7 +120,10 @@ func (p *pages) routes() []web.Route {
 	return routes
 }
 
-func redirectToRoot(c echo.Context) error { return c.Redirect(http.StatusSeeOther, root) }
+func redirectToRoot(c echo.Context) error { return c.Redirect(http.StatusSeeOther, root(c)) }
+
+// root is the way from a request's address to the page of locks.
+func root(c echo.Context) string { return page.RelativePath(c, rootPath) }
 
 func (p *pages) requirePermission(name string) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc { return p.signIns.Wrap(name, next) }
@@ -136,7 +140,7 @@ func (p *pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
 		}
 		f := web.ToFault(err)
 		c.Response().Header().Set(fault.Header, string(f.Code))
-		shown := page.DescribeProblem(c, err, root)
+		shown := page.DescribeProblem(c, err, root(c), page.Outage{Means: "outage.locks", Contact: p.guard.SupportContact()})
 		if writeErr := p.show(c, fault.Status(f.Code), "error.html", shown.Heading, "", shown); writeErr != nil {
 			return errors.Join(err, writeErr)
 		}

@@ -21,6 +21,7 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
 	"checkoutlock/resource-locks/internal/httpapi"
+	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 	"checkoutlock/web/auth"
@@ -41,12 +42,12 @@ func newHarness(t *testing.T, mode auth.Mode) *harness {
 	log := slog.New(slog.DiscardHandler)
 	store, recent := enginetest.NewStore(), engine.NewRecent(10)
 	d := &harness{t: t, store: store, locks: engine.NewLocks(store, recent), header: http.Header{}}
-	guard := auth.NewGuard(auth.Settings{Auth: mode, Password: "correct horse"}, nil, log)
+	guard := auth.NewGuard(auth.Settings{Auth: mode, Password: "correct horse", Contact: "Ann, 555-0100"}, nil, log)
 	front, err := httpapi.New(httpapi.Options{
 		Locks: d.locks, Claims: engine.NewClaims(store, recent, log), Recent: recent, Guard: guard,
 		Kinds: []httpapi.Kind{
-			{Key: "content", Name: "Content", Namespace: "sunbird/", Prefix: true},
-			{Key: "drafts", Name: "Drafts", Namespace: "mutex"},
+			{Key: "content", Name: "locks.kindContent", Namespace: "sunbird/", Prefix: true},
+			{Key: "drafts", Name: "locks.kindDrafts", Namespace: "mutex"},
 		},
 	})
 	if err != nil {
@@ -74,7 +75,16 @@ func (d *harness) send(method, path string, form url.Values) *httptest.ResponseR
 	}
 	w := httptest.NewRecorder()
 	d.handler.ServeHTTP(w, r)
-	w.Body = bytes.NewBufferString(strings.ReplaceAll(w.Body.String(), `="../`, `="/`)) // as a browser reads it
+	// As a browser reads them: all pages are right below /locks/.
+	w.Body = bytes.NewBufferString(strings.NewReplacer(`="../`, `="/`, `href="release?`, `href="/locks/release?`,
+		`action="release?`, `action="/locks/release?`).Replace(w.Body.String()))
+	if to := w.Header().Get("Location"); to != "" {
+		resolved, err := r.URL.Parse(to)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		w.Header().Set("Location", resolved.RequestURI())
+	}
 	if set := w.Result().Cookies(); len(set) > 0 {
 		d.cookie = set[0].Name + "=" + set[0].Value
 	}
@@ -177,7 +187,24 @@ func TestLocksPage(t *testing.T) {
 		t.Parallel()
 		d := newHarness(t, auth.None)
 		d.store.Fail(errors.New("away"))
-		want(t, d.send(http.MethodGet, "/locks/", nil), 500, "Something went wrong", "The service could not make this page.")
+		want(t, d.send(http.MethodGet, "/locks/", nil), 500, "Something went wrong", "The service could not make this page.",
+			"Call Ann, 555-0100.", "Give this number to your support:")
+		d.store.Fail(fault.New(fault.Unavailable, "The database is away"))
+		outage := d.send(http.MethodGet, "/locks/?language=de", nil)
+		want(t, outage, 503, "Zurzeit nicht verfügbar", "Zurzeit kann keine Sperre genommen", `lang="en">The database is away`,
+			"Rufen Sie an: Ann, 555-0100.")
+		if got := outage.Header().Get("Refresh"); got != "10" {
+			t.Errorf("the page is loaded again after %q s, want 10", got)
+		}
+	})
+	t.Run("speaks the reader's language", func(t *testing.T) {
+		t.Parallel()
+		for language, says := range map[string]string{
+			"de": "Zurzeit ist nichts gesperrt.", "es": "No hay ningún bloqueo ahora.", "en-XA": "⟦Nóó lóóck íís hééld nóów.⟧",
+		} {
+			d := newHarness(t, auth.None)
+			want(t, d.send(http.MethodGet, "/locks/?language="+language, nil), 200, `<html lang="`+language+`">`, says)
+		}
 	})
 	t.Run("is found without its last slash", func(t *testing.T) {
 		t.Parallel()

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"net/http"
+	"strconv"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -56,7 +57,7 @@ func (p *pages) askRelease(c echo.Context) error {
 }
 
 func (p *pages) showRelease(c echo.Context, status int, body releasePage) error {
-	body.Action, body.Back = releasePath(body.Target), root
+	body.Action, body.Back = releasePath(body.Target), root(c)
 	return p.show(c, status, "release.html", "release.heading", "", body)
 }
 
@@ -72,7 +73,10 @@ func (p *pages) release(c echo.Context) error {
 	reason := page.Reason{Value: c.FormValue("reason")}
 	note := engine.Note{By: callerName(c), Reason: reason.Value}
 	if err := note.Check(); err != nil {
-		reason.Wrong.Code = texts.Code(web.ToFault(err).Msg + ".")
+		reason.Wrong = texts.Text{Code: "release.reasonWrong", Values: texts.Values{"most": strconv.Itoa(engine.MaxReason)}}
+		if reason.Value == "" {
+			reason.Wrong.Code = "release.reasonMissing"
+		}
 		return p.showRelease(c, http.StatusUnprocessableEntity, releasePage{Target: t, Reason: reason})
 	}
 	ctx := c.Request().Context()
@@ -87,7 +91,7 @@ func (p *pages) release(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.Redirect(http.StatusSeeOther, root+"?done=released")
+	return c.Redirect(http.StatusSeeOther, root(c)+"?done=released")
 }
 
 // callerName is the name that a forced release keeps.
