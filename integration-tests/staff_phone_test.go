@@ -44,3 +44,28 @@ func TestStaffPages_ShowAnswersFirst(t *testing.T) {
 		})
 	}
 }
+
+// German, Spanish and longer texts fit a phone.
+func TestStaffPages_FitAPhoneInEachLanguage(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: enableLock("LOCK_TTL_MS=600000")}, 1)
+	userID, _ := p.addPatron(t)
+	p.acquireLock(t, userID, 10*time.Minute)
+	for language, tab := range map[string]string{"de": "Sperren jetzt", "es": "Bloqueos ahora", "en-XA": "⟦Lóócks nóów⟧"} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			phone := p.openStaffPage(t, 0, browser.Size(390, 844))
+			phone.Goto(p.staffURL(0, "/?language="+language))
+			for _, page := range []string{
+				"/", "/switch?to=off", "/timing", "/locks", "/check-outs", "/contention", "/try", "/machines", "/rules",
+			} {
+				phone.Goto(p.staffURL(0, page))
+				phone.CheckWidth()
+				if got := phone.Attribute("html", "lang"); got != language {
+					t.Errorf("%s is in %s, want %s", page, got, language)
+				}
+				phone.See(tab)
+			}
+		})
+	}
+}
