@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -173,5 +174,52 @@ func TestSIP2_AllMachinesSignInAgainAfterARestart(t *testing.T) {
 			})
 		}
 		running.Wait()
+	}
+}
+
+// A check-in and a renewal that are sent to two instances at once happen once, and both are answered
+// alike.
+func TestSIP2_RepeatsAtTwoInstancesAtOnce(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: enableSIP2()}, 1000)
+	p.addTerminal(t)
+	id, patron := p.addPatron(t)
+	machines := []*sipMachine{p.newMachine(t, p.Machines[0]), p.newMachine(t, p.Machines[1])}
+	for _, book := range p.addBooks(t, 5) {
+		lend := newSIPCheckOut(patron, book)
+		if got := machines[0].ask(lend); !strings.HasPrefix(got, "121") {
+			t.Fatalf("got %s", got)
+		}
+		date := lend[4:22]
+		p.askAtOnce(t, machines, "29NN"+date+strings.Repeat(" ", 18)+"AO|AA"+patron+"|AB"+book+"|", "301Y")
+		loans := struct {
+			Loans []struct{ RenewalCount int }
+		}{}
+		p.readInto(t, "/loan-storage/loans?query="+url.QueryEscape(`userId=="`+id+`" and status.name=="Open"`), &loans)
+		if len(loans.Loans) != 1 || loans.Loans[0].RenewalCount != 1 {
+			t.Errorf("got %+v, want one loan that was renewed once", loans)
+		}
+		p.askAtOnce(t, machines, "09N"+date+date+"AP|AO|AB"+book+"|", "101Y")
+		if n, status := p.countOpenLoans(t, id), p.readState(t, id, book).Status; n != 0 || status != "Available" {
+			t.Errorf("%d loans are open after the return, and the item is %s", n, status)
+		}
+	}
+}
+
+// askAtOnce sends a message with all machines at once. All are answered alike.
+func (p *pair) askAtOnce(t *testing.T, machines []*sipMachine, message, want string) {
+	t.Helper()
+	answers := make(chan string, len(machines))
+	for _, m := range machines {
+		go func() { answers <- m.ask(message) }()
+	}
+	first := <-answers
+	if !strings.HasPrefix(first, want) {
+		t.Errorf("%.2s got %s", message, first)
+	}
+	for range len(machines) - 1 {
+		if got := <-answers; withoutDate(got) != withoutDate(first) {
+			t.Errorf("%.2s got  %s\nand %s", message, first, got)
+		}
 	}
 }

@@ -26,6 +26,9 @@ type Request struct {
 	OverrideBlocks OverrideBlocks `json:"overrideBlocks"`
 
 	Sent library.Sent `json:"-"` // the body; may be empty
+	// Seen is how often the loan was renewed when the caller judged it; nil for a caller that did not.
+	// With another number the fault is LoanChanged.
+	Seen *int `json:"-"`
 }
 
 // KeepSent implements web.SentKeeper.
@@ -39,6 +42,9 @@ type ByIDRequest struct {
 	OverrideBlocks OverrideBlocks `json:"overrideBlocks"`
 
 	Sent library.Sent `json:"-"` // the body; may be empty
+	// Seen is how often the loan was renewed when the caller judged it; nil for a caller that did not.
+	// With another number the fault is LoanChanged.
+	Seen *int `json:"-"`
 }
 
 // KeepSent implements web.SentKeeper.
@@ -87,7 +93,7 @@ func (s *Service) Renew(ctx context.Context, req Request) (json.RawMessage, erro
 		wrong:    req.check(), item: fault.Param("itemBarcode", req.ItemBarcode), user: fault.Param("userBarcode", req.UserBarcode),
 		noItem:    library.NewBarcodeUnknown(req.ItemBarcode),
 		noLoan:    fmt.Sprintf("No open loan of the item with barcode %s exists", req.ItemBarcode),
-		overrides: req.OverrideBlocks,
+		overrides: req.OverrideBlocks, seen: req.Seen,
 	})
 }
 
@@ -98,7 +104,7 @@ func (s *Service) RenewByID(ctx context.Context, req ByIDRequest) (json.RawMessa
 		wrong:    req.check(), item: fault.Param("itemId", req.ItemID), user: fault.Param("userId", req.UserID),
 		noItem:    fault.Refusal(library.CodeItemUnknown, fmt.Sprintf("No item with ID %s exists", req.ItemID), fault.Param("itemId", req.ItemID)),
 		noLoan:    fmt.Sprintf("No open loan of the item with ID %s exists", req.ItemID),
-		overrides: req.OverrideBlocks,
+		overrides: req.OverrideBlocks, seen: req.Seen,
 	})
 }
 
@@ -110,6 +116,7 @@ type renewalRequest struct {
 	noItem     fault.Detail
 	noLoan     string
 	overrides  OverrideBlocks
+	seen       *int
 }
 
 // renew renews, once more after a change by others, and logs how it ended.
@@ -140,6 +147,9 @@ func (s *Service) renewLoan(ctx context.Context, w renewalRequest) (json.RawMess
 	loan, err := s.findLoan(ctx, w, &facts)
 	if err != nil {
 		return nil, err
+	}
+	if w.seen != nil && *w.seen != int(loan.RenewalCount) {
+		return nil, fault.New(fault.LoanChanged, "The loan was renewed meanwhile")
 	}
 	if facts.Rules, err = library.ReadRules(ctx, s.Library); err != nil {
 		return nil, err

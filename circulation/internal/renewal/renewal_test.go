@@ -120,6 +120,22 @@ func TestRenew_MovesTheDueDateOfTheJudgedLoan(t *testing.T) {
 	}
 }
 
+// A caller that saw another loan decides anew.
+func TestRenew_OfALoanThatWasRenewedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		seen    int
+		renewed bool
+	}{{seen: 2, renewed: true}, {seen: 1, renewed: false}} {
+		r := newRenewals()
+		_, err := r.send(t, renewal.Request{ItemBarcode: "book", UserBarcode: "ann", Seen: &c.seen})
+		if c.renewed != (err == nil) || c.renewed != (len(r.renewed) == 1) ||
+			!c.renewed && !fault.Is(err, fault.LoanChanged) {
+			t.Errorf("seen %d: got %v after %d renewals", c.seen, err, len(r.renewed))
+		}
+	}
+}
+
 func TestRenew_Refusals(t *testing.T) {
 	t.Parallel()
 	request := func(kind, item string) []schemas.QueuedRequest {

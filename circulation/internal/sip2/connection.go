@@ -50,7 +50,9 @@ type connection struct {
 
 	last        []byte // the last answer, without the end of the line
 	kept        kept
-	malformed   int // lines in a row
+	patron      string // of the last 23 or 63
+	language    string // of that patron, in SIP2
+	malformed   int    // lines in a row
 	wrongLogins int
 }
 
@@ -169,6 +171,7 @@ func (c *connection) answer(ctx context.Context, line []byte) error {
 		return c.askAgain(ctx, &wire.MalformedError{Checked: r.Checked, Reason: "nothing to send again"})
 	}
 	c.malformed = 0
+	r = c.remember(r)
 	var a wire.Answer
 	sent, repeated := c.last, r.Code == wire.Resend
 	if !repeated {
@@ -182,6 +185,21 @@ func (c *connection) answer(ctx context.Context, line []byte) error {
 		c.skipRepeats(line)
 	}
 	return errors.Join(c.write(sent), gone, c.judgeLogins())
+}
+
+// remember keeps the language that a question about a patron names, and gives it to what follows for
+// the same patron.
+func (c *connection) remember(r wire.Request) wire.Request {
+	switch r.Code {
+	case wire.PatronStatus, wire.PatronInformation:
+		c.patron, c.language = r.Field("AA"), r.Language()
+	case wire.Login, wire.EndSession:
+		defer func() { c.patron, c.language = "", "" }()
+	}
+	if c.patron == "" || r.Field("AA") != c.patron {
+		return r
+	}
+	return r.In(c.language)
 }
 
 // handle answers a request that is new on the connection.

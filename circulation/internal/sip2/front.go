@@ -261,5 +261,5 @@ func (l *listener) complete(t library.Terminal) library.Terminal {
 
 // say returns a text for a terminal.
 func (l *listener) say(ctx context.Context, t library.Terminal, r wire.Request, code texts.Code) string {
-	return l.Text(ctx, t, r.Language(), string(code))
+	return l.Text(ctx, t, r.Spoken(), string(code))
 }

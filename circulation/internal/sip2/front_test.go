@@ -231,3 +231,31 @@ func TestListener_Drain_AnswersWhatRuns(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The machine names the language only when it asks about the patron.
+func TestConnection_RemembersThePatronsLanguage(t *testing.T) {
+	t.Parallel()
+	m := start(t, func(s *setup) {
+		spoken := func(_ context.Context, _ library.Terminal, r wire.Request) wire.Answer {
+			return wire.NewAnswer("12", r.Spoken())
+		}
+		for _, code := range []string{wire.PatronStatus, wire.CheckOut, wire.EndSession, wire.BlockPatron} {
+			s.handlers[code] = spoken
+		}
+	}).signedIn()
+	of := func(patron string) string { return strings.Replace(checkOut, "P-1002", patron, 1) }
+	for _, step := range []struct{ message, want string }{
+		{message: of("P-1"), want: "12000"},
+		{message: "23003" + date + "AO|AAP-1|", want: "12003"},
+		{message: of("P-1"), want: "12003"},
+		{message: of("P-2"), want: "12000"},
+		{message: "23000" + date + "AO|AAP-1|", want: "12000"},
+		{message: of("P-1"), want: "12000"},
+		{message: "23008" + date + "AO|AAP-1|", want: "12008"},
+		{message: "01N" + date + "AO|AAP-1|", want: "12008"},
+		{message: "35" + date + "AO|AAP-1|", want: "12008"},
+		{message: of("P-1"), want: "12000"},
+	} {
+		m.expect(step.message, step.want)
+	}
+}

@@ -54,6 +54,8 @@ type backend struct {
 	granted  [][]string // the permissions of each check-out
 	stored   map[string]string
 	renewErr error
+	seen     []*int // how often the loan was renewed, by each renewal
+	renewing func() error
 	renewed  []string
 	checkIns []checkin.Request
 	returned checkin.Returned
@@ -212,7 +214,13 @@ func (b *backend) Texts(context.Context) (*texts.Catalogue, error) {
 	return texts.Replace(json.RawMessage(b.setting))
 }
 
-func (b *backend) Renew(context.Context, renewal.Request) (json.RawMessage, error) {
+func (b *backend) Renew(_ context.Context, req renewal.Request) (json.RawMessage, error) {
+	b.seen = append(b.seen, req.Seen)
+	if b.renewing != nil {
+		if err := b.renewing(); err != nil {
+			return nil, err
+		}
+	}
 	b.renewed = append(b.renewed, "by barcode")
 	return json.RawMessage(strings.Replace(annsLoan, "2026-03-15", "2026-03-28", 1)), b.renewErr
 }

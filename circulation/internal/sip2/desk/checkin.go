@@ -72,7 +72,7 @@ func (v *visit) hasReturned(facts *library.Facts) bool {
 // readReturn returns what the check-in of an item has made of it.
 func (v *visit) readReturn(facts *library.Facts) checkin.Returned {
 	returned := checkin.Returned{
-		Copy: facts.Copy(), At: facts.Slip.FindServicePoint(v.terminal.ServicePointID),
+		Copy: facts.Copy(), Slip: facts.Slip, At: facts.Slip.FindServicePoint(v.terminal.ServicePointID),
 		Destination: facts.Slip.FindServicePoint(facts.Item.InTransitDestinationServicePointID),
 	}
 	first, exists := schemas.FirstFilledBy(facts.Requests, facts.Item.ID, facts.Holdings.InstanceID, facts.TitleLevel)
@@ -135,6 +135,11 @@ func (v *visit) answerReturn(in checkin.Returned) wire.Answer {
 	a.AddFilled("CT", destination)
 	if alert != alertNone || v.terminal.AlertAlways {
 		a.Add("CV", alert)
+	}
+	waiting := in.Slip.Requester
+	if v.terminal.PersonalData && in.Request != nil && strings.EqualFold(waiting.ID, in.Request.RequesterID) {
+		a.AddFilled("CY", waiting.Barcode)
+		a.AddFilled("DA", v.nameOf(waiting))
 	}
 	return a
 }

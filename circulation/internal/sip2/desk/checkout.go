@@ -45,7 +45,7 @@ func (d *Desk) checkOut(ctx context.Context, v *visit) wire.Answer {
 	}
 	req := checkout.Request{ItemBarcode: v.Field("AB"), UserBarcode: card, ServicePointID: v.terminal.ServicePointID}
 	if !v.Flag(wire.NoBlock) {
-		return d.lendInTime(ctx, v, req)
+		return d.lendWithPIN(ctx, v, req)
 	}
 	mode := d.NoBlock
 	if v.terminal.NoBlock != "" {
@@ -57,9 +57,9 @@ func (d *Desk) checkOut(ctx context.Context, v *visit) wire.Answer {
 		answer = v.refuse(texts.MachineOffline, nil)
 	case NoBlockLend:
 		ctx, req = v.liftBlocks(ctx, req)
-		fallthrough
-	default:
 		answer = d.lendInTime(ctx, v, req)
+	default:
+		answer = d.lendWithPIN(ctx, v, req)
 	}
 	if answer.Result != wire.OK {
 		d.Log.WarnContext(ctx, "an item that was taken off-line was not lent", v.subjects(), "code", answer.Reason)
@@ -68,6 +68,14 @@ func (d *Desk) checkOut(ctx context.Context, v *visit) wire.Answer {
 		}
 	}
 	return answer
+}
+
+// lendWithPIN lends, unless the message has a wrong PIN.
+func (d *Desk) lendWithPIN(ctx context.Context, v *visit, req checkout.Request) wire.Answer {
+	if refusal, wrong := d.refusePIN(ctx, v, req.UserBarcode); wrong {
+		return refusal
+	}
+	return d.lendInTime(ctx, v, req)
 }
 
 // note returns a note for staff about card and item. code is why, as in the log.

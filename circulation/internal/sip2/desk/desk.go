@@ -121,7 +121,7 @@ func (d *Desk) enter(ctx context.Context, t library.Terminal, r wire.Request) (c
 		zone = time.UTC // storage refuses an unknown name
 	}
 	return okapi.NewContext(ctx, call), &visit{
-		Request: r, terminal: t, zone: zone, now: d.Now().In(zone), speaker: d.newSpeaker(ctx, t, r.Language()),
+		Request: r, terminal: t, zone: zone, now: d.Now().In(zone), speaker: d.newSpeaker(ctx, t, r.Spoken()),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
@@ -139,14 +140,15 @@ func (d *Desk) stillCounts(ctx context.Context, o outcome) (bool, error) {
 
 // storedLoan is what machines read of a loan.
 type storedLoan struct {
-	ID       string          `json:"id"`
-	UserID   string          `json:"userId"`
-	ItemID   string          `json:"itemId"`
-	LoanDate library.Instant `json:"loanDate"`
-	DueDate  library.Instant `json:"dueDate"`
-	Status   library.Status  `json:"status"`
-	Action   string          `json:"action"`
-	Recalled bool            `json:"dueDateChangedByRecall"`
+	ID       string             `json:"id"`
+	UserID   string             `json:"userId"`
+	ItemID   string             `json:"itemId"`
+	LoanDate library.Instant    `json:"loanDate"`
+	DueDate  library.Instant    `json:"dueDate"`
+	Status   library.Status     `json:"status"`
+	Action   string             `json:"action"`
+	Recalled bool               `json:"dueDateChangedByRecall"`
+	Renewals policy.WholeNumber `json:"renewalCount"`
 	Metadata struct {
 		UpdatedDate     library.Instant `json:"updatedDate"`
 		UpdatedByUserID string          `json:"updatedByUserId"`

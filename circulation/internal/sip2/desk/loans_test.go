@@ -192,6 +192,16 @@ func TestCheckIn_Answers(t *testing.T) {
 			returned: checkin.Returned{Copy: copyWith("Awaiting pickup"), Request: &request},
 			want:     "101YUY" + rest + "CK001|CRms|CSR K1 .M44|CV01|",
 		},
+		"for a patron here, and the terminal shows who waits": {
+			returned: checkin.Returned{
+				Copy: copyWith("Awaiting pickup"), Request: &request,
+				Slip: library.Slip{Requester: library.User{
+					ID: librarytest.CarlID, Barcode: "carl", Personal: library.Personal{LastName: "Carl"},
+				}},
+			},
+			change: func(b *backend) { b.terminal.PersonalData = true },
+			want:   "101YUY" + rest + "CK001|CRms|CSR K1 .M44|CV01|CYcarl|DACarl|",
+		},
 		"for a patron elsewhere": {
 			returned: checkin.Returned{Copy: copyWith("In transit"), Request: &request, Destination: branch},
 			want:     "101YUY" + rest + "CK001|CRms|CSR K1 .M44|CTBranch desk|CV02|",
@@ -323,5 +333,54 @@ func TestCheckIn_Repeats(t *testing.T) {
 				t.Errorf("got %s after %d check-ins", got, len(b.checkIns))
 			}
 		})
+	}
+}
+
+// Another instance renews for a repeat of the same message meanwhile.
+func TestRenew_ARepeatMeanwhileIsNoSecondRenewal(t *testing.T) {
+	t.Parallel()
+	b := newBackend()
+	b.openLoan = annsLoan
+	b.renewing = func() error {
+		b.openLoan = strings.Replace(annsLoan, `"status"`, `"action":"renewed","renewalCount":1,"metadata":{"updatedDate":"`+
+			librarytest.Today.Format(time.RFC3339)+`","updatedByUserId":"`+terminalID+`"},"status"`, 1)
+		return fault.New(fault.LoanChanged, "renewed meanwhile")
+	}
+	got := b.send(t, "29NN"+now+"                  AO|AAann|ABbook|")
+	if !strings.HasPrefix(got, "301YUY") || len(b.seen) != 1 || b.seen[0] == nil || *b.seen[0] != 0 ||
+		len(b.renewed) != 0 {
+		t.Errorf("got %s after %d renewals, seen %v", got, len(b.renewed), b.seen)
+	}
+}
+
+func TestMessages_CompareThePIN(t *testing.T) {
+	t.Parallel()
+	for code, message := range map[string]string{
+		"121": checkOutBook, "301": "29NN" + now + "                  AO|AAann|ABbook|", "661": "65" + now + "AO|AAann|",
+	} {
+		for _, c := range []struct {
+			name      string
+			pins      map[string]library.PINCheck
+			passwords string
+			right     bool
+		}{
+			{name: "right", pins: map[string]library.PINCheck{librarytest.AnnID + " 1234": library.PINRight}, right: true},
+			{name: "wrong", pins: map[string]library.PINCheck{librarytest.AnnID + " 1234": library.PINWrong}},
+			{name: "not set", pins: map[string]library.PINCheck{librarytest.AnnID + " 1234": library.PINNotSet}, right: true},
+			{name: "not to be compared", passwords: "notChecked", right: true, pins: map[string]library.PINCheck{
+				librarytest.AnnID + " 1234": library.PINWrong,
+			}},
+			{name: "storage is away", right: true},
+		} {
+			b := newBackend()
+			b.pins, b.terminal.PatronPasswords = c.pins, c.passwords
+			if code != "121" {
+				b.openLoan = annsLoan
+			}
+			got := b.send(t, message+"AD1234|")
+			if strings.HasPrefix(got, code) != c.right || c.right == strings.Contains(got, "AFThe PIN is not right") {
+				t.Errorf("%s, %s: got %s", message[:2], c.name, got)
+			}
+		}
 	}
 }

@@ -194,6 +194,23 @@ func (d *Desk) checkPIN(ctx context.Context, v *visit, user library.User, pin st
 	return false, texts.MachinePINNotChecked
 }
 
+// refusePIN refuses a message whose PIN is not that of the card's patron; false if it is, or if it was
+// not compared.
+func (d *Desk) refusePIN(ctx context.Context, v *visit, card string) (wire.Answer, bool) {
+	pin := v.Field("AD")
+	if pin == "" || v.terminal.PatronPasswords == "notChecked" {
+		return wire.Answer{}, false
+	}
+	p, err := library.ReadFacts(ctx, d.Library, schemas.CheckOutSubjects{UserBarcode: card})
+	if err != nil {
+		return d.fail(ctx, v, err), true
+	}
+	if _, why := d.checkPIN(ctx, v, p.User, pin); why == texts.MachinePINWrong {
+		return v.refuse(why, nil), true
+	}
+	return wire.Answer{}, false
+}
+
 // endSession answers 35 with 36, which is always Y. Sessions whose end fails end by themselves.
 func (d *Desk) endSession(ctx context.Context, v *visit) wire.Answer {
 	p, err := d.findPatron(ctx, v)

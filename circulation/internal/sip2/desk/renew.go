@@ -30,19 +30,39 @@ func (d *Desk) renew(ctx context.Context, v *visit) wire.Answer {
 	if card == "" {
 		return v.refuse(texts.MachineCardUnknown, texts.Values{"card": v.Field("AA")})
 	}
-	facts, loan := d.readAround(ctx, v, card, v.Field("AB"))
-	o := describeCopy(facts.Copy())
-	if loan.ID != "" && strings.EqualFold(loan.UserID, facts.User.ID) && v.hasRenewed(loan) {
-		o.Lent, o.Renewal, o.Due = true, true, loan.DueDate
-		return v.answerLoan("30", o)
+	if refusal, wrong := d.refusePIN(ctx, v, card); wrong {
+		return refusal
 	}
-	o, err = d.renewLoan(ctx, v, o, &facts, renewal.Request{
-		ItemBarcode: v.Field("AB"), UserBarcode: card, ServicePointID: v.terminal.ServicePointID,
-	})
+	o, err := d.renewOnce(ctx, v, card)
+	if fault.Is(err, fault.LoanChanged) { // by a repeat at another instance, it may be
+		o, err = d.renewOnce(ctx, v, card)
+	}
 	if err != nil {
 		return d.fail(ctx, v, err)
 	}
 	return v.answerLoan("30", o)
+}
+
+// renewOnce renews the loan as it is now, or finds that this terminal has just renewed it. Fault:
+// LoanChanged if it was renewed meanwhile.
+func (d *Desk) renewOnce(ctx context.Context, v *visit, card string) (outcome, error) {
+	facts, loan := d.readAround(ctx, v, card, v.Field("AB"))
+	o := describeCopy(facts.Copy())
+	if loan.ID != "" && strings.EqualFold(loan.UserID, facts.User.ID) && v.hasRenewed(loan) {
+		o.Lent, o.Renewal, o.Due = true, true, loan.DueDate
+		return o, nil
+	}
+	return d.renewLoan(ctx, v, o, &facts, renewal.Request{
+		ItemBarcode: v.Field("AB"), UserBarcode: card, ServicePointID: v.terminal.ServicePointID, Seen: loan.seen(),
+	})
+}
+
+// seen is how often the loan was renewed when it was read; nil without a loan.
+func (l storedLoan) seen() *int {
+	if l.ID == "" {
+		return nil
+	}
+	return new(int(l.Renewals))
 }
 
 // renewAll answers 65 with 66. It renews loan by loan, those that are due first, while there is time. A
@@ -60,6 +80,9 @@ func (d *Desk) renewAll(ctx context.Context, v *visit) wire.Answer {
 	}
 	if p.User.ID == "" {
 		return v.refuse(texts.MachineCardUnknown, texts.Values{"card": v.Field("AA")})
+	}
+	if refusal, wrong := d.refusePIN(ctx, v, p.User.Barcode); wrong {
+		return refusal
 	}
 	loans, _, err := d.readLoans(ctx, p.User.ID)
 	if err != nil {
@@ -103,8 +126,14 @@ func (d *Desk) renewOne(ctx context.Context, v *visit, loan storedLoan, p *libra
 		return v.say(texts.MachineNotTried, nil)
 	}
 	_, err := d.Renewals.RenewByID(ctx, renewal.ByIDRequest{
-		ItemID: loan.ItemID, UserID: p.User.ID, ServicePointID: v.terminal.ServicePointID,
+		ItemID: loan.ItemID, UserID: p.User.ID, ServicePointID: v.terminal.ServicePointID, Seen: loan.seen(),
 	})
+	if fault.Is(err, fault.LoanChanged) {
+		changed, exists, failed := fault.Found(d.Library.Loan(ctx, loan.ID))
+		if failed == nil && exists && v.hasRenewed(readLoan(changed)) { // by a repeat at another instance
+			return ""
+		}
+	}
 	switch {
 	case err == nil:
 		return ""

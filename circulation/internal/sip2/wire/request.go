@@ -17,6 +17,7 @@ type Request struct {
 	fixed  map[Fixed]string
 	fields []Field
 	body   string
+	spoken string
 }
 
 // Field is a field with an id of two letters.
@@ -128,13 +129,29 @@ func (r Request) Time(f Fixed, local *time.Location) (time.Time, bool) {
 	return parseDate(r.fixed[f], local)
 }
 
+const unknownLanguage = "000"
+
 // Language returns the three digits of the language, 000 (unknown) if there are none.
 func (r Request) Language() string {
 	language := r.fixed[Language]
 	if len(language) != 3 || strings.Trim(language, "0123456789") != "" {
-		return "000"
+		return unknownLanguage
 	}
 	return language
+}
+
+// In returns the request of a patron whose language an earlier message named.
+func (r Request) In(language string) Request {
+	r.spoken = language
+	return r
+}
+
+// Spoken returns the language for texts: the request's own, else that of In.
+func (r Request) Spoken() string {
+	if own := r.Language(); own != unknownLanguage || r.spoken == "" {
+		return own
+	}
+	return r.spoken
 }
 
 // Field returns the first field with the id, "" if it is absent or blank. Values have no blanks at
