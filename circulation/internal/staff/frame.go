@@ -46,6 +46,7 @@ var notes = map[string]texts.Code{
 	"timing":   "note.timing",
 	"released": "note.released",
 	"machine":  "note.machine",
+	"changed":  "machines.changed",
 	"password": "note.password",
 }
 

@@ -168,6 +168,8 @@ func (p *pages) routes() []web.Route {
 		{http.MethodGet, "/contention/live", admin.MaySeeFigures, p.streamContention, charts},
 		{http.MethodGet, "/machines", admin.MaySeeTerminals, p.showTerminals, nil},
 		{http.MethodPost, "/machines", admin.MayChangeTerminals, p.addTerminal, nil},
+		{http.MethodGet, "/machines/:terminal", admin.MayChangeTerminals, p.askTerminal, nil},
+		{http.MethodPost, "/machines/:terminal", admin.MayChangeTerminals, p.changeTerminal, nil},
 		{http.MethodGet, "/machines/:terminal/password", admin.MayChangeTerminals, p.askPassword, nil},
 		{http.MethodPost, "/machines/:terminal/password", admin.MayChangeTerminals, p.setPassword, nil},
 		{http.MethodGet, "/rules", admin.MaySeeRules, p.showRules, []web.Parameter{{Name: idsParam, Meaning: "whether to show ids", Allowed: []string{patronsShown}}}},

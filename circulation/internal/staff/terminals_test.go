@@ -10,6 +10,7 @@ import (
 	"checkoutlock/circulation/internal/admin"
 	records "checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/staff"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -20,6 +21,10 @@ type machines struct {
 	refusal error // of a change
 	added   []admin.NewTerminal
 	set     []string // terminal and password
+	changed []admin.TerminalChange
+
+	activity schemas.TerminalActivity
+	unknown  error // of the activity
 }
 
 func (m *machines) Terminals(context.Context) ([]records.Terminal, error) { return m.list, nil }
@@ -38,6 +43,15 @@ func (m *machines) SetTerminalPassword(_ context.Context, id, password string) e
 	return m.refusal
 }
 
+func (m *machines) ChangeTerminal(_ context.Context, _ string, change admin.TerminalChange) error {
+	m.changed = append(m.changed, change)
+	return m.refusal
+}
+
+func (m *machines) TerminalActivity(context.Context) (schemas.TerminalActivity, error) {
+	return m.activity, m.unknown
+}
+
 const machinesPath = "/staff/diku/machines"
 
 func TestTerminalsPage_ListsMachines(t *testing.T) {
@@ -49,9 +63,11 @@ func TestTerminalsPage_ListsMachines(t *testing.T) {
 		{ID: newID, Name: "Cellar", Login: "desk-3", ServicePointFromLogin: true, HasPassword: true, Enabled: &no},
 	}}})
 	p := v.get(t, machinesPath)
-	p.want(t, http.StatusOK, "Hall <1> desk-1 Front <desk> yes New password",
-		"Annex 2 desk-2 not found no, it has no password New password", "Cellar desk-3 from the login no, it is disabled")
-	p.has(t, `href="`+machinesPath+"/"+annID+`/password"`, `<option value="`+heldID+`">Front &lt;desk&gt;</option>`)
+	p.want(t, http.StatusOK, "Hall <1> desk-1 Front <desk> yes no – 0 Edit New password",
+		"Annex 2 desk-2 not found no, it has no password", "Cellar desk-3 from the login no, it is disabled",
+		"Nothing needs to be looked at.")
+	p.has(t, `href="`+machinesPath+"/"+annID+`"`, `href="`+machinesPath+"/"+annID+`/password"`,
+		`<option value="`+heldID+`">Front &lt;desk&gt;</option>`)
 	p.lacks(t, "No machine is known yet")
 	visit(t, &library{Admin: &machines{}}).get(t, machinesPath).want(t, http.StatusOK, "No machine is known yet.")
 }
@@ -115,4 +131,80 @@ func TestTerminalsPage_SetsAPassword(t *testing.T) {
 		p.want(t, http.StatusUnprocessableEntity, fault.Text(refusal))
 		p.lacks(t, "next-secret")
 	}
+}
+
+func TestTerminalsPage_ShowsWhatMachinesDo(t *testing.T) {
+	t.Parallel()
+	m := &machines{list: []records.Terminal{{ID: annID, Name: "Hall", Login: "Desk-1", HasPassword: true}}}
+	m.activity.Terminals = []schemas.TerminalState{
+		{
+			Login: "desk-1", Connections: 2, Address: "10.1.2.3", ConnectedDate: "2026-03-01T09:00:00.000+00:00",
+			LastMessage: "11", LastDate: "2026-03-01T10:00:00.000+00:00", Refused: 4,
+			Instances: []string{"one", "two"}, Attention: schemas.OutOfPaper,
+		},
+		{Login: "filed", Connections: 1, Address: "10.1.2.4", Instances: []string{"one"}},
+		{Login: "gone"},
+	}
+	v := visit(t, &library{Admin: m})
+	p := v.get(t, machinesPath)
+	p.want(t, http.StatusOK, "since 1 Mar 2026", "from 10.1.2.3, at one, two", "2 connections", "check-out",
+		"! It is out of paper. 4", "filed filed – yes, by a file since", "from 10.1.2.4, at one – 0 –")
+	p.lacks(t, "gone")
+	m.unknown = fault.New(fault.Unavailable, "down")
+	v.get(t, machinesPath).want(t, http.StatusOK, "What the machines do could not be read.", "Hall Desk-1")
+}
+
+func TestTerminalsPage_ListsNotesForStaff(t *testing.T) {
+	t.Parallel()
+	const card = "P-12345678"
+	m := &machines{list: []records.Terminal{{ID: annID, Name: "Hall", Login: "desk-1"}}}
+	m.activity.Notes = []schemas.TerminalNote{
+		{Login: "desk-1", Kind: schemas.NoteOffLine, Code: "ITEM_NOT_LOANABLE", UserBarcode: card, ItemBarcode: "B-1"},
+		{Login: "desk-9", Kind: schemas.NoteUnknownOutcome, LoanID: heldID, UserBarcode: card, ItemBarcode: card},
+		{Login: "desk-1", Kind: schemas.NoteBlockCard, UserBarcode: card},
+		{Login: "desk-1", Kind: schemas.NoteCancelled, ItemBarcode: "B-2"},
+	}
+	v := visit(t, &library{Admin: m})
+	p := v.get(t, machinesPath)
+	p.want(t, http.StatusOK, "4 notes, the newest first. A note goes after 30 days.", "Patrons are masked.",
+		"Hall Taken off-line, not lent", "Code ITEM_NOT_LOANABLE B-1 ****678", "desk-9 Outcome not known",
+		"Loan, if it was made: "+heldID, "Hall Card to be blocked", "Hall Check-out taken back")
+	p.lacks(t, "P-12345678")
+	v.get(t, machinesPath+"?patrons=shown").want(t, http.StatusOK, "Patrons are written out.", "B-1 P-12345678")
+}
+
+func TestTerminalsPage_ChangesAMachine(t *testing.T) {
+	t.Parallel()
+	m := &machines{list: []records.Terminal{{
+		ID: annID, Version: 7, Name: "Hall", Login: "desk-1", ServicePointID: heldID, Institution: "main", Language: "de",
+	}}}
+	v := visit(t, &library{Admin: m})
+	path := machinesPath + "/" + annID
+	p := v.get(t, path)
+	p.want(t, http.StatusOK, "Edit Hall", "desk-1")
+	p.has(t, `name="version" value="7"`, `value="`+heldID+`" selected`, `value="de" selected`, `value="main"`,
+		`value="true" selected`)
+	v.get(t, machinesPath+"/"+benID).want(t, http.StatusNotFound, "This machine is not there any more.")
+	form := url.Values{
+		"version": {"7"}, "name": {" Cellar "}, "place": {benID}, "institution": {""}, "language": {"es"},
+		"characterSet": {"utf-8"}, "lineEnd": {"crlf"}, "enabled": {"false"},
+	}
+	p = v.post(t, path, form)
+	if got := p.header.Get("Location"); p.status != http.StatusSeeOther || got != machinesPath+"?done=changed" {
+		t.Fatalf("got %d, Location %q", p.status, got)
+	}
+	want := admin.TerminalChange{
+		Version: 7, Name: "Cellar", ServicePointID: benID, Language: "es", CharacterSet: "utf-8", LineEnd: "crlf",
+	}
+	if len(m.changed) != 1 || m.changed[0] != want {
+		t.Errorf("changed %+v, want %+v", m.changed, want)
+	}
+	m.refusal = fault.StorageRefusal("name is required", fault.Param("name", ""))
+	p = v.post(t, path, form)
+	p.want(t, http.StatusUnprocessableEntity, "Name : name is required")
+	p.has(t, `value="es" selected`)
+	m.refusal = fault.New(fault.Conflict, "of another version")
+	v.post(t, path, form).want(t, http.StatusUnprocessableEntity, "The machine was changed meanwhile.")
+	form.Set("version", "x")
+	v.post(t, path, form).want(t, http.StatusUnprocessableEntity, "The form is not complete.")
 }
