@@ -9,6 +9,7 @@ import (
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web/texts"
 )
 
 // The forms that change a machine: its settings, and its password.
@@ -37,9 +38,6 @@ type passwordPage struct {
 	Password field
 }
 
-// byDefault is the option that leaves a choice to the service.
-const byDefault = "as usual"
-
 func (p *pages) askTerminal(v *visit) error {
 	t, err := p.findTerminal(v)
 	if err != nil {
@@ -57,41 +55,46 @@ func (p *pages) showTerminal(v *visit, t library.Terminal, typed admin.TerminalC
 	if err != nil {
 		return err
 	}
-	none := "Choose"
+	none := texts.Code("machines.choose")
 	if t.ServicePointFromLogin {
-		none = "from the login"
+		none = "machines.fromLogin"
+	}
+	say := func(code texts.Code) string { return v.reader().Say(texts.Text{Code: code}) }
+	usual := func(value string) option {
+		return option{"", v.reader().Say(texts.Text{Code: "machines.usualValue", Values: texts.Values{"value": value}})}
 	}
 	shown := terminalPage{
 		Terminal: t, Action: v.path("/machines/" + url.PathEscape(t.ID)), Back: v.path("/machines"), Version: typed.Version,
-		Name:        field{Name: "name", Label: "Name", Hint: "Where it stands, for you and for the machine's screen.", Required: true, Value: typed.Name},
-		Institution: field{Name: "institution", Label: "Institution", Hint: "The institution id (AO) in its answers. Empty repeats the machine's own.", Value: typed.Institution},
-		Place:       newPlaceChoice(places, typed.ServicePointID, none),
-		Enabled: menu{Name: "enabled", Label: "May sign in", Value: strconv.FormatBool(typed.Enabled), Options: []option{
-			{"true", "yes"}, {"false", "no, it is disabled"},
-		}, Hint: "A machine that is disabled is cut off with its next message."},
-		Language: menu{Name: "language", Label: "Language", Hint: "Of texts for patrons whose language the machine does not send.",
-			Value: typed.Language, Options: []option{{"", byDefault}, {"en", "English"}, {"de", "Deutsch"}, {"es", "Español"}}},
-		CharacterSet: menu{Name: "characterSet", Label: "Character set", Value: typed.CharacterSet, Options: []option{
-			{"", byDefault + " (CP850)"}, {"cp850", "CP850"}, {"iso-8859-1", "ISO 8859-1"},
-			{"windows-1252", "Windows-1252"}, {"utf-8", "UTF-8"},
+		Name:        v.newField("name", "machines.name", "machines.nameHint", typed.Name),
+		Institution: v.newField("institution", "machines.institution", "machines.institutionHint", typed.Institution),
+		Place:       v.newPlaceMenu(places, typed.ServicePointID, none),
+		Enabled: menu{Name: "enabled", Label: say("machines.maySignIn"), Hint: say("machines.enabledHint"), Value: strconv.FormatBool(typed.Enabled), Options: []option{
+			{"true", say("machines.yes")}, {"false", say("machines.disabled")},
 		}},
-		LineEnd: menu{Name: "lineEnd", Label: "End of a message", Value: typed.LineEnd, Options: []option{
-			{"", byDefault + " (CR)"}, {"cr", "CR"}, {"crlf", "CR LF"}, {"lf", "LF"},
+		Language: menu{Name: "language", Label: say("machines.language"), Hint: say("machines.languageHint"), Value: typed.Language, Options: []option{
+			{"", say("machines.usual")}, {"en", "English"}, {"de", "Deutsch"}, {"es", "Español"},
+		}},
+		CharacterSet: menu{Name: "characterSet", Label: say("machines.characterSet"), Value: typed.CharacterSet, Options: []option{
+			usual("CP850"), {"cp850", "CP850"}, {"iso-8859-1", "ISO 8859-1"}, {"windows-1252", "Windows-1252"}, {"utf-8", "UTF-8"},
+		}},
+		LineEnd: menu{Name: "lineEnd", Label: say("machines.lineEnd"), Value: typed.LineEnd, Options: []option{
+			usual("CR"), {"cr", "CR"}, {"crlf", "CR LF"}, {"lf", "LF"},
 		}},
 	}
+	shown.Institution.Required = false
 	shown.Place.Required = !t.ServicePointFromLogin
 	status := http.StatusOK
 	if refusal != nil {
 		status = http.StatusUnprocessableEntity
 		shown.Problems = explainRefusal(refusal, &shown.Name, &shown.Institution)
 	}
-	return v.show(status, "terminalchange.html", "/machines", "Edit a machine", shown)
+	return v.show(status, "terminalchange.html", "/machines", "machines.change", shown)
 }
 
 func (p *pages) changeTerminal(v *visit) error {
 	version, err := strconv.Atoi(v.c.FormValue("version"))
 	if err != nil {
-		return fault.New(fault.Invalid, "The form is not complete. Open the page of the machine again.")
+		return fault.New(fault.Invalid, "%s", v.reader().Say(texts.Text{Code: "machines.formIncomplete"}))
 	}
 	typed := admin.TerminalChange{
 		Version: version, Name: strings.TrimSpace(v.c.FormValue("name")), ServicePointID: v.c.FormValue("place"),
@@ -101,7 +104,7 @@ func (p *pages) changeTerminal(v *visit) error {
 	err = p.admin.ChangeTerminal(v.ctx(), v.c.Param("terminal"), typed)
 	switch {
 	case fault.Is(err, fault.Conflict):
-		err = fault.New(fault.Conflict, "The machine was changed meanwhile. Open its page again, and look at what changed.")
+		err = fault.New(fault.Conflict, "%s", v.reader().Say(texts.Text{Code: "machines.changedMeanwhile"}))
 		fallthrough
 	case isTypo(err):
 		t, gone := p.findTerminal(v)
@@ -116,9 +119,9 @@ func (p *pages) changeTerminal(v *visit) error {
 }
 
 // checkPassword refuses an empty password: for storage it would mean none.
-func checkPassword(password string) error {
+func (v *visit) checkPassword(password string) error {
 	if password == "" {
-		return fault.Validation(fault.Refusal("", "A password is required.", fault.Parameter{Key: "password"}))
+		return fault.Validation(fault.Refusal("", v.reader().Say(texts.Text{Code: "machines.passwordMissing"}), fault.Parameter{Key: "password"}))
 	}
 	return nil
 }
@@ -131,19 +134,19 @@ func (p *pages) showPassword(v *visit, refusal error) error {
 		return err
 	}
 	shown := passwordPage{
-		Terminal: t, Action: v.path("/machines/" + url.PathEscape(t.ID) + "/password"), Back: v.path("/machines"), Password: newPasswordField(),
+		Terminal: t, Action: v.path("/machines/" + url.PathEscape(t.ID) + "/password"), Back: v.path("/machines"), Password: v.newPasswordField(),
 	}
 	status := http.StatusOK
 	if refusal != nil {
 		status = http.StatusUnprocessableEntity
 		shown.Problems = explainRefusal(refusal, &shown.Password)
 	}
-	return v.show(status, "terminalpassword.html", "/machines", "New password", shown)
+	return v.show(status, "terminalpassword.html", "/machines", "machines.newPassword", shown)
 }
 
 func (p *pages) setPassword(v *visit) error {
 	password := v.c.FormValue("password")
-	err := checkPassword(password)
+	err := v.checkPassword(password)
 	if err == nil {
 		err = p.admin.SetTerminalPassword(v.ctx(), v.c.Param("terminal"), password)
 	}

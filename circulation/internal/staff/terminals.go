@@ -12,6 +12,7 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
+	"checkoutlock/web/texts"
 )
 
 // The page Self-check machines: which machines may speak SIP2, what they do, and what staff should
@@ -39,10 +40,10 @@ type terminalRow struct {
 	State    schemas.TerminalState
 	Filed    bool
 	Place    string
-	At       string // the instances with its connections
-	Message  string // the last one, in words
-	Trouble  string // what the machine says of itself, in words
-	Edit     string // paths; empty without the permission
+	At       string     // the instances with its connections
+	Message  texts.Code // of the last one
+	Trouble  texts.Code // what the machine says of itself
+	Edit     string     // paths; empty without the permission
 	Password string
 }
 
@@ -53,7 +54,7 @@ type terminalNote struct {
 	Words   noteWords
 }
 
-type noteWords struct{ What, Advice string }
+type noteWords struct{ What, Advice texts.Code }
 
 // menu is a field of a form with options, for the template "menu".
 type menu struct {
@@ -66,33 +67,42 @@ type menu struct {
 type option struct{ Value, Text string }
 
 // messageWords say what a machine sent, by its code.
-var messageWords = map[string]string{
-	"01": "card to be blocked", "09": "check-in", "11": "check-out", "15": "request", "17": "question about an item",
-	"19": "properties of an item", "23": "question about a patron", "25": "card to be released", "29": "renewal",
-	"35": "end of a visit", "37": "payment", "63": "question about a patron", "65": "renewal of all loans",
-	"93": "login", "97": "answer to be sent again", "99": "status",
+var messageWords = map[string]texts.Code{
+	"01": "machines.message01", "09": "machines.message09", "11": "machines.message11", "15": "machines.message15",
+	"17": "machines.message17", "19": "machines.message19", "23": "machines.message23", "25": "machines.message25",
+	"29": "machines.message29", "35": "machines.message35", "37": "machines.message37", "63": "machines.message23",
+	"65": "machines.message65", "93": "machines.message93", "97": "machines.message97", "99": "machines.message99",
 }
 
-var troubleWords = map[string]string{
-	schemas.OutOfPaper: "It is out of paper.", schemas.ShuttingDown: "It is shutting down.",
+var troubleWords = map[string]texts.Code{
+	schemas.OutOfPaper: "machines.outOfPaper", schemas.ShuttingDown: "machines.shuttingDown",
 }
 
 // wordsOfNotes say what happened, and what to do.
 var wordsOfNotes = map[string]noteWords{
-	schemas.NoteOffLine:        {"Taken off-line, not lent", "The patron has the item without a loan. Lend it at the desk, or ask for it."},
-	schemas.NoteBlockCard:      {"Card to be blocked", "The machine wants the card to be blocked. Nothing was changed: look for the card, and block the patron if need be."},
-	schemas.NoteCancelled:      {"Check-out taken back", "The machine could not unlock the item. The loan stays until the item is returned at the desk."},
-	schemas.NoteUnknownOutcome: {"Outcome not known", "The patron was sent to you without the item. Look whether the loan exists."},
+	schemas.NoteOffLine:        {"machines.what.offLine", "machines.advice.offLine"},
+	schemas.NoteBlockCard:      {"machines.what.blockCard", "machines.advice.blockCard"},
+	schemas.NoteCancelled:      {"machines.what.cancelled", "machines.advice.cancelled"},
+	schemas.NoteUnknownOutcome: {"machines.what.unknownOutcome", "machines.advice.unknownOutcome"},
 }
 
-func newPasswordField() field {
-	const hint = "From 8 to 72 characters. It is shown nowhere later, so enter it at the machine now."
-	return field{Name: "password", Label: "Password", Hint: hint, Required: true}
+// newField returns a field with the label and the hint of these codes.
+func (v *visit) newField(name string, label, hint texts.Code, value string) field {
+	say := v.reader().Say
+	return field{Name: name, Label: say(texts.Text{Code: label}), Hint: say(texts.Text{Code: hint}), Required: true, Value: value}
 }
 
-// newPlaceChoice offers the service points. none is the text of no service point.
-func newPlaceChoice(places []library.ServicePoint, chosen, none string) menu {
-	c := menu{Name: "place", Label: "Service point", Value: chosen, Options: []option{{"", none}}}
+func (v *visit) newPasswordField() field {
+	return v.newField("password", "machines.password", "machines.passwordHint", "")
+}
+
+// newPlaceMenu offers the service points. none is the text of no service point.
+func (v *visit) newPlaceMenu(places []library.ServicePoint, chosen string, none texts.Code) menu {
+	say := v.reader().Say
+	c := menu{
+		Name: "place", Label: say(texts.Text{Code: "machines.servicePoint"}), Value: chosen,
+		Options: []option{{"", say(texts.Text{Code: none})}},
+	}
 	for _, place := range places {
 		c.Options = append(c.Options, option{place.ID, place.Name})
 	}
@@ -120,9 +130,9 @@ func (p *pages) showTerminalsWith(v *visit, refusal error, typed admin.NewTermin
 	}
 	shown := terminalsPage{
 		Unknown: err != nil, May: v.may(admin.MayChangeTerminals), Action: v.path("/machines"),
-		Login:    field{Name: "login", Label: "Login", Hint: "As it is set at the machine, without blanks and @.", Required: true, Value: typed.Login},
-		Name:     field{Name: "name", Label: "Name", Hint: "Where it stands, for you and for the machine's screen.", Required: true, Value: typed.Name},
-		Password: newPasswordField(), Place: newPlaceChoice(places, typed.ServicePointID, "Choose"),
+		Login:    v.newField("login", "machines.login", "machines.loginHint", typed.Login),
+		Name:     v.newField("name", "machines.name", "machines.nameHint", typed.Name),
+		Password: v.newPasswordField(), Place: v.newPlaceMenu(places, typed.ServicePointID, "machines.choose"),
 		NoteDays: schemas.TerminalNoteDays,
 	}
 	shown.Place.Required = true
@@ -133,7 +143,7 @@ func (p *pages) showTerminalsWith(v *visit, refusal error, typed admin.NewTermin
 		status = http.StatusUnprocessableEntity
 		shown.Problems = explainRefusal(refusal, &shown.Login, &shown.Name, &shown.Password)
 	}
-	return v.show(status, "terminals.html", "/machines", "Self-check machines", shown)
+	return v.show(status, "terminals.html", "/machines", "machines.heading", shown)
 }
 
 // listTerminals joins the machines with what they do. Those of a file follow.
@@ -169,7 +179,7 @@ func (v *visit) listTerminals(found []library.Terminal, states []schemas.Termina
 func newTerminalRow(t library.Terminal, s schemas.TerminalState) terminalRow {
 	return terminalRow{
 		Terminal: t, State: s, At: strings.Join(s.Instances, ", "),
-		Message: cmp.Or(messageWords[s.LastMessage], s.LastMessage), Trouble: troubleWords[s.Attention],
+		Message: messageWords[s.LastMessage], Trouble: troubleWords[s.Attention],
 	}
 }
 
@@ -215,7 +225,7 @@ func (p *pages) addTerminal(v *visit) error {
 		Login: strings.TrimSpace(v.c.FormValue("login")), Name: strings.TrimSpace(v.c.FormValue("name")),
 		ServicePointID: v.c.FormValue("place"), Password: v.c.FormValue("password"),
 	}
-	err := checkPassword(typed.Password)
+	err := v.checkPassword(typed.Password)
 	if err == nil {
 		err = p.admin.AddTerminal(v.ctx(), typed)
 	}
@@ -236,7 +246,7 @@ func (p *pages) findTerminal(v *visit) (library.Terminal, error) {
 	}
 	at := slices.IndexFunc(found, func(t library.Terminal) bool { return t.ID == v.c.Param("terminal") })
 	if at < 0 {
-		return library.Terminal{}, fault.New(fault.NotFound, "This machine is not there any more.")
+		return library.Terminal{}, fault.New(fault.NotFound, "%s", v.reader().Say(texts.Text{Code: "machines.gone"}))
 	}
 	return found[at], nil
 }

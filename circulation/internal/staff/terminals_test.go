@@ -208,3 +208,14 @@ func TestTerminalsPage_ChangesAMachine(t *testing.T) {
 	form.Set("version", "x")
 	v.post(t, path, form).want(t, http.StatusUnprocessableEntity, "The form is not complete.")
 }
+
+func TestTerminalsPage_SpeaksTheReadersLanguage(t *testing.T) {
+	t.Parallel()
+	m := &machines{list: []records.Terminal{{ID: annID, Name: "Hall", Login: "desk-1", HasPassword: true}}}
+	m.activity.Terminals = []schemas.TerminalState{{Login: "desk-1", LastMessage: "11"}}
+	m.activity.Notes = []schemas.TerminalNote{{Login: "desk-1", Kind: schemas.NoteCancelled, ItemBarcode: "B-2"}}
+	v := visit(t, &library{Admin: m})
+	v.get(t, machinesPath+"?language=de").want(t, http.StatusOK, "Selbstverbucher",
+		"Ausleihe zurückgenommen", "1 Hinweis,")
+	v.get(t, machinesPath+"/"+annID+"?language=es").want(t, http.StatusOK, "Editar Hall", "como de costumbre (CP850)")
+}
