@@ -189,7 +189,9 @@ func TestSettings_SwitchedAgainAndAgain(t *testing.T) {
 	ids, all := first.newBurst(t, patrons, each/2)
 	var last sync.WaitGroup
 	last.Go(func() { first.sendBurst(t, all) })
-	waitUntil(t, patience, "all are about to commit without a lock", func() bool { return held.countCommits() == len(all) })
+	waitUntil(t, patience, "all are about to commit without a lock", func() bool {
+		return held.countCommits() == len(all)
+	})
 	p.changeSettings(t, 0, record{"enabled": true})
 	links[0].removeFaults()
 	held.release()

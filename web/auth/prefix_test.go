@@ -6,6 +6,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -19,8 +20,16 @@ func TestPages_SignInBehindAPrefix(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := &http.Client{Jar: jar}
-	read := func(answer *http.Response, err error) (address, body string) {
+	send := func(method, path string, form url.Values) (address, body string) {
 		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), method, proxy.URL+path, strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if form != nil {
+			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		answer, err := client.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,18 +40,19 @@ func TestPages_SignInBehindAPrefix(t *testing.T) {
 		}
 		return answer.Request.URL.RequestURI(), string(text)
 	}
-	form, body := read(client.Get(proxy.URL + "/library/desk/diku/list?x=1"))
+	form, body := send(http.MethodGet, "/library/desk/diku/list?x=1", nil)
 	token := tokenInput.FindStringSubmatch(body)
 	if token == nil {
 		t.Fatalf("%s is no form: %s", form, body)
 	}
-	address, body := read(client.PostForm(proxy.URL+form, url.Values{
+	address, body := send(http.MethodPost, form, url.Values{
 		"token": {token[1]}, "name": {"Ann"}, "password": {password}, "to": {"/desk/diku/list?x=1"},
-	}))
+	})
 	if address != "/library/desk/diku/list?x=1" || body != "Ann sees and changes" {
 		t.Errorf("the sign-in leads to %s: %s", address, body)
 	}
-	address, _ = read(client.PostForm(proxy.URL+"/library/desk/diku/sign-out", url.Values{"token": {tokenOf(jar, proxy.URL)}}))
+	address, _ = send(http.MethodPost, "/library/desk/diku/sign-out",
+		url.Values{"token": {tokenOf(jar, proxy.URL)}})
 	if address != "/library/desk/diku/signed-out" {
 		t.Errorf("the sign-out leads to %s", address)
 	}

@@ -96,7 +96,8 @@ func (s site) start(t *testing.T) http.Handler {
 			if err != nil {
 				return err
 			}
-			content, err := templates.Render(templates.Reader(c), template, page.Layout, page.Frame{Title: title, Body: body, CSRF: token})
+			frame := page.Frame{Title: title, Body: body, CSRF: token}
+			content, err := templates.Render(templates.Reader(c), template, page.Layout, frame)
 			if err != nil {
 				return err
 			}

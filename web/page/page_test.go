@@ -22,7 +22,8 @@ func TestDescribeProblem_SaysWhatAnOutageMeans(t *testing.T) {
 			err: fault.New(fault.Unavailable, "Away"), means: "outage.lending", detail: "Away", again: true, call: true,
 		},
 		"a form": {
-			err: fault.New(fault.Unavailable, "Away"), method: http.MethodPost, means: "outage.lending", detail: "Away", call: true,
+			err: fault.New(fault.Unavailable, "Away"), method: http.MethodPost,
+			means: "outage.lending", detail: "Away", call: true,
 		},
 		"the sign-in service is away": {
 			err:   fault.Wrap(page.ErrSignInAway, fault.Unavailable, "Away"),
@@ -39,7 +40,8 @@ func TestDescribeProblem_SaysWhatAnOutageMeans(t *testing.T) {
 				c.Request().Method = tt.method
 			}
 			got := page.DescribeProblem(c, tt.err, "back", page.Outage{Means: "outage.lending", Contact: "Ann"})
-			if got.Text.Code != texts.Code(tt.means) || got.Detail != tt.detail || (got.Call.Values["contact"] == "Ann") != tt.call {
+			calls := got.Call.Values["contact"] == "Ann"
+			if got.Text.Code != texts.Code(tt.means) || got.Detail != tt.detail || calls != tt.call {
 				t.Errorf("got %+v", got)
 			}
 			if refresh := w.Header().Get("Refresh"); (got.Again.Code != "") != tt.again || (refresh == "10") != tt.again {

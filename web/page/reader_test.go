@@ -54,8 +54,9 @@ func TestLanguage(t *testing.T) {
 func TestRender_WritesForTheReader(t *testing.T) {
 	t.Parallel()
 	files := fstest.MapFS{"templates/one.html": {Data: []byte(
-		`{{define "main"}}{{end}}{{define "part"}}{{say "frame.signedInAs" "name" .Name}}; {{(when .At).Text}}; {{clock .Date}}; ` +
-			`{{ms 2500}}; {{number 12345}}; {{linked .Linked "there?a=1&b=2"}}; {{say .None}}{{end}}`)}}
+		`{{define "main"}}{{end}}{{define "part"}}{{say "frame.signedInAs" "name" .Name}}; ` +
+			`{{(when .At).Text}}; {{clock .Date}}; {{ms 2500}}; {{number 12345}}; ` +
+			`{{linked .Linked "there?a=1&b=2"}}; {{say .None}}{{end}}`)}}
 	templates, err := page.ParseTemplates(files, map[string]any{"maxReason": func() int { return 0 }})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +102,8 @@ func TestRender_WritesForTheReader(t *testing.T) {
 
 func TestLinked(t *testing.T) {
 	t.Parallel()
-	files := fstest.MapFS{"templates/one.html": {Data: []byte(`{{define "main"}}{{end}}{{define "part"}}{{linked .Text .Path}}{{end}}`)}}
+	files := fstest.MapFS{"templates/one.html": {Data: []byte(
+		`{{define "main"}}{{end}}{{define "part"}}{{linked .Text .Path}}{{end}}`)}}
 	templates, err := page.ParseTemplates(files, map[string]any{"maxReason": func() int { return 0 }})
 	if err != nil {
 		t.Fatal(err)

@@ -199,7 +199,8 @@ func TestCatalogue_SaysThePseudoLanguage(t *testing.T) {
 func TestMatchLanguage(t *testing.T) {
 	t.Parallel()
 	for accept, want := range map[string]string{
-		"": "en", "de": "de", "de-AT,en;q=0.5": "de", "es-MX": "es", "fr-FR,es;q=0.8,en;q=0.5": "es", "tlh": "en", "en-GB,de;q=0.9": "en", ";;": "en",
+		"": "en", "de": "de", "de-AT,en;q=0.5": "de", "es-MX": "es", "fr-FR,es;q=0.8,en;q=0.5": "es",
+		"tlh": "en", "en-GB,de;q=0.9": "en", ";;": "en",
 	} {
 		if got := texts.MatchLanguage(accept); got != want {
 			t.Errorf("%q is %s, want %s", accept, got, want)

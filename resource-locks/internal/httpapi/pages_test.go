@@ -187,12 +187,12 @@ func TestLocksPage(t *testing.T) {
 		t.Parallel()
 		d := newHarness(t, auth.None)
 		d.store.Fail(errors.New("away"))
-		want(t, d.send(http.MethodGet, "/locks/", nil), 500, "Something went wrong", "The service could not make this page.",
-			"Call Ann, 555-0100.", "Give this number to your support:")
+		want(t, d.send(http.MethodGet, "/locks/", nil), 500, "Something went wrong",
+			"The service could not make this page.", "Call Ann, 555-0100.", "Give this number to your support:")
 		d.store.Fail(fault.New(fault.Unavailable, "The database is away"))
 		outage := d.send(http.MethodGet, "/locks/?language=de", nil)
-		want(t, outage, 503, "Zurzeit nicht verfügbar", "Zurzeit kann keine Sperre genommen", `lang="en">The database is away`,
-			"Rufen Sie an: Ann, 555-0100.")
+		want(t, outage, 503, "Zurzeit nicht verfügbar", "Zurzeit kann keine Sperre genommen",
+			`lang="en">The database is away`, "Rufen Sie an: Ann, 555-0100.")
 		if got := outage.Header().Get("Refresh"); got != "10" {
 			t.Errorf("the page is loaded again after %q s, want 10", got)
 		}
