@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"checkoutlock/schemas"
+	"checkoutlock/web/page"
 )
 
 // Charts turn numbers into SVG shapes. The style sheet has colours and strokes.
@@ -52,7 +53,7 @@ func chooseMarks(highest float64) []float64 {
 
 // newPlot frames a chart of the buckets of a span. highest is the highest value, top the
 // value at the plot's top; format writes a value at the axis.
-func newPlot(buckets []schemas.FigureMinute, s span, highest float64, format func(float64) string) (p plot, top float64) {
+func newPlot(r page.Reader, buckets []schemas.FigureMinute, s span, highest float64, format func(float64) string) (p plot, top float64) {
 	marks := chooseMarks(highest)
 	top = marks[len(marks)-1]
 	p = plot{Width: chartWidth, Height: chartHeight, Left: plotLeft, Right: plotRight, Top: plotTop, Bottom: plotBottom}
@@ -61,9 +62,10 @@ func newPlot(buckets []schemas.FigureMinute, s span, highest float64, format fun
 		p.Lines = append(p.Lines, tick{y, y + 4, format(m)})
 	}
 	for i, b := range buckets {
-		t, err := parseDate(b.Date)
+		t, err := page.ParseDate(b.Date)
+		t = t.In(r.Zone)
 		if err == nil && s.tick(t) != s.tick(t.Add(-time.Duration(s.Bucket)*time.Minute)) {
-			p.Times = append(p.Times, tick{placeMinute(i, len(buckets)), plotBottom + 18, t.Format(s.label)})
+			p.Times = append(p.Times, tick{placeMinute(i, len(buckets)), plotBottom + 18, s.label(r, t)})
 		}
 	}
 	return p, top
@@ -126,6 +128,16 @@ func roundTenth(v float64) float64 { return math.Round(v*10) / 10 }
 
 func formatCoordinate(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-func formatCount(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
+func (v *visit) formatCount(n float64) string { return v.reader().Number(n, 0) }
 
-func formatWait(v float64) string { return milliseconds(int64(v)) }
+func (v *visit) formatWait(ms float64) string {
+	return v.reader().Duration(time.Duration(ms) * time.Millisecond)
+}
+
+// writeWait writes milliseconds; nil is a dash.
+func (v *visit) writeWait(ms *int) string {
+	if ms == nil {
+		return "–"
+	}
+	return v.formatWait(float64(*ms))
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"checkoutlock/schemas"
+	"checkoutlock/web/page"
 )
 
 func TestChart_AxesEndWithARoundNumber(t *testing.T) {
@@ -44,18 +45,19 @@ func TestChart_PlotHasLinesAndTimesOfDay(t *testing.T) {
 	for _, d := range dates {
 		minutes = append(minutes, schemas.FigureMinute{Date: d})
 	}
-	p, top := newPlot(minutes, spans[0], 3, formatCount)
+	v := &visit{readBy: &english}
+	p, top := newPlot(english, minutes, spans[0], 3, v.formatCount)
 	if top != 3 || len(p.Lines) != 4 || p.Lines[0] != (tick{190, 194, "0"}) || p.Lines[3] != (tick{14, 18, "3"}) {
 		t.Errorf("got up to %g: %v", top, p.Lines)
 	}
-	when, err := parseDate(dates[1])
+	when, err := page.ParseDate(dates[1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Times) != 1 || p.Times[0] != (tick{275.5, 208, when.Format("15:04")}) {
+	if len(p.Times) != 1 || p.Times[0] != (tick{275.5, 208, when.Local().Format("15:04")}) {
 		t.Errorf("got the times %v", p.Times)
 	}
-	if p, _ = newPlot(nil, spans[0], 0, formatWait); len(p.Times) != 0 || p.Lines[1].Text != "1\u00a0ms" {
+	if p, _ = newPlot(english, nil, spans[0], 0, v.formatWait); len(p.Times) != 0 || p.Lines[1].Text != "1\u00a0ms" {
 		t.Errorf("without minutes got %v and %v", p.Times, p.Lines)
 	}
 }

@@ -1,10 +1,10 @@
 package staff
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +13,7 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/texts"
 )
 
 // The page Check-out history: how check-outs ended, and why.
@@ -39,7 +40,10 @@ type checkOutsPage struct {
 }
 
 // dayLink leads to the check-outs since the beginning of a day.
-type dayLink struct{ Text, Path string }
+type dayLink struct {
+	Text texts.Code
+	Path string
+}
 
 func (p *pages) showCheckOuts(v *visit) error {
 	page, err := p.listCheckOuts(v)
@@ -51,23 +55,23 @@ func (p *pages) showCheckOuts(v *visit) error {
 	if len(page.Problems) > 0 {
 		status = http.StatusUnprocessableEntity
 	}
-	return v.show(status, "checkouts.html", "/check-outs", "Check-out history", page)
+	return v.show(status, "checkouts.html", "/check-outs", "nav.history", page)
 }
 
 // listCheckOuts reads the check-outs that the address asks for. It makes one call to storage for them,
 // three at most to find the patron, and one for each kind of record that they refer to.
 func (p *pages) listCheckOuts(v *visit) (checkOutsPage, error) {
 	offset := web.QueryOf(v.c).Integer("offset")
-	form, filter := readCheckOutsForm(web.QueryOf(v.c))
+	form, filter := v.readCheckOutsForm()
 	if v.may(admin.MaySeePatrons) {
-		form.Patron.Hint = "Barcode, name or username"
+		form.Patron.Hint = v.say("history.patronHint", nil)
 	}
 	page := checkOutsPage{
 		Form: form, Action: v.path("/check-outs"), All: v.keepShown("/check-outs"),
 		CSV:      v.pathOf("/check-outs.csv", func(url.Values) {}),
 		Problems: findProblems(form.Patron, form.Item, form.Outcome, form.Code, form.Point, form.Around, form.From, form.Until),
 		Filtered: filter != (schemas.HistoryFilter{}), Offset: offset, Legend: outcomes,
-		Shown: v.showsPatrons(), Toggle: v.toggleShown("/check-outs"), Days: v.linkDays(time.Now()),
+		Shown: v.showsPatrons(), Toggle: v.toggleShown("/check-outs"), Days: v.linkDays(time.Now().In(v.reader().Zone)),
 	}
 	if len(page.Problems) > 0 {
 		return page, nil
@@ -87,26 +91,26 @@ func (p *pages) listCheckOuts(v *visit) (checkOutsPage, error) {
 		return page, err
 	}
 	page.Entries = v.describeCheckOuts(found.CheckOuts, page.Search.Barcode)
-	page.Count = countEntries(offset, len(page.Entries), found.More)
+	page.Count = v.countEntries(offset, len(page.Entries), found.More)
 	page.Newer, page.Older = v.linkNeighbours("/check-outs", offset, checkOutsShown, found.More)
 	return page, nil
 }
 
 // countEntries says how many entries a page has, and whether there are more.
-func countEntries(offset, n int, more bool) string {
-	text := plural(n, "check-out", "check-outs")
-	if offset > 0 || more {
-		text = fmt.Sprintf("Check-outs %d to %d", offset+1, offset+n)
+func (v *visit) countEntries(offset, n int, more bool) string {
+	values := texts.Values{"first": strconv.Itoa(offset + 1), "last": strconv.Itoa(offset + n)}
+	switch {
+	case more:
+		return v.say("history.countMore", values)
+	case offset > 0:
+		return v.say("history.countFrom", values)
 	}
-	if more {
-		text += "; there are older ones"
-	}
-	return text
+	return v.count("history.count", n)
 }
 
 // linkDays links to the same search on other days.
 func (v *visit) linkDays(now time.Time) []dayLink {
-	link := func(text string, from, until int) dayLink {
+	link := func(text texts.Code, from, until int) dayLink {
 		return dayLink{text, v.pathOf("/check-outs", func(q url.Values) {
 			q.Del("around")
 			q.Del("offset")
@@ -117,7 +121,7 @@ func (v *visit) linkDays(now time.Time) []dayLink {
 			}
 		})}
 	}
-	return []dayLink{link("Today", 0, 0), link("Yesterday", 1, 1), link("7 days", 6, 0)}
+	return []dayLink{link("history.today", 0, 0), link("history.yesterday", 1, 1), link("history.week", 6, 0)}
 }
 
 // checkOutsForm is the search for past check-outs, as it was typed.
@@ -128,37 +132,38 @@ type checkOutsForm struct {
 
 // readCheckOutsForm reads the form and makes the filter. The filter counts only if no
 // field is wrong.
-func readCheckOutsForm(q *web.Values) (checkOutsForm, schemas.HistoryFilter) {
-	zone := nameZone(time.Local, time.Now().Year())
+func (v *visit) readCheckOutsForm() (checkOutsForm, schemas.HistoryFilter) {
+	q, now := web.QueryOf(v.c), time.Now().In(v.reader().Zone)
+	zone := texts.Values{"zone": nameZone(v.reader().Zone, now.Year())}
 	f := checkOutsForm{
-		Patron:  readBarcode(q, "patron", "Patron"),
-		Item:    readBarcode(q, "item", "Item's barcode"),
-		Outcome: field{Name: "outcome", Label: "Outcome", Value: strings.TrimSpace(q.Text("outcome"))},
+		Patron:  v.readBarcode("patron", "column.patron"),
+		Item:    v.readBarcode("item", "form.item"),
+		Outcome: field{Name: "outcome", Label: v.say("column.outcome", nil), Value: strings.TrimSpace(q.Text("outcome"))},
 		Around: field{
-			Name: "around", Label: "Around (" + zone + ")", Value: strings.TrimSpace(q.Text("around")),
-			Hint: "Such as 14:03: ten minutes before and after",
+			Name: "around", Label: v.say("history.around", zone), Value: strings.TrimSpace(q.Text("around")),
+			Hint: v.say("history.aroundHint", nil),
 		},
-		Code:  readBarcode(q, "code", "Code"),
-		Point: readBarcode(q, "servicePoint", "Service point's id"),
-		From:  field{Name: "from", Label: "From (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Text("from"))},
-		Until: field{Name: "until", Label: "Until (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Text("until"))},
+		Code:  v.readBarcode("code", "column.code"),
+		Point: v.readBarcode("servicePoint", "history.pointId"),
+		From:  field{Name: "from", Label: v.say("history.from", zone), Type: "datetime-local", Value: strings.TrimSpace(q.Text("from"))},
+		Until: field{Name: "until", Label: v.say("history.until", zone), Type: "datetime-local", Value: strings.TrimSpace(q.Text("until"))},
 	}
 	known := func(o outcome) bool { return o.Name == f.Outcome.Value }
 	if f.Outcome.Value != "" && !slices.ContainsFunc(outcomes, known) {
-		f.Outcome.Wrong = fmt.Sprintf("There is no outcome %s; choose one from the list.", fault.Shown(f.Outcome.Value))
+		f.Outcome.Wrong = v.say("history.noOutcome", texts.Values{"typed": fault.Shown(f.Outcome.Value)})
 	}
 	if f.Point.Value != "" && !schemas.IsUUID(f.Point.Value) {
-		f.Point.Wrong = "This is no id of a service point."
+		f.Point.Wrong = v.say("history.noPoint", nil)
 	}
-	from, _ := readLocalTime(&f.From)
-	_, until := readLocalTime(&f.Until)
+	from, _ := v.readLocalTime(&f.From)
+	_, until := v.readLocalTime(&f.Until)
 	if !from.IsZero() && !until.IsZero() && until.Before(from) {
-		f.Until.Wrong = "This is before the time in From, so nothing can lie between them."
+		f.Until.Wrong = v.say("history.untilBeforeFrom", nil)
 	}
-	if around, ok := readClock(&f.Around, time.Now()); ok {
+	if around, ok := v.readClock(&f.Around, now); ok {
 		from, until = around.Add(-aroundMargin), around.Add(aroundMargin+time.Minute-time.Millisecond)
 		if f.From.Value+f.Until.Value != "" {
-			f.Around.Wrong = "Leave From and Until empty beside this."
+			f.Around.Wrong = v.say("history.aroundAlone", nil)
 		}
 	}
 	filter := schemas.HistoryFilter{UserBarcode: f.Patron.Value, ItemBarcode: f.Item.Value, ServicePointID: f.Point.Value, Outcome: f.Outcome.Value, Code: f.Code.Value}
@@ -174,53 +179,23 @@ func readCheckOutsForm(q *web.Values) (checkOutsForm, schemas.HistoryFilter) {
 // outcome is one of the ends of a check-out in the words of the pages.
 type outcome struct {
 	Name    string // as the history has it
-	Word    string
+	Word    texts.Code
 	Kind    string // class of its badge
-	Meaning string
-	Why     string // shown for each such check-out; empty if its reason says it
+	Meaning texts.Code
+	Why     texts.Code // shown for each such check-out; empty if its reason says it
 }
 
 // outcomes are all of them, the most frequent searches first.
 var outcomes = []outcome{
-	{checkout.OutcomeLent, "Lent", "good", "The loan was made.", ""},
-	{
-		checkout.OutcomeLimitReached, "Limit reached", "bad",
-		"The patron has as many loans as the loan policy allows. The item was not lent.", "",
-	},
-	{
-		checkout.OutcomeRefused, "Refused", "bad",
-		"The library's rules say no: the patron is blocked or the item cannot be lent, for example. The item was not lent.", "",
-	},
-	{
-		checkout.OutcomeLockNotAcquired, "Busy, try again", "warn",
-		"The check-out did not get the patron's lock in time, or lost it and had no time left. The item was not lent; trying again usually helps.",
-		"Another check-out of this patron was under way for longer than the machine may wait.",
-	},
-	{
-		checkout.OutcomeUnknown, "Not known", "warn",
-		"Storage was lost while the loan was written, so it is not known whether the loan was made.",
-		"Storage was lost in the middle; look at the patron's loans.",
-	},
-	{
-		checkout.OutcomeTakenOver, "Taken over", "plain",
-		"The machine sent the same check-out again, and the second request finished it. Look at that one.",
-		"The machine sent it again, and that request took over.",
-	},
-	{
-		checkout.OutcomeClientLeft, "Machine gave up waiting", "plain",
-		"The machine hung up before the check-out was done. The item was not lent.",
-		"The machine hung up before the check-out was done, perhaps because it waited longer than it is patient.",
-	},
-	{
-		checkout.OutcomeOverloaded, "Service too busy", "warn",
-		"So many check-outs came at once that this one was not begun. The item was not lent; trying again later helps.",
-		"More check-outs came at once than could be worked on in time.",
-	},
-	{
-		checkout.OutcomeFailed, "Failed", "bad",
-		"Something in the services did not work. The item was not lent.",
-		"Something in the services did not work; an operator finds it by the request id.",
-	},
+	{checkout.OutcomeLent, "outcome.lent", "good", "outcome.lentMeans", ""},
+	{checkout.OutcomeLimitReached, "outcome.limit", "bad", "outcome.limitMeans", ""},
+	{checkout.OutcomeRefused, "outcome.refused", "bad", "outcome.refusedMeans", ""},
+	{checkout.OutcomeLockNotAcquired, "outcome.busy", "warn", "outcome.busyMeans", "outcome.busyWhy"},
+	{checkout.OutcomeUnknown, "outcome.unknown", "warn", "outcome.unknownMeans", "outcome.unknownWhy"},
+	{checkout.OutcomeTakenOver, "outcome.takenOver", "plain", "outcome.takenOverMeans", "outcome.takenOverWhy"},
+	{checkout.OutcomeClientLeft, "outcome.gaveUp", "plain", "outcome.gaveUpMeans", "outcome.gaveUpWhy"},
+	{checkout.OutcomeOverloaded, "outcome.overloaded", "warn", "outcome.overloadedMeans", "outcome.overloadedWhy"},
+	{checkout.OutcomeFailed, "outcome.failed", "bad", "outcome.failedMeans", "outcome.failedWhy"},
 }
 
 // lockRefused begins the message to machines that did not get the lock.
@@ -228,7 +203,7 @@ const lockRefused = "unable to acquire lock"
 
 // explain says why a check-out with this reason ended so. It is empty if the reason
 // says it.
-func (o outcome) explain(reason string) string {
+func (o outcome) explain(reason string) texts.Code {
 	if strings.HasPrefix(reason, lockRefused+": ") {
 		return ""
 	}
@@ -239,5 +214,5 @@ func findOutcome(name string) outcome {
 	if i := slices.IndexFunc(outcomes, func(o outcome) bool { return o.Name == name }); i >= 0 {
 		return outcomes[i]
 	}
-	return outcome{Name: name, Word: name, Kind: "plain"}
+	return outcome{Name: name, Word: texts.Code(name), Kind: "plain"}
 }

@@ -2,11 +2,11 @@ package staff
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"checkoutlock/circulation/internal/admin"
@@ -14,39 +14,60 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/page"
+	"checkoutlock/web/texts"
 )
 
 // The page Waiting times: how much check-outs waited for each other.
 
 // span is how far back the charts go.
 type span struct {
-	Key     string // in the address
-	Text    string // of the link
-	Words   string // completes "in the"
-	Each    string // what a bar stands for, with its article
+	Key     string     // in the address
+	Text    texts.Code // of the link
+	In, Of  texts.Code // in the span, of the span
+	Each    texts.Code // what a bar stands for
 	Minutes int
 	Bucket  int // minutes of a bar
 	// tick numbers the stretches of time that begin with a label on the axis.
-	tick   func(time.Time) int
-	format string // of a time in words and tables
-	label  string // of a time on the axis
+	tick func(time.Time) int
+	days bool // times in words and tables have the day
+	// dayAxis writes days on the axis in place of times.
+	dayAxis bool
 }
 
 // spans are those to choose from; the first is the default. The live page is about the first.
 var spans = []span{
-	{"1h", "1 hour", "last hour", "a minute", 60, 1, func(t time.Time) int { return t.Minute() / 15 }, "15:04", "15:04"},
-	{"24h", "24 hours", "last 24 hours", "in 15 minutes", 24 * 60, 15, func(t time.Time) int { return t.Hour() / 4 }, "2 Jan 15:04", "15:04"},
-	{"7d", "7 days", "last 7 days", "an hour", 7 * 24 * 60, 60, time.Time.Day, "2 Jan 15:04", "2 Jan"},
-	{"30d", "30 days", "last 30 days", "in 4 hours", 30 * 24 * 60, 240, func(t time.Time) int { return t.YearDay() / 5 }, "2 Jan 15:04", "2 Jan"},
+	{"1h", "span.hour", "span.inHour", "span.ofHour", "span.eachMinute", 60, 1, func(t time.Time) int { return t.Minute() / 15 }, false, false},
+	{"24h", "span.day", "span.inDay", "span.ofDay", "span.each15Minutes", 24 * 60, 15, func(t time.Time) int { return t.Hour() / 4 }, true, false},
+	{"7d", "span.week", "span.inWeek", "span.ofWeek", "span.eachHour", 7 * 24 * 60, 60, time.Time.Day, true, true},
+	{"30d", "span.month", "span.inMonth", "span.ofMonth", "span.each4Hours", 30 * 24 * 60, 240, func(t time.Time) int { return t.YearDay() / 5 }, true, true},
 }
 
 // clock writes a date of storage.
-func (s span) clock(date string) string {
-	t, err := parseDate(date)
-	if err != nil {
+func (s span) clock(r page.Reader, date string) string {
+	t, err := page.ParseDate(date)
+	switch {
+	case err != nil:
 		return date
+	case s.days:
+		return writeDay(r, t) + " " + t.In(r.Zone).Format("15:04")
 	}
-	return t.Format(s.format)
+	return t.In(r.Zone).Format("15:04")
+}
+
+// label writes a time on the axis.
+func (s span) label(r page.Reader, t time.Time) string {
+	if s.dayAxis {
+		return writeDay(r, t)
+	}
+	return t.In(r.Zone).Format("15:04")
+}
+
+// writeDay writes a day and its month.
+func writeDay(r page.Reader, t time.Time) string {
+	t = t.In(r.Zone)
+	months := strings.Fields(r.Say(texts.Text{Code: "time.months"}))
+	return r.Say(texts.Text{Code: "time.day", Values: texts.Values{"day": strconv.Itoa(t.Day()), "month": months[t.Month()-1]}})
 }
 
 type contentionPage struct {
@@ -63,8 +84,9 @@ type contentionPage struct {
 
 // spanLink leads to the same charts of another span.
 type spanLink struct {
-	Text, Path string
-	Current    bool
+	Text    texts.Code
+	Path    string
+	Current bool
 }
 
 // shownFigures is the part of the page that a stream sends again.
@@ -77,25 +99,26 @@ type shownFigures struct {
 	Causes    causeChart
 	Rows      []causeRow
 	Turns     []turn
+	reader    page.Reader
 }
 
-// causeRow is a cause with the path of its check-outs; empty for none.
+// causeRow is a cause, its name, and the path of its check-outs; empty for none.
 type causeRow struct {
 	schemas.FigureCause
+	Name string
 	Path string
 }
 
 // turn is a mark where the lock was turned on or off.
 type turn struct {
-	At     float64 // on the axis
-	Date   string
-	On     bool
-	Follow bool // since then the service's own setting counts
-	Who    string
+	At    float64 // on the axis
+	Date  string
+	State texts.Code // since then; the default is the service's own setting
+	Who   string
 }
 
 // Clock writes a date of storage.
-func (f shownFigures) Clock(date string) string { return f.Span.clock(date) }
+func (f shownFigures) Clock(date string) string { return f.Span.clock(f.reader, date) }
 
 // Top and Bottom are the ends of a mark.
 func (shownFigures) Top() float64    { return plotTop }
@@ -156,7 +179,7 @@ func (p *pages) showContention(v *visit) error {
 		p.log.WarnContext(v.ctx(), "page shown without service points", "err", err)
 	}
 	v.results = true
-	return v.show(http.StatusOK, "contention.html", "/contention", "Waiting times", page)
+	return v.show(http.StatusOK, "contention.html", "/contention", "nav.contention", page)
 }
 
 func (p *pages) streamContention(v *visit) error {
@@ -179,9 +202,9 @@ func (p *pages) readFigures(v *visit, s span, filter schemas.FigureFilter) (show
 	if err != nil {
 		return shownFigures{}, err
 	}
-	shown := drawFigures(f, s)
+	shown := v.drawFigures(f, s)
 	for _, c := range f.Causes {
-		row := causeRow{FigureCause: c}
+		row := causeRow{FigureCause: c, Name: v.nameCause(c)}
 		if c.Outcome != "" && v.may(admin.MaySeeCheckOuts) && len(f.Minutes) > 0 {
 			row.Path = v.linkCause(c, f.Minutes[0].Date, filter.ServicePointID)
 		}
@@ -192,7 +215,7 @@ func (p *pages) readFigures(v *visit, s span, filter schemas.FigureFilter) (show
 		if err != nil {
 			p.log.WarnContext(v.ctx(), "page shown without changes", "err", err)
 		}
-		shown.Turns = findTurns(changes.Changes, f)
+		shown.Turns = v.findTurns(changes.Changes, f)
 	}
 	return shown, nil
 }
@@ -200,8 +223,8 @@ func (p *pages) readFigures(v *visit, s span, filter schemas.FigureFilter) (show
 // linkCause is the path of the check-outs with a cause since a date of storage.
 func (v *visit) linkCause(c schemas.FigureCause, since, servicePointID string) string {
 	q := url.Values{"outcome": {c.Outcome}}
-	if t, err := parseDate(since); err == nil {
-		q.Set("from", t.Format("2006-01-02T15:04"))
+	if t, err := page.ParseDate(since); err == nil {
+		q.Set("from", t.In(v.reader().Zone).Format("2006-01-02T15:04"))
 	}
 	if c.Code != "" {
 		q.Set("code", c.Code)
@@ -213,12 +236,12 @@ func (v *visit) linkCause(c schemas.FigureCause, since, servicePointID string) s
 }
 
 // findTurns returns the changes within the figures that turned the lock on or off, the newest first.
-func findTurns(changes []schemas.LockChange, f schemas.Figures) []turn {
+func (v *visit) findTurns(changes []schemas.LockChange, f schemas.Figures) []turn {
 	if len(f.Minutes) == 0 {
 		return nil
 	}
-	first, err := parseDate(f.Minutes[0].Date)
-	end, wrong := parseDate(f.Date)
+	first, err := page.ParseDate(f.Minutes[0].Date)
+	end, wrong := page.ParseDate(f.Date)
 	if err != nil || wrong != nil || !end.After(first) {
 		return nil
 	}
@@ -226,17 +249,25 @@ func findTurns(changes []schemas.LockChange, f schemas.Figures) []turn {
 	for _, c := range changes {
 		was, readable := parseSettings(c.Before)
 		is, usable := parseSettings(c.After)
-		at, err := parseDate(c.Date)
-		if !readable || !usable || err != nil || at.Before(first) || formatSwitch(was.Enabled) == formatSwitch(is.Enabled) {
+		at, err := page.ParseDate(c.Date)
+		if !readable || !usable || err != nil || at.Before(first) || nameSwitch(was.Enabled) == nameSwitch(is.Enabled) {
 			continue
 		}
 		share := min(1, at.Sub(first).Seconds()/end.Sub(first).Seconds())
 		turns = append(turns, turn{
-			At: roundTenth(plotLeft + (plotRight-plotLeft)*share), Date: c.Date, Who: cmp.Or(c.By.Name, "not known"),
-			On: is.Enabled != nil && *is.Enabled, Follow: is.Enabled == nil,
+			At: roundTenth(plotLeft + (plotRight-plotLeft)*share), Date: c.Date, Who: cmp.Or(c.By.Name, v.say("unknown", nil)),
+			State: nameTurn(is.Enabled),
 		})
 	}
 	return turns
+}
+
+// nameTurn names what a turn turned to, as a chart has room for.
+func nameTurn(enabled *bool) texts.Code {
+	if enabled == nil {
+		return "contention.toDefault"
+	}
+	return nameSwitch(enabled)
 }
 
 // saveFigures handles GET /staff/{tenant}/contention.csv: the tables as a file (RFC 4180).
@@ -255,26 +286,28 @@ func (p *pages) saveFigures(v *visit) error {
 		}
 		return strconv.Itoa(*n)
 	}
-	rows := [][]string{{"begin", "minutes", "check-outs", "lent", "not lent", "asked for a lock", "half waited at most ms", "19 of 20 waited at most ms", "longest wait ms"}}
+	rows := [][]string{v.listHeads(
+		"csv.begin", "csv.minutes", "csv.checkOuts", "csv.lent", "csv.notLent", "csv.asked", "csv.halfWaitedMs", "csv.mostWaitedMs", "csv.longestWaitMs",
+	)}
 	for _, m := range f.Minutes {
 		rows = append(rows, []string{
-			formatDate(m.Date).Machine, strconv.Itoa(filter.Bucket), strconv.Itoa(m.CheckOuts), strconv.Itoa(m.Lent), strconv.Itoa(m.CheckOuts - m.Lent),
+			v.formatDate(m.Date), strconv.Itoa(filter.Bucket), strconv.Itoa(m.CheckOuts), strconv.Itoa(m.Lent), strconv.Itoa(m.CheckOuts - m.Lent),
 			strconv.Itoa(m.Locked), number(m.WaitP50Ms), number(m.WaitP95Ms), number(m.WaitMaxMs),
 		})
 	}
 	return v.sendCSV("waiting-times", rows)
 }
 
-func drawFigures(f schemas.Figures, s span) shownFigures {
+func (v *visit) drawFigures(f schemas.Figures, s span) shownFigures {
 	shown := shownFigures{
-		Figures: f, Span: s, Newest: slices.Clone(f.Minutes),
-		CheckOuts: drawCounts(f, s), Waits: drawWaits(f, s), Causes: drawCauses(f.Causes, s),
+		reader: v.reader(), Figures: f, Span: s, Newest: slices.Clone(f.Minutes),
+		CheckOuts: v.drawCounts(f, s), Waits: v.drawWaits(f, s), Causes: v.drawCauses(f.Causes, s),
 	}
 	slices.Reverse(shown.Newest)
 	return shown
 }
 
-func drawCounts(f schemas.Figures, s span) countChart {
+func (v *visit) drawCounts(f schemas.Figures, s span) countChart {
 	lent, not := make([]int, len(f.Minutes)), make([]int, len(f.Minutes))
 	var busiest schemas.FigureMinute
 	for i, m := range f.Minutes {
@@ -285,18 +318,20 @@ func drawCounts(f schemas.Figures, s span) countChart {
 	}
 	var c countChart
 	var top float64
-	c.Plot, top = newPlot(f.Minutes, s, float64(busiest.CheckOuts), formatCount)
+	c.Plot, top = newPlot(v.reader(), f.Minutes, s, float64(busiest.CheckOuts), v.formatCount)
 	if c.Plot.Empty = busiest.CheckOuts == 0; c.Plot.Empty {
 		return c
 	}
 	c.Lent, c.NotLent = stackBars(lent, not, top)
-	c.Summary = fmt.Sprintf("%s in the %s, %d lent and %d not. Most %s: %d at %s.",
-		plural(f.Total.CheckOuts, "check-out", "check-outs"), s.Words, f.Total.Lent, f.Total.CheckOuts-f.Total.Lent,
-		s.Each, busiest.CheckOuts, s.clock(busiest.Date))
+	c.Summary = v.say("contention.countsSummary", texts.Values{
+		"count": strconv.Itoa(f.Total.CheckOuts), "span": v.say(s.In, nil), "lent": strconv.Itoa(f.Total.Lent),
+		"refused": strconv.Itoa(f.Total.CheckOuts - f.Total.Lent), "each": v.say(s.Each, nil), "most": strconv.Itoa(busiest.CheckOuts),
+		"clock": s.clock(v.reader(), busiest.Date),
+	})
 	return c
 }
 
-func drawWaits(f schemas.Figures, s span) waitChart {
+func (v *visit) drawWaits(f schemas.Figures, s span) waitChart {
 	p50, p95 := make([]*int, len(f.Minutes)), make([]*int, len(f.Minutes))
 	longest, date := 0, ""
 	for i, m := range f.Minutes {
@@ -307,19 +342,20 @@ func drawWaits(f schemas.Figures, s span) waitChart {
 	}
 	var c waitChart
 	var top float64
-	c.Plot, top = newPlot(f.Minutes, s, float64(longest), formatWait)
+	c.Plot, top = newPlot(v.reader(), f.Minutes, s, float64(longest), v.formatWait)
 	if c.Plot.Empty = date == ""; c.Plot.Empty {
 		return c
 	}
 	c.P50, c.P95 = drawLine(p50, top), drawLine(p95, top)
-	c.Summary = fmt.Sprintf("Of %s that asked for a lock in the %s, half waited at most %s and 19 of 20 at most %s. The worst was %s, with %s.",
-		plural(f.Total.Locked, "check-out", "check-outs"), s.Words, milliseconds(f.Total.WaitP50Ms), milliseconds(f.Total.WaitP95Ms),
-		s.clock(date), milliseconds(longest))
+	c.Summary = v.say("contention.waitsSummary", texts.Values{
+		"count": strconv.Itoa(f.Total.Locked), "span": v.say(s.In, nil), "half": v.writeWait(f.Total.WaitP50Ms), "most": v.writeWait(f.Total.WaitP95Ms),
+		"clock": s.clock(v.reader(), date), "longest": v.writeWait(&longest),
+	})
 	return c
 }
 
 // drawCauses sums up the causes, the most frequent first.
-func drawCauses(causes []schemas.FigureCause, s span) causeChart {
+func (v *visit) drawCauses(causes []schemas.FigureCause, s span) causeChart {
 	if len(causes) == 0 {
 		return causeChart{}
 	}
@@ -329,32 +365,33 @@ func drawCauses(causes []schemas.FigureCause, s span) causeChart {
 	}
 	return causeChart{
 		Most: most,
-		Summary: fmt.Sprintf("%s not lent in the %s. Most often: %s, %s.",
-			plural(total, "check-out was", "check-outs were"), s.Words, nameCause(causes[0]), plural(most, "time", "times")),
+		Summary: v.say("contention.causesSummary", texts.Values{
+			"count": strconv.Itoa(total), "span": v.say(s.In, nil), "cause": v.nameCause(causes[0]), "often": v.count("times", most),
+		}),
 	}
 }
 
 // causeWords name causes whose reason is only an example: it names one title or barcode.
-var causeWords = map[string]string{
-	library.CodeItemNotFound:   "no item has the barcode",
-	library.CodeItemStatus:     "the item's status does not allow it",
-	library.CodeItemRequested:  "another patron has requested the item",
-	library.CodePolicyNotFound: "there is no loan policy as the request names",
-	library.CodeNoDueDate:      "the loan policy gives no due date",
-	string(fault.Invalid):      "the request lacks a property, or has a wrong value",
+var causeWords = map[string]texts.Code{
+	library.CodeItemNotFound:   "cause.itemNotFound",
+	library.CodeItemStatus:     "cause.itemStatus",
+	library.CodeItemRequested:  "cause.itemRequested",
+	library.CodePolicyNotFound: "cause.policyNotFound",
+	library.CodeNoDueDate:      "cause.noDueDate",
+	string(fault.Invalid):      "cause.invalid",
 }
 
 // nameCause names a cause by its outcome, and by its reason if that says more.
-func nameCause(c schemas.FigureCause) string {
+func (v *visit) nameCause(c schemas.FigureCause) string {
 	if c.Outcome == "" {
-		return "All other causes"
+		return v.say("cause.others", nil)
 	}
 	o := findOutcome(c.Outcome)
 	if o.Why != "" { // the word says it all
-		return o.Word
+		return v.say(o.Word, nil)
 	}
-	if why := cmp.Or(causeWords[c.Code], c.Reason, c.Code); why != "" {
-		return o.Word + ": " + why
+	if why := cmp.Or(v.say(causeWords[c.Code], nil), c.Reason, c.Code); why != "" {
+		return v.say("cause.of", texts.Values{"outcome": v.say(o.Word, nil), "why": why})
 	}
-	return o.Word
+	return v.say(o.Word, nil)
 }

@@ -50,7 +50,7 @@ func (p *pages) showFeature(v *visit) error {
 		MayTurn: v.may(admin.MayChangeSettings), MaySeeChanges: v.may(admin.MaySeeChanges), Switch: v.path("/switch"), Timing: v.path("/timing"),
 	}
 	if view.Enabled.Value {
-		page.Warnings = sumUp(time.Duration(view.LockTTLMs.Value)*time.Millisecond, view.Waits(), p.admin.Environment().MachinePatience).Warnings
+		page.Warnings = sumUp(v.reader(), time.Duration(view.LockTTLMs.Value)*time.Millisecond, view.Waits(), p.admin.Environment().MachinePatience).Warnings
 	}
 	if v.may(admin.MaySeeFigures) {
 		f, err := p.admin.Figures(v.ctx(), schemas.FigureFilter{Minutes: spans[0].Minutes, Bucket: spans[0].Bucket})
@@ -77,29 +77,29 @@ func (p *pages) showFeature(v *visit) error {
 			p.log.WarnContext(v.ctx(), "page shown without changes", "err", err)
 			page.Unread = true
 		} else {
-			page.Changes = describeChanges(list.Changes)
+			page.Changes = v.describeChanges(list.Changes)
 			page.Newer, page.Older = v.linkNeighbours("/", offset, changesShown, offset+len(list.Changes) < list.TotalRecords)
 		}
 	}
-	return v.show(http.StatusOK, "feature.html", "/", "Check-out lock", page)
+	return v.show(http.StatusOK, "feature.html", "/", "feature.heading", page)
 }
 
 // target is a position of the switch.
 type target struct {
 	To      string // on, off or default
 	On      bool   // whether the lock is on then
-	Heading string
-	Button  string
+	Heading texts.Code
+	Button  texts.Code
 }
 
 func (p *pages) parseTarget(to string) (target, error) {
 	switch to {
 	case "on":
-		return target{to, true, "Turn the check-out lock on?", "Turn on"}, nil
+		return target{to, true, "switch.turnOn", "switch.buttonOn"}, nil
 	case "off":
-		return target{to, false, "Turn the check-out lock off?", "Turn off"}, nil
+		return target{to, false, "switch.turnOff", "switch.buttonOff"}, nil
 	case "default":
-		return target{to, p.admin.Environment().Enabled, "Go back to the default?", "Go back to the default"}, nil
+		return target{to, p.admin.Environment().Enabled, "switch.toDefault", "switch.buttonDefault"}, nil
 	}
 	return target{}, fault.New(fault.Malformed, "The switch can be turned to on, off or default, not to %s", fault.Shown(to))
 }
@@ -129,7 +129,7 @@ func (p *pages) showSwitch(v *visit, status int, to, version string, reason page
 	if err != nil {
 		return err
 	}
-	return v.show(status, "switch.html", "/", texts.Code(t.Heading), switchPage{
+	return v.show(status, "switch.html", "/", t.Heading, switchPage{
 		Target: t, Action: v.path("/switch"), Back: v.path("/"), Version: cmp.Or(version, view.Version), Reason: reason,
 		Longest: time.Duration(view.LongestWaitMs) * time.Millisecond,
 	})

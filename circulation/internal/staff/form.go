@@ -2,8 +2,8 @@ package staff
 
 import (
 	"errors"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -49,13 +49,14 @@ func findDetail(err error, name string) (fault.Detail, bool) {
 	return fault.Detail{}, false
 }
 
-func readBarcode(q *web.Values, name, label string) field {
-	f := field{Name: name, Label: label, Value: strings.TrimSpace(q.Text(name))}
+func (v *visit) readBarcode(name string, label texts.Code) field {
+	q := web.QueryOf(v.c)
+	f := field{Name: name, Label: v.say(label, nil), Value: strings.TrimSpace(q.Text(name))}
 	switch n := utf8.RuneCountInString(f.Value); {
 	case n > schemas.MaxHistoryText:
-		f.Wrong = fmt.Sprintf("The barcode has %d characters; at most %d are possible.", n, schemas.MaxHistoryText)
+		f.Wrong = v.say("form.barcodeLong", texts.Values{"count": strconv.Itoa(n), "most": strconv.Itoa(schemas.MaxHistoryText)})
 	case !utf8.ValidString(f.Value) || strings.ContainsRune(f.Value, 0):
-		f.Wrong = "The barcode has characters that no barcode can have."
+		f.Wrong = v.say("form.barcodeWrong", nil)
 	}
 	return f
 }
@@ -65,24 +66,32 @@ func checkReason(r *page.Reason) (why string, usable bool) {
 	why, err := schemas.ParseChangeReason(r.Value)
 	switch {
 	case err != nil:
-		r.Wrong.Code = texts.Code("The reason " + err.Error() + ".")
+		r.Wrong = describeReason(r.Value)
 	case why == "":
-		r.Wrong.Code = "Say why, in a few words: the history shows it to your colleagues."
+		r.Wrong.Code = "reason.missing"
 	}
 	return why, r.Wrong.Code == ""
 }
 
-// Local times that people type, in the service's time zone (the variable TZ).
+// describeReason says what is wrong with a reason that cannot be used.
+func describeReason(reason string) texts.Text {
+	if n := utf8.RuneCountInString(strings.TrimSpace(reason)); n > schemas.MaxChangeReason {
+		return texts.Text{Code: "reason.long", Values: texts.Values{"most": strconv.Itoa(schemas.MaxChangeReason), "count": strconv.Itoa(n)}}
+	}
+	return texts.Text{Code: "reason.controls"}
+}
+
+// Local times that people type, in the visitor's time zone.
 
 // readLocalTime returns the first and the last millisecond of the typed date and time;
 // zero without one.
-func readLocalTime(f *field) (first, last time.Time) {
+func (v *visit) readLocalTime(f *field) (first, last time.Time) {
 	if f.Value == "" {
 		return time.Time{}, time.Time{}
 	}
-	first, last, ok := findSpan(f.Value, time.Local)
+	first, last, ok := findSpan(f.Value, v.reader().Zone)
 	if !ok {
-		f.Wrong = fmt.Sprintf("%s is no date and time; write it as in 2026-08-22T14:03.", fault.Shown(f.Value))
+		f.Wrong = v.say("form.noTime", texts.Values{"typed": fault.Shown(f.Value)})
 		return time.Time{}, time.Time{}
 	}
 	return first, last
@@ -93,7 +102,7 @@ const aroundMargin = 10 * time.Minute
 
 // readClock returns the last moment before now, or within aroundMargin after it, at which clocks showed the
 // typed hour and minute. It returns false without one.
-func readClock(f *field, now time.Time) (time.Time, bool) {
+func (v *visit) readClock(f *field, now time.Time) (time.Time, bool) {
 	if f.Value == "" {
 		return time.Time{}, false
 	}
@@ -108,7 +117,7 @@ func readClock(f *field, now time.Time) (time.Time, bool) {
 		}
 		return at, true
 	}
-	f.Wrong = fmt.Sprintf("%s is no time of day; write it as in 14:03.", fault.Shown(f.Value))
+	f.Wrong = v.say("form.noClock", texts.Values{"typed": fault.Shown(f.Value)})
 	return time.Time{}, false
 }
 

@@ -1,50 +1,46 @@
 package staff
 
 import (
-	"strings"
 	"testing"
 	"time"
+
+	"checkoutlock/web/page"
+	"checkoutlock/web/texts"
 )
 
-func TestMilliseconds_RoundsMeasuredTimes(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[any]string{
-		0: "0 ms", int64(999): "999 ms", 1000: "1 s", 2549: "2.5 s", 61_000: "1 min 1 s",
-		3_720_000: "1 h 2 min", 90 * time.Second: "1 min 30 s", (*int)(nil): "–",
-	} {
-		got := milliseconds(n)
-		if strings.ReplaceAll(got, nbsp, " ") != want {
-			t.Errorf("%v: got %q, want %q", n, got, want)
-		}
-		for part := range strings.FieldsFuncSeq(got, func(r rune) bool { return r == ' ' }) {
-			if !strings.Contains(part, nbsp) && part != "–" {
-				t.Errorf("%v: a line can end between a number and its unit: %q", n, got)
-			}
-		}
-	}
-}
+// english is a reader in the service's time zone.
+var english = page.Reader{Language: texts.English, Zone: time.Local}
 
 func TestTypeTime_WritesWhatCanBeTyped(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		0: "0 ms", 3040 * time.Millisecond: "3.04 s", 10 * time.Minute: "600 s", 999 * time.Millisecond: "999 ms",
 	} {
-		got := typeTime(d)
+		got := typeTime(english, d)
 		if got != want || parseTime(got) != int(d.Milliseconds()) {
 			t.Errorf("got %q, read as %d ms, want %q", got, parseTime(got), want)
 		}
 	}
 }
 
-func TestFormatWhole_DoesNotRound(t *testing.T) {
+func TestParseTime_UnderstandsADecimalComma(t *testing.T) {
 	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		0: "0 ms", 999 * time.Millisecond: "999 ms", 3 * time.Second: "3 s", 3040 * time.Millisecond: "3.04 s",
-		59_999 * time.Millisecond: "59.999 s",
-		time.Minute:               "1 min", 10 * time.Minute: "10 min", 90_500 * time.Millisecond: "1 min 30.5 s",
+	german := page.Reader{Language: "de"}
+	for d, want := range map[time.Duration]string{3040 * time.Millisecond: "3,04 s", 500 * time.Millisecond: "500 ms"} {
+		if got := typeTime(german, d); got != want || parseTime(got) != int(d.Milliseconds()) {
+			t.Errorf("got %q, read as %d ms, want %q", got, parseTime(got), want)
+		}
+	}
+	for typed, want := range map[string]int{
+		"0,5 s": 500, "0,5s": 500, "0,250 s": 250, "1,000 s": -1, "1,000": -1, "1,5": -1, "1,5 ms": -1, ",5 s": -1,
 	} {
-		if got := strings.ReplaceAll(formatWhole(d), nbsp, " "); got != want {
-			t.Errorf("got %q, want %q", got, want)
+		if got := parseTime(typed); got != want {
+			t.Errorf("%q: got %d ms, want %d", typed, got, want)
+		}
+	}
+	for typed, want := range map[string]int{"0,5 s; 0,5 s; 1 s": 3, "0,5 s, 1 s": 2, "250, 0,5s": 2, "keine": 0, "none": 0} {
+		if got, unusable := parseWaits(typed, "keine"); unusable != "" || len(got) != want {
+			t.Errorf("%q: got %v, cannot use %q", typed, got, unusable)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -29,11 +30,29 @@ type visit struct {
 	csrf   string
 	// results says that the page has an element #results.
 	results bool
+	// readBy is the reader of the page, once known.
+	readBy *page.Reader
 }
 
 func (v *visit) ctx() context.Context { return v.c.Request().Context() }
 
-func (v *visit) reader() page.Reader { return v.pages.templates.Reader(v.c) }
+// reader returns the reader of the page.
+func (v *visit) reader() page.Reader {
+	if v.readBy == nil {
+		v.readBy = new(v.pages.templates.Reader(v.c))
+	}
+	return *v.readBy
+}
+
+// say returns a text in the visitor's language. values may be nil.
+func (v *visit) say(code texts.Code, values texts.Values) string {
+	return v.reader().Say(texts.Text{Code: code, Values: values})
+}
+
+// count returns a text that depends on a number, in the visitor's language.
+func (v *visit) count(code texts.Code, n int) string {
+	return v.say(code, texts.Values{"count": strconv.Itoa(n)})
+}
 
 func (v *visit) may(permission string) bool { return v.pages.guard.May(v.ctx(), permission) }
 
@@ -186,19 +205,24 @@ func showFirst(c echo.Context) error {
 	return c.Redirect(http.StatusSeeOther, page.RelativePath(c, "/staff/"))
 }
 
+type tenantPage struct {
+	Action, Name string
+	Wrong        texts.Text
+}
+
 // chooseTenant handles GET /staff/ and /staff/{tenant}: it redirects to the tenant in
 // the path, the gateway's header or the form.
 func (p *pages) chooseTenant(c echo.Context) error {
 	name := cmp.Or(c.Param("tenant"), c.Request().Header.Get(okapi.TenantHeader), web.QueryOf(c).Text("tenant"))
-	status, wrong := http.StatusOK, ""
+	status, wrong := http.StatusOK, texts.Text{}
 	if name != "" {
 		id, err := okapi.ParseTenant(strings.ToLower(strings.TrimSpace(name)))
 		if err == nil {
 			return c.Redirect(http.StatusSeeOther, page.RelativePath(c, "/staff/"+id.String()+"/"))
 		}
-		status, wrong = http.StatusUnprocessableEntity, err.Error()
+		status, wrong = http.StatusUnprocessableEntity, texts.Text{Code: "tenant.wrong"}
 	}
-	return p.writePage(c, status, "tenant.html", p.newFrame(c, "tenant.heading", struct{ Action, Name, Wrong string }{page.RelativePath(c, "/staff/"), name, wrong}))
+	return p.writePage(c, status, "tenant.html", p.newFrame(c, "tenant.heading", tenantPage{page.RelativePath(c, "/staff/"), name, wrong}))
 }
 
 // showError answers with a page that says what went wrong and what can be done.

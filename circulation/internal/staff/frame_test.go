@@ -143,7 +143,7 @@ func TestPages_WithoutSignInWarnAndServeThisComputerOnly(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(false, 3000)}
 	v := visit(t, l)
-	v.get(t, "/staff/diku/").want(t, 200, "Sign-in is off (STAFF_AUTH=none)")
+	v.get(t, "/staff/diku/").want(t, 200, "Sign-in is off: everyone at this computer")
 	v.header = granted() // a user's id without a gateway in front
 	v.get(t, "/staff/diku/").lacks(t, "Signed in as")
 	v.get(t, "/staff/diku/nothing").lacks(t, "Signed in as")

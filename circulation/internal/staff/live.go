@@ -3,6 +3,7 @@ package staff
 import (
 	"bytes"
 	"context"
+	"html"
 	"net/http"
 	"strings"
 	"time"
@@ -22,7 +23,9 @@ const (
 )
 
 // trouble is the part of a page that says that it is not up to date.
-const trouble = `<div data-live="trouble"><p class="strip">What is new could not be read just now. What stands here is the last that is known; this page tries again by itself.</p></div>`
+func (v *visit) trouble() []byte {
+	return []byte(`<div data-live="trouble"><p class="strip">` + html.EscapeString(v.say("live.trouble", nil)) + `</p></div>`)
+}
 
 // stream calls read at each interval and sends what it returns, if that has changed. A
 // stream ends with its request, and the browser then opens the next one. So no stream
@@ -38,7 +41,7 @@ func (p *pages) stream(v *visit, every time.Duration, read func() ([]byte, error
 	case p.streams <- struct{}{}:
 		defer func() { <-p.streams }()
 	default:
-		return v.c.String(http.StatusTooManyRequests, "Too many pages follow what is new. This one tries again by itself.")
+		return v.c.String(http.StatusTooManyRequests, v.say("live.tooMany", nil))
 	}
 	ctx, cancel := context.WithCancel(v.ctx())
 	defer cancel()
@@ -77,7 +80,7 @@ func (p *pages) writeStream(v *visit, every time.Duration, read func() ([]byte, 
 			return
 		}
 		if err != nil {
-			news = []byte(trouble)
+			news = v.trouble()
 		}
 		var text string
 		switch {
@@ -105,9 +108,9 @@ func (p *pages) writeStream(v *visit, every time.Duration, read func() ([]byte, 
 
 // formatEvent writes HTML as one event. CR LF, LF and CR all end a line of a stream, so
 // each line of the HTML becomes a line of data.
-func formatEvent(html []byte) string {
+func formatEvent(content []byte) string {
 	var out strings.Builder
-	for line := range strings.Lines(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(html))) {
+	for line := range strings.Lines(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(content))) {
 		out.WriteString("data: " + strings.TrimSuffix(line, "\n") + "\n")
 	}
 	return out.String() + "\n"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
 	"checkoutlock/web"
+	"checkoutlock/web/texts"
 )
 
 // The page Locks now: which locks are held, by which instance, and for how long.
@@ -74,7 +76,7 @@ func (p *pages) showLocks(v *visit) error {
 		_, refused := findDetail(err, "holder")
 		switch {
 		case refused && fault.Is(err, fault.Invalid):
-			page.Holder.Wrong = "No instance can have this name."
+			page.Holder.Wrong = v.say("locksNow.noInstance", nil)
 			page.Problems = findProblems(page.Holder)
 		case err != nil:
 			return err
@@ -83,7 +85,7 @@ func (p *pages) showLocks(v *visit) error {
 			page.List = &list
 		}
 	}
-	return v.show(status, "locks.html", "/locks", "Locks now", page)
+	return v.show(status, "locks.html", "/locks", "nav.locks", page)
 }
 
 func (p *pages) streamLocks(v *visit) error {
@@ -118,8 +120,8 @@ func (p *pages) streamLocks(v *visit) error {
 func readLockFilter(v *visit) (locksPage, admin.LockFilter) {
 	q := web.QueryOf(v.c)
 	page := locksPage{
-		Patron: field{Name: "patron", Label: "Patron's barcode or id", Value: strings.TrimSpace(q.Text("patron"))},
-		Holder: field{Name: "holder", Label: "Held by (an instance)", Value: strings.TrimSpace(q.Text("holder"))},
+		Patron: field{Name: "patron", Label: v.say("locksNow.patron", nil), Value: strings.TrimSpace(q.Text("patron"))},
+		Holder: field{Name: "holder", Label: v.say("locksNow.holder", nil), Value: strings.TrimSpace(q.Text("holder"))},
 		State:  q.Text("state"), ShowPatrons: v.showsPatrons(), Action: v.path("/locks"), All: v.keepShown("/locks"),
 	}
 	filter := admin.LockFilter{Holder: page.Holder.Value, Limit: locksShown}
@@ -142,9 +144,9 @@ func (p *pages) findPatron(v *visit, text string) (id, wrong string, err error) 
 	case err != nil:
 		return "", "", err
 	case !found:
-		return "", "No patron has this barcode.", nil
+		return "", v.say("locksNow.noPatron", nil), nil
 	case !schemas.IsFolioUUID(id): // storage would refuse it
-		return "", "This patron's id is of a kind that no lock can have.", nil
+		return "", v.say("locksNow.noLockFor", nil), nil
 	}
 	return id, "", nil
 }
@@ -163,7 +165,7 @@ func (p *pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 		return locksList{}, err
 	}
 	list := locksList{
-		Slowest: waits.Slowest, Summary: summarizeLocks(locks), Filtered: filter.UserID+filter.Holder != "" || filter.Outdated == nil || *filter.Outdated,
+		Slowest: waits.Slowest, Summary: v.summarizeLocks(locks), Filtered: filter.UserID+filter.Holder != "" || filter.Outdated == nil || *filter.Outdated,
 		ShowPatrons: v.showsPatrons(), TogglePatrons: v.toggleShown("/locks"),
 	}
 	if len(locks.CheckoutLocks) == 0 {
@@ -188,7 +190,7 @@ func (p *pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 		row := newLockRow(l, inForce)
 		row.Waits = waits.byPatron[l.UserID]
 		if list.ShowPatrons {
-			row.Patron = formatPatron(l.UserID, patrons)
+			row.Patron = v.formatPatron(l.UserID, patrons)
 		}
 		if mayRelease {
 			row.Release = v.releasePath(l.ID)
@@ -211,29 +213,29 @@ func newLockRow(l schemas.CheckoutLock, inForce settings.View) lockRow {
 }
 
 // State names the lock's state, because colour alone is not accessible.
-func (r lockRow) State() string {
+func (r lockRow) State() texts.Code {
 	switch {
 	case r.Lock.Outdated:
-		return "Expired – blocks no check-out"
+		return "locksNow.expired"
 	case r.Left == 0:
-		return "Held – the next check-out takes it over"
+		return "locksNow.heldOver"
 	}
-	return "Held"
+	return "locksNow.held"
 }
 
 // formatPatron writes a patron's barcode and name, or the id if the record is gone.
-func formatPatron(id string, patrons map[string]library.User) string {
+func (v *visit) formatPatron(id string, patrons map[string]library.User) string {
 	u, ok := patrons[id]
 	if !ok {
 		return id
 	}
 	name := strings.Join(strings.Fields(u.Personal.FirstName+" "+u.Personal.LastName), " ")
-	return strings.TrimSpace(cmp.Or(u.Barcode, "no barcode") + " " + name)
+	return strings.TrimSpace(cmp.Or(u.Barcode, v.say("patrons.noBarcode", nil)) + " " + name)
 }
 
 // summarizeLocks counts the locks in words. The text changes only if a number changes,
 // because screen readers read each change aloud.
-func summarizeLocks(locks schemas.CheckoutLocks) string {
+func (v *visit) summarizeLocks(locks schemas.CheckoutLocks) string {
 	outdated := 0
 	for _, l := range locks.CheckoutLocks {
 		if l.Outdated {
@@ -241,15 +243,15 @@ func summarizeLocks(locks schemas.CheckoutLocks) string {
 		}
 	}
 	shown := len(locks.CheckoutLocks)
-	text := plural(shown-outdated, "lock", "locks") + " held"
+	held := v.count("locksNow.countHeld", shown-outdated)
 	if outdated > 0 {
-		text += ", " + plural(outdated, "expired", "expired")
+		held = v.say("locksNow.countBoth", texts.Values{"held": held, "count": strconv.Itoa(outdated)})
 	}
 	switch {
 	case shown == 0:
-		return "No locks"
+		return v.say("locksNow.countNone", nil)
 	case locks.TotalRecords > shown:
-		return "The oldest " + plural(shown, "lock", "locks") + " of " + plural(locks.TotalRecords, "is", "are") + " shown: " + text
+		return v.say("locksNow.countOldest", texts.Values{"count": strconv.Itoa(shown), "total": strconv.Itoa(locks.TotalRecords), "held": held})
 	}
-	return text
+	return held
 }

@@ -14,6 +14,7 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
+	"checkoutlock/web/texts"
 )
 
 // Entries of the history: their patrons, names and links, and the file of them.
@@ -46,13 +47,13 @@ func (p *pages) searchPatron(v *visit, text string) (patronSearch, error) {
 	case err != nil:
 		return s, err
 	case found.Patron != nil:
-		s.Barcode, s.Name = cmp.Or(found.Patron.Barcode, text), nameUser(*found.Patron)
+		s.Barcode, s.Name = cmp.Or(found.Patron.Barcode, text), v.nameUser(*found.Patron)
 		return s, nil
 	}
 	s.Unknown = true
 	for _, u := range found.Near {
 		if u.Barcode != "" {
-			s.Near = append(s.Near, nearPatron{nameUser(u), u.Barcode, v.pathOf("/check-outs", func(q url.Values) {
+			s.Near = append(s.Near, nearPatron{v.nameUser(u), u.Barcode, v.pathOf("/check-outs", func(q url.Values) {
 				q.Del("offset")
 				q.Set("patron", u.Barcode)
 			})})
@@ -62,8 +63,8 @@ func (p *pages) searchPatron(v *visit, text string) (patronSearch, error) {
 }
 
 // nameUser is a user's name, or else the username.
-func nameUser(u library.User) string {
-	return cmp.Or(u.Personal.FullName(), u.Username, "A patron without a name")
+func (v *visit) nameUser(u library.User) string {
+	return cmp.Or(u.Personal.FullName(), u.Username, v.say("patrons.nameless", nil))
 }
 
 // pastCheckOut is an entry of the history as the page shows it.
@@ -74,7 +75,7 @@ type pastCheckOut struct {
 	Title        string // of the item
 	ServicePoint string // its name, or its id if it has none
 	Outcome      outcome
-	Why          string // shown before the entry's reason
+	Why          texts.Code // shown before the entry's reason
 	Lent         bool
 	All          string // paths: of all entries of the patron
 	Try          string // of a trial of the item, with the patron if the visitor sees the barcode
@@ -128,20 +129,30 @@ func (p *pages) saveCheckOuts(v *visit) error {
 	if len(page.Problems) > 0 {
 		return fault.New(fault.Invalid, "%s: %s", page.Problems[0].Label, page.Problems[0].Wrong)
 	}
-	rows := [][]string{{
-		"ended", "patron", "name", "item", "title", "service point", "machine", "outcome", "code", "reason", "waited ms", "took ms", "request", "instance",
-	}}
+	rows := [][]string{v.listHeads(
+		"csv.ended", "csv.patron", "csv.name", "csv.item", "csv.title", "csv.servicePoint", "csv.machine",
+		"csv.outcome", "csv.code", "csv.reason", "csv.waitedMs", "csv.tookMs", "csv.request", "csv.instance",
+	)}
 	for _, e := range page.Entries {
 		waited := ""
 		if e.Entry.WaitMs != nil {
 			waited = strconv.Itoa(*e.Entry.WaitMs)
 		}
 		rows = append(rows, []string{
-			formatDate(e.Entry.Date).Machine, e.Patron, e.Name, e.Entry.ItemBarcode, e.Title, e.ServicePoint, e.Entry.Machine, e.Outcome.Word, e.Entry.Code,
-			cmp.Or(e.Entry.Reason, e.Why), waited, strconv.Itoa(e.Entry.TookMs), e.Entry.RequestID, e.Entry.Instance,
+			v.formatDate(e.Entry.Date), e.Patron, e.Name, e.Entry.ItemBarcode, e.Title, e.ServicePoint, e.Entry.Machine, v.say(e.Outcome.Word, nil), e.Entry.Code,
+			cmp.Or(e.Entry.Reason, v.say(e.Why, nil)), waited, strconv.Itoa(e.Entry.TookMs), e.Entry.RequestID, e.Entry.Instance,
 		})
 	}
 	return v.sendCSV("check-outs", rows)
+}
+
+// listHeads are the heads of a table's columns as a file has them.
+func (v *visit) listHeads(codes ...texts.Code) []string {
+	heads := make([]string, len(codes))
+	for i, code := range codes {
+		heads[i] = v.say(code, nil)
+	}
+	return heads
 }
 
 // sendCSV answers with a table as a file. No cell is a formula of a spreadsheet.

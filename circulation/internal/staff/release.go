@@ -42,9 +42,9 @@ func (p *pages) showRelease(v *visit, status int, reason page.Reason) error {
 		if err != nil {
 			return err
 		}
-		row.Patron = formatPatron(lock.UserID, patrons)
+		row.Patron = v.formatPatron(lock.UserID, patrons)
 	}
-	return v.show(status, "release.html", "/locks", "Release this lock?", releasePage{
+	return v.show(status, "release.html", "/locks", "releaseLock.heading", releasePage{
 		Row: row, Action: v.releasePath(lock.ID), Back: v.keepShown("/locks"), Reason: reason,
 	})
 }
@@ -61,7 +61,7 @@ func (p *pages) showGone(v *visit) error {
 	if v.may(admin.MaySeeSettings) && v.may(admin.MaySeeChanges) {
 		page.Changes = v.path("/")
 	}
-	return v.show(http.StatusNotFound, "release.html", "/locks", "The lock is gone already", page)
+	return v.show(http.StatusNotFound, "release.html", "/locks", "releaseLock.gone", page)
 }
 
 func (p *pages) releaseLock(v *visit) error {

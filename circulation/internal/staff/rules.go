@@ -54,7 +54,7 @@ func (p *pages) showRules(v *visit) error {
 	for i, w := range shown.Warnings {
 		shown.Lines[w.Line-1].Warning = &shown.Warnings[i]
 	}
-	return v.show(http.StatusOK, "rules.html", "/rules", "Circulation rules", shown)
+	return v.show(http.StatusOK, "rules.html", "/rules", "nav.rules", shown)
 }
 
 // nameParts puts names in place of the ids in a line. An id without a name stays.

@@ -2,14 +2,15 @@ package staff
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 	"checkoutlock/web/page"
@@ -46,9 +47,9 @@ func (p *pages) showTiming(v *visit) error {
 	if err != nil {
 		return err
 	}
-	t, chosen := findChoice(web.QueryOf(v.c).Text("choice"))
+	t, chosen := findChoice(v.reader(), web.QueryOf(v.c).Text("choice"))
 	if !chosen {
-		t = ownTimes(view)
+		t = ownTimes(v.reader(), view)
 	}
 	return p.showTimes(v, http.StatusOK, view, t, page.Reason{}, "")
 }
@@ -59,47 +60,52 @@ func (p *pages) showTimes(v *visit, status int, view settings.View, t times, rea
 	page := timingPage{
 		Settings: view, MayChange: v.may(admin.MayChangeSettings), Action: v.path("/timing"), SumsPath: v.path("/timing/sums"),
 		Version: cmp.Or(v.c.FormValue("version"), view.Version),
-		InForce: describeTimes(view),
+		InForce: v.describeTimes(view),
 		Reason:  reason,
-		Sums:    p.computeSums(t), Accepted: accepted,
+		Sums:    p.computeSums(v.reader(), t), Accepted: accepted,
 	}
 	for _, c := range choices {
 		page.Choices = append(page.Choices, shownChoice{
-			choice: c, Sums: sumUp(c.ttl, c.waits, p.admin.Environment().MachinePatience), Path: v.path("/timing") + "?choice=" + c.key + "#reason",
+			choice: c, Sums: sumUp(v.reader(), c.ttl, c.waits, p.admin.Environment().MachinePatience), Path: v.path("/timing") + "?choice=" + c.key + "#reason",
 			InForce: view.LockTTLMs.Value == int(c.ttl.Milliseconds()) && slices.Equal(view.Waits(), c.waits),
 		})
 	}
-	page.TTL, page.Waits = p.makeTimeFields(page.InForce, t)
-	page.Problems = findProblems(page.TTL, page.Waits, field{Name: reasonName, Label: "Reason", Wrong: string(page.Reason.Wrong.Code)})
-	return v.show(status, "timing.html", "/timing", "Timing", page)
+	page.TTL, page.Waits = v.makeTimeFields(page.InForce, t)
+	page.Problems = findProblems(page.TTL, page.Waits, field{Name: reasonName, Label: v.say("reason.label", nil), Wrong: v.reader().Say(page.Reason.Wrong)})
+	return v.show(status, "timing.html", "/timing", "nav.timing", page)
 }
 
 // namedTime is a time in force and its origin, in words.
 type namedTime struct{ Label, Text string }
 
 // describeTimes describes both times in force.
-func describeTimes(view settings.View) [2]namedTime {
+func (v *visit) describeTimes(view settings.View) [2]namedTime {
+	name := func(label texts.Code, value string, from settings.Source) namedTime {
+		return namedTime{v.say(label, nil), v.say("timing.inForce", texts.Values{"value": value, "source": v.say(nameSource(from), nil)})}
+	}
 	ttl := time.Duration(view.LockTTLMs.Value) * time.Millisecond
 	return [2]namedTime{
-		{ttlLabel, formatWhole(ttl) + ", " + nameSource(view.LockTTLMs.Source)},
-		{waitsLabel, formatWaits(view.Waits()) + ", " + nameSource(view.RetryIntervalsMs.Source)},
+		name(ttlLabel, v.reader().Felt(ttl), view.LockTTLMs.Source),
+		name(waitsLabel, formatWaits(v.reader(), view.Waits()), view.RetryIntervalsMs.Source),
 	}
 }
 
 // makeTimeFields makes the fields in which both times are typed.
-func (p *pages) makeTimeFields(inForce [2]namedTime, t times) (ttl, waits field) {
-	service := p.admin.Environment().Settings()
-	_, wrong := t.parse()
+func (v *visit) makeTimeFields(inForce [2]namedTime, t times) (ttl, waits field) {
+	r, service := v.reader(), v.pages.admin.Environment().Settings()
+	_, wrong := t.parse(r)
 	ttl = field{
-		Name: ttlField, Label: ttlLabel, Value: t.ttl, Wrong: wrong.ttl,
-		Hint: fmt.Sprintf("How long a patron is kept out when a check-out breaks off, such as 3 s or 500 ms.\nIn force: %s.\n%s. Empty means the default, which is %s.",
-			inForce[0].Text, capitalize(ttlAllowed), formatWhole(service.TTL)),
+		Name: ttlField, Label: v.say(ttlLabel, nil), Value: t.ttl, Wrong: wrong.ttl,
+		Hint: v.say("timing.ttlHint", texts.Values{
+			"now": inForce[0].Text, "least": typeTime(r, minTTL), "most": typeTime(r, maxTTL), "default": r.Felt(service.TTL),
+		}),
 	}
 	waits = field{
-		Name: waitsField, Label: waitsLabel, Value: t.waits, Rows: 2, Wrong: wrong.waits,
-		Hint: fmt.Sprintf("One time for each wait, in order, such as 0.5 s, 0.5 s, 1 s. A number without a unit is in milliseconds.\nIn force: %s.\n%s. "+
-			"The word none means one try without waiting. Empty means the default, which is %s.",
-			inForce[1].Text, capitalize(waitsAllowed), formatWaits(append([]time.Duration{}, service.Waits...))),
+		Name: waitsField, Label: v.say(waitsLabel, nil), Value: t.waits, Rows: 2, Wrong: wrong.waits,
+		Hint: v.say("timing.waitsHint", texts.Values{
+			"now": inForce[1].Text, "tries": strconv.Itoa(schemas.MaxRetries), "most": typeTime(r, maxWait), "together": typeTime(r, schemas.MaxLockWaits),
+			"default": formatWaits(r, append([]time.Duration{}, service.Waits...)),
+		}),
 	}
 	return ttl, waits
 }
@@ -116,7 +122,7 @@ func (p *pages) saveTiming(v *visit) error {
 	}
 	t := times{strings.TrimSpace(v.c.FormValue(ttlField)), strings.TrimSpace(v.c.FormValue(waitsField))}
 	reason := page.Reason{Value: v.c.FormValue(reasonName)}
-	own, wrong := t.parse()
+	own, wrong := t.parse(v.reader())
 	if v.c.FormValue("do") == "sums" {
 		status := http.StatusOK
 		if wrong != (wrongTimes{}) {
@@ -129,7 +135,7 @@ func (p *pages) saveTiming(v *visit) error {
 		return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason, "")
 	}
 	typed := strings.Join(strings.Fields(t.ttl+" / "+t.waits), " ")
-	if len(p.computeSums(t).Warnings) > 0 && v.c.FormValue(acceptedName) != typed {
+	if len(p.computeSums(v.reader(), t).Warnings) > 0 && v.c.FormValue(acceptedName) != typed {
 		return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason, typed)
 	}
 	own.Enabled = view.Own().Enabled // the switch stays as it is
@@ -140,8 +146,8 @@ func (p *pages) saveTiming(v *visit) error {
 	case !fault.Is(err, fault.Invalid):
 		return err
 	}
-	if detail, refused := findDetail(err, reasonName); refused {
-		reason.Wrong.Code = texts.Code(capitalize(detail.Message) + ".")
+	if _, refused := findDetail(err, reasonName); refused {
+		reason.Wrong = describeReason(reason.Value)
 	}
 	return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason, "")
 }
@@ -150,11 +156,9 @@ func (p *pages) saveTiming(v *visit) error {
 // the typed times would mean.
 func (p *pages) showSums(v *visit) error {
 	t := times{web.QueryOf(v.c).Text(ttlField), web.QueryOf(v.c).Text(waitsField)}
-	part, err := p.templates.Render(v.reader(), "timing.html", "sums", p.computeSums(t))
+	part, err := p.templates.Render(v.reader(), "timing.html", "sums", p.computeSums(v.reader(), t))
 	if err != nil {
 		return err
 	}
 	return v.c.HTMLBlob(http.StatusOK, part)
 }
-
-func capitalize(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

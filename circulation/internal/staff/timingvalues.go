@@ -1,7 +1,6 @@
 package staff
 
 import (
-	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web/page"
+	"checkoutlock/web/texts"
 )
 
 // The values of the page Timing, and what they mean for machines and patrons.
@@ -25,73 +25,74 @@ const (
 
 // What people call the two times.
 const (
-	ttlLabel   = "Lock expires after"
-	waitsLabel = "Waits between tries"
+	ttlLabel   texts.Code = "timing.ttl"
+	waitsLabel texts.Code = "timing.waits"
 )
 
-// The allowed values.
-var (
-	ttlAllowed   = fmt.Sprintf("a time from %s to %s", typeTime(schemas.MinLockTTLMs*time.Millisecond), typeTime(schemas.MaxLockTTLMs*time.Millisecond))
-	waitsAllowed = fmt.Sprintf("at most %d times from 0 s to %s, together at most %s",
-		schemas.MaxRetries, typeTime(schemas.MaxLockWaitMs*time.Millisecond), typeTime(schemas.MaxLockWaits))
+// The least and the longest allowed times.
+const (
+	minTTL  = schemas.MinLockTTLMs * time.Millisecond
+	maxTTL  = schemas.MaxLockTTLMs * time.Millisecond
+	maxWait = schemas.MaxLockWaitMs * time.Millisecond
 )
 
-// noWaits is the word for one try without a wait.
-const noWaits = "none"
+// noWaits is the word for one try without a wait. The English word is understood in every language.
+const noWaits texts.Code = "timing.noWaits"
 
 // times are the two fields as they were typed.
 type times struct{ ttl, waits string }
 
 // ownTimes writes the library's own times. A time of the default is an empty field.
-func ownTimes(view settings.View) times {
+func ownTimes(r page.Reader, view settings.View) times {
 	var t times
 	if view.LockTTLMs.Source == settings.FromTenant {
-		t.ttl = typeTime(time.Duration(view.LockTTLMs.Value) * time.Millisecond)
+		t.ttl = typeTime(r, time.Duration(view.LockTTLMs.Value)*time.Millisecond)
 	}
 	if view.RetryIntervalsMs.Source == settings.FromTenant {
-		t.waits = typeWaits(view.Waits())
+		t.waits = typeWaits(r, view.Waits())
 	}
 	return t
 }
 
 // typeTime writes a time as people type it, without rounding: 250 ms, 1.5 s, 600 s.
-func typeTime(d time.Duration) string {
+func typeTime(r page.Reader, d time.Duration) string {
 	if d < time.Second {
 		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
 	}
-	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
+	return r.Number(d.Seconds(), 3) + " s"
 }
 
-func typeWaits(waits []time.Duration) string {
+func typeWaits(r page.Reader, waits []time.Duration) string {
 	if len(waits) == 0 {
-		return noWaits
+		return r.Say(texts.Text{Code: noWaits})
 	}
-	texts := make([]string, len(waits))
+	list := make([]string, len(waits))
 	for i, w := range waits {
-		texts[i] = typeTime(w)
+		list[i] = typeTime(r, w)
 	}
-	return strings.Join(texts, ", ")
+	return strings.Join(list, listMark(r))
 }
 
 // choice is a pair of times that fits many libraries.
 type choice struct {
-	key, Name, For string
-	ttl            time.Duration
-	waits          []time.Duration
+	key       string
+	Name, For texts.Code
+	ttl       time.Duration
+	waits     []time.Duration
 }
 
 // choices stand in the order of the page. Each machine gives up before its lock expires.
 var choices = []choice{
-	{"recommended", "Recommended", "For most libraries.", 3 * time.Second, []time.Duration{500 * time.Millisecond, 500 * time.Millisecond, time.Second}},
-	{"patient", "Patient", "For slow networks, and for machines that send a whole pile at once.", 5 * time.Second, []time.Duration{time.Second, time.Second, time.Second, time.Second}},
-	{"impatient", "Impatient", "For machines that show an error after a few seconds.", 2 * time.Second, []time.Duration{250 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond}},
+	{"recommended", "timing.recommended", "timing.recommendedFor", 3 * time.Second, []time.Duration{500 * time.Millisecond, 500 * time.Millisecond, time.Second}},
+	{"patient", "timing.patient", "timing.patientFor", 5 * time.Second, []time.Duration{time.Second, time.Second, time.Second, time.Second}},
+	{"impatient", "timing.impatient", "timing.impatientFor", 2 * time.Second, []time.Duration{250 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond}},
 }
 
 // findChoice returns the times of the choice with the key; false for none.
-func findChoice(key string) (times, bool) {
+func findChoice(r page.Reader, key string) (times, bool) {
 	for _, c := range choices {
 		if c.key == key {
-			return times{typeTime(c.ttl), typeWaits(c.waits)}, true
+			return times{typeTime(r, c.ttl), typeWaits(r, c.waits)}, true
 		}
 	}
 	return times{}, false
@@ -102,19 +103,21 @@ type wrongTimes struct{ ttl, waits string }
 
 // parse returns the typed times as the library's own ones, and what is wrong with them. An empty
 // field is nil.
-func (t times) parse() (own schemas.LockSettings, wrong wrongTimes) {
+func (t times) parse(r page.Reader) (own schemas.LockSettings, wrong wrongTimes) {
 	ttl, waits := strings.TrimSpace(t.ttl), strings.TrimSpace(t.waits)
 	if ttl != "" {
 		d, ok := settings.ParseTTL(parseTime(ttl))
 		if !ok {
-			wrong.ttl = fmt.Sprintf("“%s” cannot be used. Type %s, such as 3 s, or leave the field empty.", fault.Shown(ttl), ttlAllowed)
+			wrong.ttl = r.Say(texts.Text{Code: "timing.ttlWrong", Values: texts.Values{"typed": fault.Shown(ttl), "least": typeTime(r, minTTL), "most": typeTime(r, maxTTL)}})
 		}
 		own.TTL = &d
 	}
 	if waits != "" {
-		list, unusable := parseWaits(waits)
+		list, unusable := parseWaits(waits, r.Say(texts.Text{Code: noWaits}))
 		if unusable != "" {
-			wrong.waits = fmt.Sprintf("%s cannot be used. Type %s, or the word none, or leave the field empty.", unusable, waitsAllowed)
+			wrong.waits = r.Say(texts.Text{Code: "timing.waitsWrong", Values: texts.Values{
+				"typed": fault.Shown(unusable), "tries": strconv.Itoa(schemas.MaxRetries), "most": typeTime(r, maxWait), "together": typeTime(r, schemas.MaxLockWaits),
+			}})
 		}
 		own.Waits = list
 	}
@@ -126,8 +129,8 @@ func (t times) parse() (own schemas.LockSettings, wrong wrongTimes) {
 var typedWait = regexp.MustCompile(`(?i)(?:\d+,\d+\s*s\b|[^\s,;|]+)(?:\s+(?:ms|s)\b)?`)
 
 // parseWaits returns the waits, or what of them cannot be used.
-func parseWaits(s string) (waits []time.Duration, unusable string) {
-	if strings.EqualFold(s, noWaits) {
+func parseWaits(s, none string) (waits []time.Duration, unusable string) {
+	if strings.EqualFold(s, none) || strings.EqualFold(s, "none") {
 		return []time.Duration{}, ""
 	}
 	words := typedWait.FindAllString(strings.ReplaceAll(s, page.NoBreak, " "), -1)
@@ -135,19 +138,20 @@ func parseWaits(s string) (waits []time.Duration, unusable string) {
 	for i, word := range words {
 		list[i] = parseTime(word)
 		if _, ok := settings.ParseWaits(list[i : i+1]); !ok {
-			return nil, "“" + fault.Shown(word) + "”"
+			return nil, word
 		}
 	}
 	waits, ok := settings.ParseWaits(list)
 	if !ok || len(list) == 0 {
-		return nil, "“" + fault.Shown(s) + "”"
+		return nil, s
 	}
 	return waits, ""
 }
 
 // typedTime is a number and its unit. Without a unit it is a whole number of milliseconds, without
-// leading zeros: the 000 of 1,000 means neither 1 nor 0.
-var typedTime = regexp.MustCompile(`(?i)^(0|[1-9]\d{0,8})(\.\d{1,6})?\s*(ms|s)?$`)
+// leading zeros: the 000 of 1,000 means neither 1 nor 0. A comma is a decimal sign, but in 1,000 s it
+// may also group digits, so that is refused.
+var typedTime = regexp.MustCompile(`(?i)^(0|[1-9]\d{0,8})([.,]\d{1,6})?\s*(ms|s)?$`)
 
 // parseTime returns milliseconds; -1, which is no time, for anything else.
 func parseTime(s string) int {
@@ -155,11 +159,15 @@ func parseTime(s string) int {
 	if parts == nil {
 		return -1
 	}
-	n, err := strconv.ParseFloat(parts[1]+parts[2], 64)
+	decimals, seconds := parts[2], strings.EqualFold(parts[3], "s")
+	if strings.HasPrefix(decimals, ",") && (!seconds || len(decimals) == len(",000") && parts[1] != "0") {
+		return -1
+	}
+	n, err := strconv.ParseFloat(parts[1]+strings.Replace(decimals, ",", ".", 1), 64)
 	if err != nil {
 		return -1
 	}
-	if strings.EqualFold(parts[3], "s") {
+	if seconds {
 		n = math.Round(n*1e6) / 1e3
 	}
 	if n != math.Trunc(n) {
@@ -177,34 +185,37 @@ type sums struct {
 	Wrong    string // names the times that cannot be used; the rest is empty then
 }
 
-func (p *pages) computeSums(t times) sums {
-	own, wrong := t.parse()
+func (p *pages) computeSums(r page.Reader, t times) sums {
+	own, wrong := t.parse(r)
 	if wrong != (wrongTimes{}) {
-		return sums{Wrong: nameUnusable(wrong)}
+		return sums{Wrong: nameUnusable(r, wrong)}
 	}
 	inForce := p.admin.Environment().Merge(own)
-	return sumUp(inForce.TTL, inForce.Waits, inForce.MachinePatience)
+	return sumUp(r, inForce.TTL, inForce.Waits, inForce.MachinePatience)
 }
 
 // sumUp says what times mean for machines with the patience.
-func sumUp(ttl time.Duration, waits []time.Duration, patience time.Duration) sums {
+func sumUp(r page.Reader, ttl time.Duration, waits []time.Duration, patience time.Duration) sums {
 	s := sums{Tries: len(waits) + 1, Longest: settings.Settings{Waits: waits}.WaitBudget(), TTL: ttl}
 	if s.Longest > s.TTL {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("A machine may wait longer (%s) than until the lock expires (%s), so it can overtake a check-out that is slow but alive. "+
-			"That is safe: the slow one is refused, or counts the loans again. But it costs time.", formatWhole(s.Longest), formatWhole(s.TTL)))
+		s.Warnings = append(s.Warnings, r.Say(texts.Text{Code: "timing.longerThanTTL", Values: texts.Values{"longest": r.Felt(s.Longest), "ttl": r.Felt(s.TTL)}}))
 	}
 	if s.Longest > patience {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("A machine may wait %s, but the library's machines give up after %s. "+
-			"Then one shows an error while its check-out goes on.", formatWhole(s.Longest), formatWhole(patience)))
+		s.Warnings = append(s.Warnings, r.Say(texts.Text{Code: "timing.longerThanPatience", Values: texts.Values{"longest": r.Felt(s.Longest), "patience": r.Felt(patience)}}))
 	}
 	return s
 }
 
 // nameUnusable names the fields that are wrong. The fields say what is allowed.
-func nameUnusable(wrong wrongTimes) string {
-	var names []string
-	for _, f := range findProblems(field{Label: ttlLabel, Wrong: wrong.ttl}, field{Label: waitsLabel, Wrong: wrong.waits}) {
-		names = append(names, f.Label)
+func nameUnusable(r page.Reader, wrong wrongTimes) string {
+	var code texts.Code
+	switch {
+	case wrong.waits == "":
+		code = "timing.lookAtTTL"
+	case wrong.ttl == "":
+		code = "timing.lookAtWaits"
+	default:
+		code = "timing.lookAtBoth"
 	}
-	return "The times cannot be used as they are. Look at " + strings.Join(names, " and ") + "."
+	return r.Say(texts.Text{Code: code})
 }

@@ -11,6 +11,7 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/texts"
 )
 
 // The page Try a check-out: what a check-out would end in.
@@ -26,6 +27,7 @@ type trialPage struct {
 type trialResult struct {
 	Found checkout.Explanation
 	Due   string // RFC 3339; empty if the item would not be lent
+	visit *visit
 }
 
 // RuleNames lists the criteria of the deciding rule on which an item limit depends.
@@ -38,9 +40,20 @@ func (r trialResult) RuleNames() string {
 }
 
 // Word is the everyday name of a criterion of a rule.
-func (trialResult) Word(kind string) string {
-	words := map[string]string{"materialType": "material type", "loanType": "loan type", "patronGroup": "patron group", "loanPolicy": "loan policy"}
-	return cmp.Or(words[kind], kind)
+func (r trialResult) Word(kind string) string {
+	words := map[string]texts.Code{
+		"materialType": "try.materialType", "loanType": "try.loanType", "patronGroup": "try.patronGroup", "loanPolicy": "try.loanPolicy",
+	}
+	return cmp.Or(r.visit.say(words[kind], nil), kind)
+}
+
+// Cause says in the visitor's language why a check-out with the code is refused. It is empty in English, where
+// the message says it, and for other codes.
+func (r trialResult) Cause(code string) string {
+	if r.visit.reader().Language == texts.English {
+		return ""
+	}
+	return r.visit.say(causeWords[code], nil)
 }
 
 // Unlimited reports whether no item limit can apply, regardless of the policy. As in
@@ -51,9 +64,9 @@ func (r trialResult) Unlimited() bool {
 }
 
 func (p *pages) showTrial(v *visit) error {
-	page := readTrialForm(web.QueryOf(v.c))
+	page := v.readTrialForm()
 	page.Action = v.path("/try")
-	show := func(status int) error { return v.show(status, "trial.html", "/try", "Try a check-out", page) }
+	show := func(status int) error { return v.show(status, "trial.html", "/try", "nav.try", page) }
 	switch {
 	case len(page.Problems) > 0:
 		return show(http.StatusUnprocessableEntity)
@@ -64,7 +77,7 @@ func (p *pages) showTrial(v *visit) error {
 		ItemBarcode: page.Item.Value, UserBarcode: page.Patron.Value, ProxyUserBarcode: page.Other.Value,
 	})
 	if err == nil {
-		page.Result = &trialResult{Found: found}
+		page.Result = &trialResult{Found: found, visit: v}
 		if found.DueDate != nil {
 			page.Result.Due = found.DueDate.Format(time.RFC3339)
 		}
@@ -84,19 +97,19 @@ func (p *pages) showTrial(v *visit) error {
 }
 
 // readTrialForm reads the form. One that is not filled in yet has no problems.
-func readTrialForm(q *web.Values) trialPage {
+func (v *visit) readTrialForm() trialPage {
 	page := trialPage{
-		Item:   readBarcode(q, "itemBarcode", "Item's barcode"),
-		Patron: readBarcode(q, "userBarcode", "Patron's barcode"),
-		Other:  readBarcode(q, "proxyUserBarcode", "Proxy's barcode, if another person borrows for the patron"),
+		Item:   v.readBarcode("itemBarcode", "form.item"),
+		Patron: v.readBarcode("userBarcode", "form.patron"),
+		Other:  v.readBarcode("proxyUserBarcode", "form.proxy"),
 	}
 	page.Item.Required, page.Patron.Required = true, true
-	if q.Count(page.Patron.Name) > 0 { // a link may name the item alone
+	if web.QueryOf(v.c).Count(page.Patron.Name) > 0 { // a link may name the item alone
 		if page.Item.Value == "" {
-			page.Item.Wrong = "Type or scan the item's barcode."
+			page.Item.Wrong = v.say("form.typeItem", nil)
 		}
 		if page.Patron.Value == "" {
-			page.Patron.Wrong = "Type or scan the patron's barcode."
+			page.Patron.Wrong = v.say("form.typePatron", nil)
 		}
 	}
 	page.Problems = findProblems(page.Item, page.Patron, page.Other)

@@ -49,7 +49,7 @@ func (p *pages) reviewTrust(v *visit) *trust {
 	for _, id := range review.OverLimit {
 		name := redact.Mask(id)
 		if t.ShowPatrons {
-			name = formatPatron(id, patrons)
+			name = v.formatPatron(id, patrons)
 		}
 		t.Patrons = append(t.Patrons, name)
 	}

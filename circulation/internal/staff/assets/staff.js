@@ -1,6 +1,6 @@
-// The pages work without this file. It adds live updates: an element with data-stream
-// names a stream of the server. Each event is HTML with new versions of the elements
-// that have data-live in it, by their keys.
+// The pages work without this file. Their elements have its words in the reader's language.
+// It adds live updates: an element with data-stream names a stream of the server. Each
+// event is HTML with new versions of the elements that have data-live in it, by their keys.
 'use strict';
 
 // sync copies a new version into the element that is shown. It changes only what
@@ -54,8 +54,9 @@ function follow(area) {
   const state = area.querySelector('[data-stream-state]');
   const trouble = area.querySelector('[data-live="trouble"]');
   let source = null, paused = false, timer = 0, wait = firstWait;
+  const pause = button.textContent;
   const say = text => { if (state.textContent !== text) state.textContent = text; };
-  const lost = () => say('Not live: trying again');
+  const lost = () => say(state.dataset.isLost);
   const stop = () => {
     clearTimeout(timer);
     timer = 0;
@@ -64,7 +65,7 @@ function follow(area) {
   };
   const start = () => {
     stop();
-    if (state.textContent === 'Paused') say('');
+    if (state.textContent === state.dataset.isPaused) say('');
     source = new EventSource(area.dataset.stream);
     source.onmessage = event => {
       clearTimeout(timer);
@@ -72,7 +73,7 @@ function follow(area) {
       wait = firstWait;
       show(area, event.data);
       if (trouble.textContent.trim()) lost();
-      else say('Live');
+      else say(state.dataset.isLive);
     };
     source.onerror = () => {
       if (source.readyState !== EventSource.CLOSED) {
@@ -90,12 +91,12 @@ function follow(area) {
   const adjust = () => {
     stop();
     wait = firstWait;
-    if (paused) say('Paused');
+    if (paused) say(state.dataset.isPaused);
     else if (!document.hidden) start();
   };
   button.addEventListener('click', () => {
     paused = !paused;
-    button.textContent = paused ? 'Go on' : 'Pause';
+    button.textContent = paused ? button.dataset.goOn : pause;
     adjust();
   });
   document.addEventListener('visibilitychange', adjust);
@@ -108,17 +109,18 @@ const copied = new Map(); // buttons that say so for 2 s, with their own label
 document.addEventListener('click', async event => {
   const button = event.target.closest('[data-copy]');
   if (!button) return;
+  const words = button.closest('[data-copied]').dataset;
   const label = copied.get(button)?.label ?? button.textContent;
   try {
     await navigator.clipboard.writeText(button.dataset.copy);
-    button.textContent = 'Copied';
+    button.textContent = words.copied;
   } catch {
     const shown = document.getElementById(button.getAttribute('aria-describedby'));
     if (!shown) return; // the row is gone
     shown.textContent = button.dataset.copy;
     button.focus(); // so that an update leaves the cell as it is
     getSelection().selectAllChildren(shown);
-    button.textContent = 'Selected, copy it by hand';
+    button.textContent = words.selected;
   }
   clearTimeout(copied.get(button)?.timer);
   copied.set(button, { label, timer: setTimeout(() => {

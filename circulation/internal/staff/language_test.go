@@ -1,0 +1,98 @@
+package staff_test
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/admin"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/web/auth"
+)
+
+// english finds words that are in sentences of nearly all lengths, and in no German or Spanish one.
+var english = regexp.MustCompile(`\b(the|and|is|are|were|of|by|with|not|which|check-outs?|locks?|waited|patrons?)\b`)
+
+// visitIn is a visitor whose browser asks for a language.
+func visitIn(t *testing.T, l *library, language string) *visitor {
+	t.Helper()
+	return visitAs(t, l, auth.None, http.Header{"Accept-Language": {language}})
+}
+
+func TestPages_AreInTheReadersLanguage(t *testing.T) {
+	t.Parallel()
+	lib := &library{
+		Admin:   &backend{locks: []schemas.CheckoutLock{held()}},
+		figures: busyHour(), uncounted: 2, review: admin.LimitReview{LimitCheck: schemas.LimitCheck{OverLimit: []string{annID}}},
+		changes: schemas.LockChanges{Changes: []schemas.LockChange{{Kind: schemas.ChangeRelease, Lock: &schemas.CheckoutLock{}}, {After: []byte(`{"checkOutLockFeatureEnabled":true}`)}}},
+		history: schemas.PastCheckOuts{CheckOuts: []schemas.PastCheckOut{{
+			Date: "2026-03-22T13:29:00.000+00:00", Outcome: schemas.OutcomeLockNotAcquired, UserBarcode: "A-1", ItemBarcode: "B-1", WaitMs: new(1250), Repeats: 2,
+		}}},
+	}
+	lib.figures.Causes = lib.figures.Causes[1:2]
+	lib.figures.Causes[0].Reason = ""
+	for _, tt := range []struct {
+		language string
+		pages    map[string][]string
+	}{
+		{"de", map[string][]string{
+			"/":             {"Ausleihsperre", "Die Sperre ist aus", "Einschalten …", "19 von 20 warteten weniger als 1,2 s", "2 Limits zählen nichts", "Hat eine Sperre erzwungen freigegeben", "Sperre: ein, davor die Vorgabe"},
+			"/switch?to=on": {"Die Ausleihsperre einschalten?", "Grund", "Abbrechen"},
+			"/timing":       {"Sperre läuft ab nach", "Empfohlen", "Zeiten speichern", "höchstens 25 s"},
+			"/locks":        {"Sperren jetzt", "1 Sperre gehalten", "Gehalten 500 ms 2,5 s", "Freigeben …", "Anhalten"},
+			"/check-outs":   {"Verlauf der Ausleihen", "Belegt, noch einmal versuchen", "22. März 2026", "1,2 s", "Das Schreiben wurde 2-mal wiederholt.", "1 Ausleihe."},
+			"/contention":   {"Wartezeiten", "15 Ausleihen in der letzten Stunde, 12 ausgeliehen und 3 nicht."},
+			"/try":          {"Ausleihe prüfen", "Strichcode des Exemplars", "Prüfen"},
+			"/rules":        {"Ausleihregeln", "Diese Bibliothek hat noch keine Ausleihregeln."},
+		}},
+		{"es", map[string][]string{
+			"/":           {"Bloqueo de préstamo", "El bloqueo está desactivado", "Quién cambió qué"},
+			"/timing":     {"El bloqueo vence tras", "Recomendado"},
+			"/locks":      {"1 bloqueo retenido", "Liberar …"},
+			"/check-outs": {"Ocupado, pruebe de nuevo", "22 mar"},
+			"/contention": {"15 préstamos en la última hora"},
+			"/try":        {"Código de barras del ejemplar"},
+			"/rules":      {"Reglas de circulación"},
+		}},
+	} {
+		v := visitIn(t, lib, tt.language)
+		for path, words := range maps.All(tt.pages) {
+			p := v.get(t, "/staff/diku"+path)
+			p.want(t, http.StatusOK, words...)
+			p.has(t, `<html lang="`+tt.language+`">`)
+			if found := english.FindAllString(strings.ReplaceAll(strings.ToLower(p.text), "unable to acquire lock", ""), -1); len(found) > 0 {
+				t.Errorf("%s in %s has the words %q:\n%s", path, tt.language, found, p.text)
+			}
+		}
+	}
+}
+
+func TestTimingPage_TakesNumbersOfTheReader(t *testing.T) {
+	t.Parallel()
+	lib := &library{view: settings.View{Version: "7"}}
+	v := visitIn(t, lib, "de")
+	form := url.Values{"lockTtlMs": {"2,5 s"}, "retryIntervalsMs": {"0,5 s; 0,5 s"}, "reason": {"Probe"}, "version": {"7"}}
+	if p := v.post(t, "/staff/diku/timing", form); p.status != http.StatusSeeOther {
+		t.Fatalf("got status %d:\n%s", p.status, p.text)
+	}
+	if own := lib.changed[0].Own; own.TTL.String() != "2.5s" || len(own.Waits) != 2 || own.Waits[0].String() != "500ms" {
+		t.Errorf("saved %v", own)
+	}
+	form.Set("lockTtlMs", "bald")
+	v.post(t, "/staff/diku/timing", form).want(t, http.StatusUnprocessableEntity, "„bald“ geht nicht. Geben Sie eine Zeit von 250 ms bis 600 s ein")
+}
+
+func TestCSV_HasHeadsInTheReadersLanguage(t *testing.T) {
+	t.Parallel()
+	v := visitIn(t, &library{figures: busyHour()}, "es")
+	if p := v.get(t, "/staff/diku/contention.csv"); !strings.HasPrefix(p.raw, "comienzo,minutos,préstamos,") {
+		t.Errorf("got %.80q", p.raw)
+	}
+	if p := v.get(t, "/staff/diku/check-outs.csv"); !strings.HasPrefix(p.raw, "terminó,usuario,") {
+		t.Errorf("got %.80q", p.raw)
+	}
+}
