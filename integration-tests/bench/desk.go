@@ -128,7 +128,7 @@ func readDeskP99(f deskFigures) float64          { return float64(f.percentile(0
 // drive lends new items to patrons of each client's own for a slice of time. A patron
 // gets ten items, so that the number of their loans stays that of a visit.
 func (d *desk) drive(ctx context.Context, clients int) (deskFigures, error) {
-	const enough = 2500 // a second, for two processors
+	const enough = 6000 // a second, for two processors
 	first, err := d.shelf.addCopies(ctx, int(enough*d.bench.slice.Seconds())+clients*10)
 	if err != nil {
 		return deskFigures{}, err
