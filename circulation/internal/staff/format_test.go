@@ -38,7 +38,9 @@ func TestParseTime_UnderstandsADecimalComma(t *testing.T) {
 			t.Errorf("%q: got %d ms, want %d", typed, got, want)
 		}
 	}
-	for typed, want := range map[string]int{"0,5 s; 0,5 s; 1 s": 3, "0,5 s, 1 s": 2, "250, 0,5s": 2, "keine": 0, "none": 0} {
+	for typed, want := range map[string]int{
+		"0,5 s; 0,5 s; 1 s": 3, "0,5 s, 1 s": 2, "250, 0,5s": 2, "keine": 0, "none": 0,
+	} {
 		if got, unusable := parseWaits(typed, "keine"); unusable != "" || len(got) != want {
 			t.Errorf("%q: got %v, cannot use %q", typed, got, unusable)
 		}

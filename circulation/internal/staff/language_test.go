@@ -27,10 +27,15 @@ func TestPages_AreInTheReadersLanguage(t *testing.T) {
 	t.Parallel()
 	lib := &library{
 		Admin:   &backend{locks: []schemas.CheckoutLock{held()}},
-		figures: busyHour(), uncounted: 2, review: admin.LimitReview{LimitCheck: schemas.LimitCheck{OverLimit: []string{annID}}},
-		changes: schemas.LockChanges{Changes: []schemas.LockChange{{Kind: schemas.ChangeRelease, Lock: &schemas.CheckoutLock{}}, {After: []byte(`{"checkOutLockFeatureEnabled":true}`)}}},
+		figures: busyHour(), uncounted: 2,
+		review: admin.LimitReview{LimitCheck: schemas.LimitCheck{OverLimit: []string{annID}}},
+		changes: schemas.LockChanges{Changes: []schemas.LockChange{
+			{Kind: schemas.ChangeRelease, Lock: &schemas.CheckoutLock{}},
+			{After: []byte(`{"checkOutLockFeatureEnabled":true}`)},
+		}},
 		history: schemas.PastCheckOuts{CheckOuts: []schemas.PastCheckOut{{
-			Date: "2026-03-22T13:29:00.000+00:00", Outcome: schemas.OutcomeLockNotAcquired, UserBarcode: "A-1", ItemBarcode: "B-1", WaitMs: new(1250), Repeats: 2,
+			Date: "2026-03-22T13:29:00.000+00:00", Outcome: schemas.OutcomeLockNotAcquired,
+			UserBarcode: "A-1", ItemBarcode: "B-1", WaitMs: new(1250), Repeats: 2,
 		}}},
 	}
 	lib.figures.Causes = lib.figures.Causes[1:2]
@@ -40,14 +45,20 @@ func TestPages_AreInTheReadersLanguage(t *testing.T) {
 		pages    map[string][]string
 	}{
 		{"de", map[string][]string{
-			"/":             {"Ausleihsperre", "Die Sperre ist aus", "Einschalten …", "19 von 20 warteten weniger als 1,2 s", "2 Limits zählen nichts", "Hat eine Sperre erzwungen freigegeben", "Sperre: ein, davor die Vorgabe"},
+			"/": {
+				"Ausleihsperre", "Die Sperre ist aus", "Einschalten …", "19 von 20 warteten weniger als 1,2 s",
+				"2 Limits zählen nichts", "Hat eine Sperre erzwungen freigegeben", "Sperre: ein, davor die Vorgabe",
+			},
 			"/switch?to=on": {"Die Ausleihsperre einschalten?", "Grund", "Abbrechen"},
 			"/timing":       {"Sperre läuft ab nach", "Empfohlen", "Zeiten speichern", "höchstens 25 s"},
 			"/locks":        {"Sperren jetzt", "1 Sperre gehalten", "Gehalten 500 ms 2,5 s", "Freigeben …", "Anhalten"},
-			"/check-outs":   {"Verlauf der Ausleihen", "Belegt, noch einmal versuchen", "22. März 2026", "1,2 s", "Das Schreiben wurde 2-mal wiederholt.", "1 Ausleihe."},
-			"/contention":   {"Wartezeiten", "15 Ausleihen in der letzten Stunde, 12 ausgeliehen und 3 nicht."},
-			"/try":          {"Ausleihe prüfen", "Strichcode des Exemplars", "Prüfen"},
-			"/rules":        {"Ausleihregeln", "Diese Bibliothek hat noch keine Ausleihregeln."},
+			"/check-outs": {
+				"Verlauf der Ausleihen", "Belegt, noch einmal versuchen", "22. März 2026", "1,2 s",
+				"Das Schreiben wurde 2-mal wiederholt.", "1 Ausleihe.",
+			},
+			"/contention": {"Wartezeiten", "15 Ausleihen in der letzten Stunde, 12 ausgeliehen und 3 nicht."},
+			"/try":        {"Ausleihe prüfen", "Strichcode des Exemplars", "Prüfen"},
+			"/rules":      {"Ausleihregeln", "Diese Bibliothek hat noch keine Ausleihregeln."},
 		}},
 		{"es", map[string][]string{
 			"/":           {"Bloqueo de préstamo", "El bloqueo está desactivado", "Quién cambió qué"},
@@ -64,7 +75,8 @@ func TestPages_AreInTheReadersLanguage(t *testing.T) {
 			p := v.get(t, "/staff/diku"+path)
 			p.want(t, http.StatusOK, words...)
 			p.has(t, `<html lang="`+tt.language+`">`)
-			if found := english.FindAllString(strings.ReplaceAll(strings.ToLower(p.text), "unable to acquire lock", ""), -1); len(found) > 0 {
+			text := strings.ReplaceAll(strings.ToLower(p.text), "unable to acquire lock", "")
+			if found := english.FindAllString(text, -1); len(found) > 0 {
 				t.Errorf("%s in %s has the words %q:\n%s", path, tt.language, found, p.text)
 			}
 		}
@@ -83,7 +95,8 @@ func TestTimingPage_TakesNumbersOfTheReader(t *testing.T) {
 		t.Errorf("saved %v", own)
 	}
 	form.Set("lockTtlMs", "bald")
-	v.post(t, "/staff/diku/timing", form).want(t, http.StatusUnprocessableEntity, "„bald“ geht nicht. Geben Sie eine Zeit von 250 ms bis 600 s ein")
+	v.post(t, "/staff/diku/timing", form).want(t, http.StatusUnprocessableEntity,
+		"„bald“ geht nicht. Geben Sie eine Zeit von 250 ms bis 600 s ein")
 }
 
 func TestCSV_HasHeadsInTheReadersLanguage(t *testing.T) {
