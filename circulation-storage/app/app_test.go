@@ -48,6 +48,9 @@ func TestSweptRows(t *testing.T) {
 		"past check-outs": {`INSERT INTO check_out_history (id, ended_date, outcome, took_ms, repeats)
 			SELECT gen_random_uuid(), now() - age, 'lent', 1, 0 FROM unnest(ARRAY['47 hours',
 			'49 hours']::interval[]) age`, "checkout_history_swept_total"},
+		"old notes of self-check machines": {`INSERT INTO self_check_note (id, noted_date, instance, login, kind)
+			SELECT gen_random_uuid(), now() - age, 'one', 'desk-1', 'cancelled' FROM unnest(ARRAY['29 days',
+			'31 days']::interval[]) age`, ""},
 		"undelivered events": {
 			`INSERT INTO outbox (event_type, creation_date)
 			SELECT 'X', now() - age FROM unnest(ARRAY['71 hours', '73 hours']::interval[]) age ORDER BY age DESC`,
