@@ -34,7 +34,8 @@ func allows(s *santhosh.Schema, value any) bool {
 	if s.Bool != nil {
 		return *s.Bool
 	}
-	if s.Not != nil || s.If != nil || s.Const != nil || s.MinItems != nil || s.Ref != nil && !allows(s.Ref, value) {
+	if s.Not != nil || s.If != nil || s.Const != nil || s.MinItems != nil || s.AdditionalProperties != nil ||
+		s.Ref != nil && !allows(s.Ref, value) {
 		return false
 	}
 	switch v := value.(type) {

@@ -34,6 +34,10 @@ func TestValidate_RefusesWhatAnyKeywordForbids(t *testing.T) {
 		{keyword: "minItems", schema: "request-batch", doc: `{"requests":[]}`},
 		{keyword: "pattern", schema: "past-check-out", doc: with("past-check-out", `"outcome":"Lent"`)},
 		{keyword: "if", schema: "request-change", doc: with("request-change", `"request":{"id":"`+someID+`"}`)},
+		{
+			keyword: "additionalProperties", schema: "self-check-terminal",
+			doc: `{"login":"desk-1","name":"Hall","texts":{"machine.busy":3}}`,
+		},
 		{keyword: "enum", schema: "loan", doc: with("loan", `"status":{"name":true}`)},
 	} {
 		if err := jsonschema.Validate(tt.schema, []byte(tt.doc)); !fault.Is(err, fault.Invalid) {
@@ -48,6 +52,7 @@ func TestSchemas_HaveKnownKeywordsOnly(t *testing.T) {
 	known := []string{
 		"$schema", "$comment", "$defs", "$ref", "title", "type", "properties", "required", "enum", "items", "minimum",
 		"maximum", "format", "minLength", "maxLength", "maxItems", "minItems", "pattern", "if", "then", "not", "const",
+		"additionalProperties",
 	}
 	var walk func(place string, schema any)
 	walk = func(place string, schema any) {
@@ -62,7 +67,7 @@ func TestSchemas_HaveKnownKeywordsOnly(t *testing.T) {
 				for name, member := range members {
 					walk(place+"."+name, member)
 				}
-			case "items", "if", "then", "not":
+			case "items", "if", "then", "not", "additionalProperties":
 				walk(place+"."+keyword, value)
 			}
 		}
