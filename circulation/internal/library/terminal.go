@@ -24,6 +24,8 @@ type Terminal struct {
 	CharacterSet   string `json:"characterSet"`
 	LineEnd        string `json:"lineEnd"`        // cr, crlf, lf
 	ErrorDetection string `json:"errorDetection"` // auto, required, off
+	// PasswordAlways means that each message has the terminal's password (AC).
+	PasswordAlways bool `json:"passwordAlways"`
 	// PatienceMs is how long the machine waits for an answer.
 	PatienceMs int `json:"patienceMs"`
 	// Messages are the codes of the requests that it may send; nil means all.
@@ -39,8 +41,10 @@ type Terminal struct {
 	Language          string   `json:"language"` // en, de, es
 	NameForm          string   `json:"nameForm"` // firstLast, lastFirst
 	PersonalData      bool     `json:"personalData"`
-	DueDateForm       string   `json:"dueDateForm"` // sip, text
-	AlertAlways       bool     `json:"alertAlways"` // CV 00 where there is no alert
+	DueDateForm       string   `json:"dueDateForm"`     // sip, text
+	DestinationForm   string   `json:"destinationForm"` // name, code: of the service point in CT
+	PrintTexts        bool     `json:"printTexts"`      // AG for each AF
+	AlertAlways       bool     `json:"alertAlways"`     // CV 00 where there is no alert
 
 	Bins  []BinRule         `json:"bins"`
 	Texts map[string]string `json:"texts"` // in place of the service's, by code

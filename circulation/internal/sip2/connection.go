@@ -44,9 +44,10 @@ type connection struct {
 	login    string
 	tenant   okapi.Tenant
 	terminal library.Terminal
-	// servicePoint is what the machine named when it signed in.
-	servicePoint string
-	loginBy      time.Time // when the connection ends without a login
+	// servicePoint is what the machine named when it signed in, and password what it proved.
+	servicePoint, password string
+	loginBy                time.Time // when the connection ends without a login
+	printWidth             int       // of the last 99; 0 for none
 
 	last        []byte // the last answer, without the end of the line
 	kept        kept
@@ -216,6 +217,9 @@ func (c *connection) handle(ctx context.Context, r wire.Request) (wire.Answer, [
 	default:
 		a = c.dispatch(limited, r)
 	}
+	if c.terminal.PrintTexts {
+		a.Print(c.printWidth)
+	}
 	sent := a.Encode(r, wire.CharacterSet(c.terminal.CharacterSet))
 	return a, c.kept.keep(r, a, sent, began)
 }
@@ -238,6 +242,9 @@ func (c *connection) dispatch(ctx context.Context, r wire.Request) wire.Answer {
 		return c.refuse(ctx, r, texts.MachineOtherLibrary)
 	case other:
 		c.Log.DebugContext(ctx, "a machine names another institution", "terminal", c.login)
+	}
+	if refusal, wrong := c.refuseMachine(ctx, r); wrong {
+		return refusal
 	}
 	handle := func() wire.Answer {
 		a := c.handleSafely(ctx, r, handler)
@@ -294,7 +301,7 @@ var errTooMalformed = errors.New("too many lines in a row were no message")
 // askAgain answers a line that is no request.
 func (c *connection) askAgain(ctx context.Context, err error) error {
 	malformed, _ := errors.AsType[*wire.MalformedError](err)
-	c.metrics.countMalformed()
+	c.metrics.countMalformed(malformed.Reason)
 	c.Log.InfoContext(ctx, "a machine sent what is no message", "terminal", c.login, "from", c.from, "reason", malformed.Reason)
 	c.malformed++
 	err = c.write(wire.AskAgain(malformed.Checked))

@@ -35,6 +35,15 @@ func NewLimited(o Options, limits Limits) (web.Front, error) {
 	return l.front(), nil
 }
 
+// Keeps reports whether a repeat of r gets the answer a after d.
+func Keeps(r wire.Request, a wire.Answer, d time.Duration) bool {
+	var k kept
+	now := time.Now()
+	k.keep(r, a, []byte(a.Code), now)
+	_, is := k.find(r, now.Add(d))
+	return is
+}
+
 // Activity is what terminals do, without connections.
 type Activity struct{ a *activity }
 

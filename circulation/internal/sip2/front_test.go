@@ -82,6 +82,21 @@ func TestConnection_UsesTheTerminalsCharactersAndLineEnd(t *testing.T) {
 	}
 }
 
+func TestConnection_PrintsTexts(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(s *setup) {
+		s.terminals[0]["printTexts"] = true
+		delete(s.handlers, wire.Hold)
+	})
+	const hold, refused = "15+" + date + "AO|AAP-1|ABD-1|", "160N" + date + "AOmain|AAP-1|ABD-1|AFmachine.notServed|"
+	m := h.signedIn()
+	m.expect(hold, refused+"AGmachine.notServed|")
+	m.ask("990 092.00")
+	m.expect(hold, refused+"AGmachine.n|AGotServed|")
+	m.expect("9300CNdesk-2|COdesk-2-password|", "941")
+	m.expect(hold, refused)
+}
+
 func TestConnection_AnswersPipelinedMessagesInOrder(t *testing.T) {
 	t.Parallel()
 	m := start(t, func(*setup) {}).signedIn()
@@ -112,8 +127,10 @@ func TestConnection_AsksAgain(t *testing.T) {
 	}
 	m.expect("42", "96")
 	m.expectEnd()
-	if got := h.count("circulation_sip2_messages_total", "none", "malformed"); got != 20 {
-		t.Errorf("%v malformed lines were counted, want 20", got)
+	for result, want := range map[string]float64{"malformed": 19, "checksum": 1} {
+		if got := h.count("circulation_sip2_messages_total", "none", result); got != want {
+			t.Errorf("%v lines were counted as %s, want %v", got, result, want)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"checkoutlock/circulation/internal/sip2/wire"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/web/texts"
 )
 
 const (
@@ -94,6 +95,21 @@ func (c *connection) verify(ctx context.Context, r wire.Request) (library.Termin
 	if r.Fixed(wire.UserAlgorithm) != "0" || r.Fixed(wire.PasswordAlgorithm) != "0" {
 		return library.Terminal{}, fault.New(fault.LoginRefused, "The login is encrypted")
 	}
+	t, err := c.comparePassword(ctx, tenant, login, r.Field("CO"))
+	if err == nil && t.ServicePointFromLogin {
+		ctx, cancel := c.withDeadline(okapi.WithTenant(ctx, tenant))
+		defer cancel()
+		c.servicePoint, err = c.ServicePoint(ctx, r.Field("CP"))
+	}
+	if err != nil {
+		return t, err
+	}
+	c.enter(t, tenant)
+	return t, nil
+}
+
+// comparePassword returns the terminal with the login and the password. Wrong ones are slowed.
+func (c *connection) comparePassword(ctx context.Context, tenant okapi.Tenant, login, password string) (library.Terminal, error) {
 	key := c.from.String() + " " + tenant.String() + " " + strings.ToLower(login)
 	c.pause(c.brake.wait(key, c.wrong))
 	leave, err := c.waitForTurn()
@@ -103,22 +119,39 @@ func (c *connection) verify(ctx context.Context, r wire.Request) (library.Termin
 	defer leave()
 	ctx, cancel := c.withDeadline(okapi.WithTenant(ctx, tenant))
 	defer cancel()
-	t, err := c.terminals.VerifyTerminal(ctx, login, r.Field("CO"))
+	t, err := c.terminals.VerifyTerminal(ctx, login, password)
 	if err == nil && (!t.IsEnabled() || !admits(t, c.from)) {
 		err = fault.New(fault.LoginRefused, "The terminal is disabled, or may not connect from here")
 	}
-	if err == nil && t.ServicePointFromLogin {
-		c.servicePoint, err = c.ServicePoint(ctx, r.Field("CP"))
+	switch {
+	case err == nil:
+		c.brake.wrong.Drop(key)
+		c.password = password
+	case !isUnavailable(err):
+		c.brake.note(key)
 	}
-	if err != nil {
-		if !isUnavailable(err) {
-			c.brake.note(key)
-		}
-		return t, err
+	return t, err
+}
+
+// refuseMachine refuses a message whose AC is not the terminal's password, if the terminal has to send it;
+// false if it is. What was compared is not compared again.
+func (c *connection) refuseMachine(ctx context.Context, r wire.Request) (wire.Answer, bool) {
+	sent := r.Field("AC")
+	if !c.terminal.PasswordAlways || sent != "" && sent == c.password {
+		return wire.Answer{}, false
 	}
-	c.brake.wrong.Drop(key)
-	c.enter(t, tenant)
-	return t, nil
+	_, err := c.comparePassword(ctx, c.tenant, c.login, sent)
+	if err == nil {
+		return wire.Answer{}, false
+	}
+	if isUnavailable(err) {
+		a := c.refuse(ctx, r, texts.MachineUnavailable)
+		a.Result = wire.Failed
+		return a, true
+	}
+	c.metrics.logins.WithLabelValues("wrong").Inc()
+	c.wrongLogins++
+	return c.refuse(ctx, r, texts.MachineNotSignedIn), true
 }
 
 // waitForTurn waits until few other logins are being verified. That may take longer than the machine's
@@ -158,7 +191,7 @@ func (c *connection) signOut() {
 		c.loginBy = time.Now().Add(c.listener.login)
 	}
 	c.leave()
-	c.login, c.tenant, c.terminal, c.servicePoint = "", okapi.Tenant{}, library.Terminal{}, ""
+	c.login, c.tenant, c.terminal, c.servicePoint, c.password = "", okapi.Tenant{}, library.Terminal{}, "", ""
 	c.kept = kept{}
 }
 

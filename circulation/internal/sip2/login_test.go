@@ -99,6 +99,31 @@ func TestLogin_Unasked(t *testing.T) {
 	m.expect(checkOut, "121NUY"+date+"AOmain|AAP-1002|")
 }
 
+func TestLogin_PasswordInEachMessage(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(s *setup) {
+		s.terminals[0]["passwordAlways"], s.terminals[1]["passwordAlways"] = true, true
+		s.terminals[0]["addresses"] = []string{"127.0.0.2"}
+		s.settings.Unasked = []string{"desk-2"}
+	})
+	const lent = "121NUY" + date + "AOmain|AAP-1002|"
+	const refused = "120NUN" + date + "AOmain|AAP-1002|ABD-2003|AJ|AH|AFmachine.notSignedIn|"
+	for name, login := range map[string]string{"after a login": "9300CNdesk-2|COdesk-2-password|", "without one": status} {
+		t.Run(name, func(t *testing.T) {
+			m := h.connect()
+			m.ask(login)
+			m.expect(checkOut, refused)
+			m.expect(checkOut+"ACdesk-2-password|", lent)
+			m.expect(checkOut+"ACdesk-1-password|", refused)
+			m.expect(checkOut+"AC|", refused)
+			m.expectEnd()
+		})
+	}
+	if got := h.count("circulation_sip2_logins_total", "wrong"); got != 6 {
+		t.Errorf("%v wrong passwords were counted, want 6", got)
+	}
+}
+
 func TestTerminal_ChangesAreInForceForTheNextMessage(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(*setup) {})

@@ -65,7 +65,13 @@ func (m *metrics) countConnection(accepted bool) {
 	m.connections.Inc()
 }
 
-func (m *metrics) countMalformed() { m.messages.WithLabelValues("none", "malformed").Inc() }
+func (m *metrics) countMalformed(reason string) {
+	result := "malformed"
+	if reason == wire.WrongChecksum {
+		result = "checksum"
+	}
+	m.messages.WithLabelValues("none", result).Inc()
+}
 
 func (m *metrics) observe(code, result string, took time.Duration) {
 	m.messages.WithLabelValues(code, result).Inc()

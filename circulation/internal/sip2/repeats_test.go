@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/sip2"
 	"checkoutlock/circulation/internal/sip2/wire"
 )
 
@@ -59,6 +60,18 @@ func TestRepeat_OnTheSameConnection(t *testing.T) {
 				t.Errorf("%d calls, answers %q and %q", calls.Load(), first, repeat)
 			}
 		})
+	}
+}
+
+func TestRepeat_OnTheSameConnection_CountsForAMinute(t *testing.T) {
+	t.Parallel()
+	r, err := wire.Parse([]byte(checkOut), wire.CP850, wire.DetectErrors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := wire.Refusal(r, "", time.Now(), "no")
+	if !sip2.Keeps(r, a, 59*time.Second) || sip2.Keeps(r, a, time.Minute) {
+		t.Error("a refusal is not kept for a minute")
 	}
 }
 

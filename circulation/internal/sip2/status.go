@@ -3,6 +3,7 @@ package sip2
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ func (c *connection) describeService(ctx context.Context, r wire.Request) wire.A
 		false, c.terminal.NoBlock == "lend" && c.serves(wire.CheckOut),
 	}
 	tenths := min(int(c.patience(c.terminal)/(100*time.Millisecond)), longestTimeout)
+	c.printWidth, _ = strconv.Atoi(strings.TrimSpace(r.Fixed(wire.PrintWidth))) // 0 for none
 	a := wire.NewAnswer("98", joinFlags(flags), wire.Count(tenths, 3), wire.Count(retries, 3), wire.FormatDate(c.now()), "2.00")
 	a.Add("AO", r.Institution(c.terminal.Institution))
 	a.AddFilled("AM", c.terminal.LibraryName)

@@ -110,6 +110,7 @@ func (t filedTerminal) validate() []error {
 	oneOf("patronPasswords", t.PatronPasswords, "checked", "notChecked")
 	oneOf("nameForm", t.NameForm, "firstLast", "lastFirst")
 	oneOf("dueDateForm", t.DueDateForm, "sip", "text")
+	oneOf("destinationForm", t.DestinationForm, "name", "code")
 	for _, kind := range t.PatronIdentifiers {
 		oneOf("patronIdentifiers", kind, "barcode", "externalSystemId", "username")
 	}

@@ -127,6 +127,9 @@ func (v *visit) answerReturn(in checkin.Returned) wire.Answer {
 	destination := ""
 	if alert == alertElsewhere || alert == alertHome {
 		destination = in.Destination.Name
+		if v.terminal.DestinationForm == "code" {
+			destination = in.Destination.Code
+		}
 	}
 	a.AddFilled("CL", v.chooseBin(alert, in))
 	a.AddFilled("CK", mediaOf(in.Copy.Material))

@@ -2,6 +2,7 @@ package desk_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -160,6 +161,19 @@ func TestRenewAll(t *testing.T) {
 	}
 }
 
+func TestRenewAll_IsBounded(t *testing.T) {
+	t.Parallel()
+	b := newBackend()
+	for i := range 201 {
+		b.loans = append(b.loans, loanOf(fmt.Sprintf("i%03d", i), "02", ""))
+	}
+	got := b.send(t, "6520260301    105959AOmain|AAann|AC|BON|")
+	if !strings.HasPrefix(got, "66102000001") || !strings.HasSuffix(got, "|BNI200|AFI200: not tried|") ||
+		len(b.renewed) != 200 {
+		t.Errorf("renewed %d, and answered %s", len(b.renewed), got)
+	}
+}
+
 const returnBook = "09N20260301    10595920260301    105959AP|AOmain|ABbook|AC|"
 
 func TestCheckIn_Answers(t *testing.T) {
@@ -205,6 +219,11 @@ func TestCheckIn_Answers(t *testing.T) {
 		"for a patron elsewhere": {
 			returned: checkin.Returned{Copy: copyWith("In transit"), Request: &request, Destination: branch},
 			want:     "101YUY" + rest + "CK001|CRms|CSR K1 .M44|CTBranch desk|CV02|",
+		},
+		"for a patron elsewhere, named by its code": {
+			returned: checkin.Returned{Copy: copyWith("In transit"), Request: &request, Destination: branch},
+			change:   func(b *backend) { b.terminal.DestinationForm = "code" },
+			want:     "101YUY" + rest + "CK001|CRms|CSR K1 .M44|CTbr|CV02|",
 		},
 		"on its way home": {
 			returned: checkin.Returned{Copy: copyWith("In transit"), Destination: branch},

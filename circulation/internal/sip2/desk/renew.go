@@ -95,9 +95,9 @@ func (d *Desk) renewAll(ctx context.Context, v *visit) wire.Answer {
 	var renewed, unrenewed, says []string
 	for i, loan := range loans {
 		item := barcodes[loan.ItemID]
-		why := d.renewOne(ctx, v, loan, &p)
-		if i >= maxListed {
-			why = v.say(texts.MachineNotTried, nil)
+		why := v.say(texts.MachineNotTried, nil)
+		if i < maxListed {
+			why = d.renewOne(ctx, v, loan, &p)
 		}
 		if why == "" {
 			renewed = append(renewed, item)

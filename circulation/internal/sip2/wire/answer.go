@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -61,12 +62,29 @@ func (a *Answer) Say(texts ...string) {
 	}
 }
 
+// Print adds the texts for the screen once more for the printer, in lines of at most width characters.
+// Without a width they are as long as can be.
+func (a *Answer) Print(width int) {
+	if width < 1 || width > maxValue {
+		width = maxValue
+	}
+	a.Fields = slices.Clip(a.Fields) // others may hold the answer
+	for _, f := range a.Fields {
+		if f.ID != "AF" {
+			continue
+		}
+		for _, line := range f.cut(width) {
+			a.Add("AG", line)
+		}
+	}
+}
+
 // Encode writes the answer to r without the end of the line. It has the sequence number and
 // the checksum if r came with them; 96 has no sequence number.
 func (a Answer) Encode(r Request, set CharacterSet) []byte {
 	line := append([]byte(a.Code), set.encode(a.Fixed)...)
 	for _, f := range a.Fields {
-		for _, value := range f.cut() {
+		for _, value := range f.cut(maxValue) {
 			line = append(line, f.ID...)
 			line = append(line, set.encode(value)...)
 			line = append(line, '|')
@@ -87,13 +105,13 @@ func AskAgain(checked bool) []byte {
 	return NewAnswer(ResendRequest).Encode(Request{Checked: checked}, CP850)
 }
 
-// cut returns the value in pieces that a machine can read. Texts for screen and printer may
-// go over several fields; other values lose their end.
-func (f Field) cut() []string {
+// cut returns the value in pieces of at most longest characters. Texts for screen and printer may go
+// over several fields; other values lose their end.
+func (f Field) cut(longest int) []string {
 	rest := []rune(norm.NFC.String(strings.Map(blankControls, f.Value)))
 	var pieces []string
-	for len(rest) > maxValue {
-		end := maxValue
+	for len(rest) > longest {
+		end := longest
 		if f.ID != "AF" && f.ID != "AG" {
 			return []string{string(rest[:end])}
 		}

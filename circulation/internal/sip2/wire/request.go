@@ -23,6 +23,12 @@ type Request struct {
 // Field is a field with an id of two letters.
 type Field struct{ ID, Value string }
 
+// Reasons of a MalformedError.
+const (
+	WrongChecksum = "wrong checksum"
+	wrongTrailer  = "malformed sequence number or checksum"
+)
+
 // MalformedError is a line that is no request. It is answered with 96.
 type MalformedError struct {
 	Checked bool   // the line has a checksum
@@ -39,21 +45,21 @@ func Parse(line []byte, set CharacterSet, detection Detection) (Request, error) 
 	}
 	code := string(line[:codeWidth])
 	layout, known := layoutOf(code)
-	if !known {
-		_, t := cutTrailer(line, codeWidth)
-		return Request{}, &MalformedError{Checked: t.checked, Reason: "unknown code"}
-	}
 	width := widthOf(layout)
 	if code == MachineStatus {
 		width = 0 // machines send it with a fixed part of any width
 	}
 	rest, t := cutTrailer(line, min(codeWidth+width, len(line)))
 	r := Request{Code: code, Sequence: t.sequence, Checked: t.checked && detection != IgnoreErrors, body: string(rest)}
-	if reason := judge(line, t, code, detection); reason != "" {
-		return Request{}, &MalformedError{Checked: t.checked, Reason: reason}
+	reason := "unknown code"
+	if known {
+		reason = judge(line, t, code, detection)
 	}
-	if reason := r.read(rest[codeWidth:], layout, set); reason != "" {
-		return Request{}, &MalformedError{Checked: t.checked, Reason: reason}
+	if reason == "" {
+		reason = r.read(rest[codeWidth:], layout, set, detection)
+	}
+	if reason != "" {
+		return Request{}, &MalformedError{Checked: r.Checked || reason == wrongTrailer, Reason: reason}
 	}
 	return r, nil
 }
@@ -74,7 +80,7 @@ func judge(line []byte, t trailer, code string, detection Detection) string {
 	case code == Resend || detection == IgnoreErrors:
 		return ""
 	case t.checked && !t.right:
-		return "wrong checksum"
+		return WrongChecksum
 	case detection == RequireErrors && !t.checked:
 		return "no checksum"
 	default:
@@ -83,7 +89,7 @@ func judge(line []byte, t trailer, code string, detection Detection) string {
 }
 
 // read takes the fixed part and the fields apart. It returns why that fails, or "".
-func (r *Request) read(rest []byte, layout []part, set CharacterSet) string {
+func (r *Request) read(rest []byte, layout []part, set CharacterSet, detection Detection) string {
 	fixed, fields := rest, []byte(nil)
 	width := widthOf(layout)
 	if len(rest) > width {
@@ -106,8 +112,8 @@ func (r *Request) read(rest []byte, layout []part, set CharacterSet) string {
 			continue
 		}
 		f := Field{ID: string(field[:idWidth]), Value: set.decode(field[idWidth:])}
-		if r.Code != Resend && (f.ID == "AY" || f.ID == "AZ") {
-			return "malformed sequence number or checksum"
+		if r.Code != Resend && detection != IgnoreErrors && (f.ID == "AY" || f.ID == "AZ") {
+			return wrongTrailer
 		}
 		if strings.ContainsFunc(f.Value, unicode.IsControl) {
 			return "control character"

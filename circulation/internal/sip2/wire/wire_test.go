@@ -133,7 +133,7 @@ func TestParse_RefusesWhatIsNoRequest(t *testing.T) {
 		{name: "a wrong checksum", line: "9300CNuser_id|COpassw0rd|AY1AZF595", detection: wire.DetectErrors, checked: true},
 		{
 			name: "a checksum of three digits", line: "9300CNuser_id|COpassw0rd|AY1AZF59", detection: wire.DetectErrors,
-			checked: false,
+			checked: true,
 		},
 		{
 			name: "a checksum of other letters", line: "9300CNuser_id|COpassw0rd|AY1AZG594",
@@ -148,6 +148,7 @@ func TestParse_RefusesWhatIsNoRequest(t *testing.T) {
 			checked: true,
 		},
 		{name: "no checksum where one is required", line: "9300CNa|COb|", detection: wire.RequireErrors, checked: false},
+		{name: "an unknown code, unchecked", line: "42AY1AZ0000", detection: wire.IgnoreErrors, checked: false},
 		{name: "NUL", line: "9300CNa\x00|", detection: wire.DetectErrors, checked: false},
 		{name: "a tab", line: "9300CNa\t|", detection: wire.IgnoreErrors, checked: false},
 	} {
@@ -167,9 +168,12 @@ func TestParse_RefusesWhatIsNoRequest(t *testing.T) {
 
 func TestParse_DetectionOff_IgnoresTheChecksum(t *testing.T) {
 	t.Parallel()
-	r, err := wire.Parse([]byte("9300CNa|COb|AY1AZ0000"), wire.CP850, wire.IgnoreErrors)
-	if err != nil || r.Checked || r.Sequence != "1" {
-		t.Errorf("got %+v, %v", r, err)
+	sequences := map[string]string{"9300CNa|COb|AY1AZ0000": "1", "9300CNa|AY1AZ00": "", "9300CNa|AYx|": ""}
+	for line, sequence := range sequences {
+		r, err := wire.Parse([]byte(line), wire.CP850, wire.IgnoreErrors)
+		if err != nil || r.Checked || r.Sequence != sequence {
+			t.Errorf("%s: got %+v, %v", line, r, err)
+		}
 	}
 }
 
@@ -307,6 +311,21 @@ func TestEncode_WritesCharacters(t *testing.T) {
 		a.Add(c.id, c.value)
 		if got := string(a.Encode(wire.Request{}, c.set)); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestAnswer_Print(t *testing.T) {
+	t.Parallel()
+	for width, want := range map[int]string{
+		0: "AFone two three|AFfour|AGone two three|AGfour|", 8: "AFone two three|AFfour|AGone two|AGthree|AGfour|",
+		-1: "AFone two three|AFfour|AGone two three|AGfour|", 999: "AFone two three|AFfour|AGone two three|AGfour|",
+	} {
+		a := wire.NewAnswer("24")
+		a.Say("one two three", "four")
+		a.Print(width)
+		if got := string(a.Encode(wire.Request{}, wire.UTF8)); got != "24"+want {
+			t.Errorf("%d: got %s, want 24%s", width, got, want)
 		}
 	}
 }
