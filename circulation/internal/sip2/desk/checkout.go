@@ -2,6 +2,7 @@ package desk
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -131,6 +132,10 @@ func (l *lending) answer(ctx context.Context) wire.Answer {
 	switch {
 	case fault.Is(l.err, fault.OutcomeUnknown):
 		return l.answerUnknown(ctx)
+	case errors.Is(l.err, context.DeadlineExceeded): // before a commit, while it waited for the lock
+		a := l.visit.refuse(texts.MachineBusy, nil)
+		a.Result, a.Reason = wire.Busy, string(fault.Timeout)
+		return a
 	case l.err != nil:
 		return l.desk.fail(ctx, l.visit, l.err)
 	}

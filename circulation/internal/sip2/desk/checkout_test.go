@@ -3,6 +3,7 @@ package desk_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -183,10 +184,18 @@ func TestCheckOut_SaysWhatFailed(t *testing.T) {
 			err: fault.New(fault.Overloaded, "full"), result: wire.Busy,
 			says: "Your account is busy. Please wait a moment and try again.",
 		},
-		"a changed item":   {err: fault.New(fault.ItemChanged, "no"), says: again, result: wire.Busy},
-		"a changed queue":  {err: fault.New(fault.RequestChanged, "no"), says: again, result: wire.Busy},
-		"changed settings": {err: fault.New(fault.SettingsChanged, "no"), says: again, result: wire.Busy},
-		"storage down":     {err: fault.New(fault.Unavailable, "no"), says: gone, result: wire.Failed},
+		"a lock that is held until the deadline": {
+			err: fmt.Errorf("waiting: %w", context.DeadlineExceeded), result: wire.Busy,
+			says: "Your account is busy. Please wait a moment and try again.",
+		},
+		"the first message, still under way at the deadline": {
+			err: fault.New(fault.RequestRunning, "no"), says: again, result: wire.Busy,
+		},
+		"a key of another message": {err: fault.New(fault.KeyReused, "no"), says: gone, result: wire.Failed},
+		"a changed item":           {err: fault.New(fault.ItemChanged, "no"), says: again, result: wire.Busy},
+		"a changed queue":          {err: fault.New(fault.RequestChanged, "no"), says: again, result: wire.Busy},
+		"changed settings":         {err: fault.New(fault.SettingsChanged, "no"), says: again, result: wire.Busy},
+		"storage down":             {err: fault.New(fault.Unavailable, "no"), says: gone, result: wire.Failed},
 		"a bug of storage": {
 			err: fault.Wrap(errors.New("storage answered 500"), fault.Internal, "no"), says: gone, result: wire.Failed,
 		},
@@ -216,6 +225,20 @@ func TestCheckOut_SaysWhatFailed(t *testing.T) {
 	}
 }
 
+// Staff find in the log that the settings do not let an item be lent.
+func TestCheckOut_LogsWhatTheSettingsRefuse(t *testing.T) {
+	t.Parallel()
+	for code, logged := range map[string]bool{"NO_DUE_DATE": true, "ITEM_NOT_LOANABLE": false} {
+		b := newBackend()
+		b.lend = refuse(fault.Refusal(code, "no range for ann"))
+		b.send(t, checkOutBook)
+		got := b.logged()
+		if strings.Contains(got, "level=ERROR") != logged || strings.Contains(got, "for ann") {
+			t.Errorf("%s: logged %q", code, got)
+		}
+	}
+}
+
 func TestCheckOut_OfWhatThePatronHas(t *testing.T) {
 	t.Parallel()
 	mayRenew := strings.Replace(checkOutBook, "11N", "11Y", 1)
@@ -223,6 +246,7 @@ func TestCheckOut_OfWhatThePatronHas(t *testing.T) {
 	for name, tt := range map[string]struct {
 		message  string
 		sameItem string
+		messages []string // that the terminal may send
 		renewErr error
 		want     string
 	}{
@@ -238,6 +262,9 @@ func TestCheckOut_OfWhatThePatronHas(t *testing.T) {
 			message: checkOutBook, sameItem: "confirm",
 			want: "121YUY" + now + "AOmain|AAann|ABbook|AJMoby Dick|AH20260315    235959|CK001|",
 		},
+		"is refused by a terminal that may not send 29": {
+			message: mayRenew, messages: []string{"11"}, want: "120YUN" + now + "AOmain|AAann|ABbook|AJMoby Dick|AH|" + until,
+		},
 		"is refused by the setting": {
 			message: mayRenew, sameItem: "refuse", want: "120YUN" + now + "AOmain|AAann|ABbook|AJMoby Dick|AH|" + until,
 		},
@@ -247,7 +274,7 @@ func TestCheckOut_OfWhatThePatronHas(t *testing.T) {
 			b := newBackend()
 			b.lend = refuse(fault.Refusal("ITEM_LIMIT_LOAN_TYPE", "limit"), fault.Refusal("ITEM_HAS_OPEN_LOAN", "lent"))
 			b.openLoan, b.stored[loanID], b.renewErr = annsLoan, annsLoan, tt.renewErr
-			b.terminal.SameItem = tt.sameItem
+			b.terminal.SameItem, b.terminal.Messages = tt.sameItem, tt.messages
 			for range 2 { // a repeat is answered like the first
 				if got := b.send(t, tt.message); got != tt.want {
 					t.Errorf("got  %s\nwant %s", got, tt.want)

@@ -35,7 +35,11 @@ const renewedRecently = time.Minute
 func (d *Desk) judgeRefusal(ctx context.Context, v *visit, req checkout.Request, taken bool, refused error) (outcome, error) {
 	facts, loan := d.readAround(ctx, v, req.UserBarcode, req.ItemBarcode)
 	if loan.ID == "" || facts.User.ID == "" || !strings.EqualFold(loan.UserID, facts.User.ID) {
-		return d.newRefusal(v, refused, &facts, forBorrowing), nil
+		o := d.newRefusal(v, refused, &facts, forBorrowing)
+		if slices.Contains(o.Says, v.say(texts.MachineNotHere, nil)) {
+			d.Log.ErrorContext(ctx, "an item cannot be lent by the library's settings", v.subjects(), "code", o.Reason)
+		}
+		return o, nil
 	}
 	o := describeCopy(facts.Copy())
 	o.Renewal, o.LoanID, o.Due = true, loan.ID, loan.DueDate
@@ -43,7 +47,7 @@ func (d *Desk) judgeRefusal(ctx context.Context, v *visit, req checkout.Request,
 	case v.terminal.SameItem == sameItemConfirm:
 		o.Lent = true
 		return o, nil
-	case v.terminal.SameItem == sameItemRefuse || !v.Flag(wire.RenewalPolicy) || !v.terminal.Renews():
+	case v.terminal.SameItem == sameItemRefuse || !v.Flag(wire.RenewalPolicy) || !v.terminal.Allows(wire.Renew) || !v.terminal.Renews():
 		o.Says = []string{v.say(texts.MachineYoursAlready, texts.Values{"date": v.formatDay(loan.DueDate.In(v.zone))})}
 		o.Reason = string(texts.MachineYoursAlready)
 		return o, nil
