@@ -58,9 +58,12 @@ func TestResourceLocksPage(t *testing.T) {
 	tab.Fill("Name or owner", "DO_2")
 	tab.Click("Filter")
 	tab.See("No lock is like this now.")
-	tab.Click("Update every 2 seconds")
 	create("do_2")
 	tab.See("do_2 Content under edit (Sunbird) ann")
-	tab.Click("Stop the updates")
-	tab.See("Update every 2 seconds")
+	tab.Click("Details")
+	tab.Click("Pause")
+	create("do_22")
+	tab.Click("Go on") // takes the focus away from the details, which stay open
+	tab.See("do_22 Content under edit (Sunbird) ann")
+	tab.See("Fence 1")
 }

@@ -75,7 +75,7 @@ func TestStaffAccess_ByGateway(t *testing.T) {
 	turnLock(changer, "on", "The new self-checks open today")
 
 	refused(p.openStaffPage(t, 0, gatewayOptions("elsewhere", "["+see+"]")...), "/",
-		"You are signed in to the tenant elsewhere, not to "+own)
+		"You are signed in to the library elsewhere, not to "+own)
 	refused(p.openStaffPage(t, 0), "/", "The gateway in front sent no X-Okapi-Tenant, so your permissions are not known.")
 }
 
@@ -111,7 +111,7 @@ func TestStaffAccess_BehindAPrefix(t *testing.T) {
 	t.Cleanup(proxy.Close)
 	tab := p.openStaffPage(t, 0)
 	tab.Goto(proxy.URL + "/library/")
-	tab.Fill("Tenant", strings.ToUpper(p.Storage.Tenant))
+	tab.Fill("Library's id", strings.ToUpper(p.Storage.Tenant))
 	tab.Click("Continue")
 	tab.See("The lock is off")
 	turnLock(tab, "on", "The pages have a prefix")

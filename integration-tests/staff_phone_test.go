@@ -48,16 +48,16 @@ func TestStaffPages_ShowAnswersFirst(t *testing.T) {
 // German, Spanish and longer texts fit a phone.
 func TestStaffPages_FitAPhoneInEachLanguage(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock("LOCK_TTL_MS=600000")}, 1)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock("LOCK_TTL_MS=250")}, 1)
 	userID, _ := p.addPatron(t)
-	p.acquireLock(t, userID, 10*time.Minute)
-	for language, tab := range map[string]string{"de": "Sperren jetzt", "es": "Bloqueos ahora", "en-XA": "⟦Lóócks nóów⟧"} {
+	p.acquireLock(t, userID, 10*time.Minute) // its state, that the next check-out takes it over, is the longest one
+	for language, tab := range map[string]string{"de": "Sperren jetzt", "es": "Cerrojos ahora", "en-XA": "⟦Lóócks nóów⟧"} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			phone := p.openStaffPage(t, 0, browser.Size(390, 844))
 			phone.Goto(p.staffURL(0, "/?language="+language))
 			for _, page := range []string{
-				"/", "/switch?to=off", "/timing", "/locks", "/check-outs", "/contention", "/try", "/machines", "/rules",
+				"/", "/switch?to=off", "/timing", "/locks", "/check-outs", "/contention", "/try", "/machines", "/rules", "/drill",
 			} {
 				phone.Goto(p.staffURL(0, page))
 				phone.CheckWidth()

@@ -92,7 +92,7 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 		},
 	}
 	s.Add(httpapi.New(httpapi.Options{
-		Locks: e.locks, Claims: e.claims, Recent: recent, Guard: guard, SignOuts: postgres.NewSignOutStore(db),
+		Locks: e.locks, Claims: e.claims, Recent: recent, Guard: guard, SignOuts: postgres.NewSignOutStore(db), Log: log,
 		Kinds: []httpapi.Kind{
 			{Key: "content", Name: "locks.kindContent", Namespace: sunbird.Namespaces, Prefix: true},
 			{Key: "drafts", Name: "locks.kindDrafts", Namespace: mutexapi.Namespace},

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"mime"
 	"net/http"
 	"path"
@@ -20,8 +19,8 @@ import (
 //go:embed assets templates
 var shared embed.FS
 
-// Files are the files that pages load: page.css and page.svg, and a service's own. Their
-// paths contain a hash of their content, so a browser may keep them for ever.
+// Files are the files that pages load. Their paths contain a hash of their content, so a browser
+// may keep them for ever.
 type Files map[string]file
 
 type file struct {
@@ -31,26 +30,23 @@ type file struct {
 	path    string
 }
 
-// ReadFiles reads the folder assets of each of the services' own file systems. prefix is
-// where they are served.
-func ReadFiles(prefix string, own ...fs.FS) (Files, error) {
+// ReadFiles reads the folder assets. prefix is where its files are served.
+func ReadFiles(prefix string) (Files, error) {
 	all := Files{}
-	for _, source := range append(own, shared) {
-		entries, err := fs.ReadDir(source, "assets")
+	entries, err := shared.ReadDir("assets")
+	if err != nil {
+		return nil, fmt.Errorf("listing the files of the pages: %w", err)
+	}
+	for _, e := range entries {
+		content, err := shared.ReadFile("assets/" + e.Name())
 		if err != nil {
-			return nil, fmt.Errorf("listing the files of the pages: %w", err)
+			return nil, fmt.Errorf("reading a file of the pages: %w", err)
 		}
-		for _, e := range entries {
-			content, err := fs.ReadFile(source, "assets/"+e.Name())
-			if err != nil {
-				return nil, fmt.Errorf("reading a file of the pages: %w", err)
-			}
-			sum := sha256.Sum256(content)
-			version := hex.EncodeToString(sum[:6])
-			all[e.Name()] = file{
-				content: content, kind: mime.TypeByExtension(path.Ext(e.Name())), version: version,
-				path: prefix + e.Name() + "?v=" + version,
-			}
+		sum := sha256.Sum256(content)
+		version := hex.EncodeToString(sum[:6])
+		all[e.Name()] = file{
+			content: content, kind: mime.TypeByExtension(path.Ext(e.Name())), version: version,
+			path: prefix + e.Name() + "?v=" + version,
 		}
 	}
 	return all, nil
@@ -74,15 +70,10 @@ func (f Files) Serve(c echo.Context) error {
 	return c.Blob(http.StatusOK, a.kind, a.content)
 }
 
-// NewFrame returns the frame of a page for its visitor, with the shared files. script is a file of
-// the service, empty for none.
-func (f Files) NewFrame(c echo.Context, script string) Frame {
-	scripts := []string{RelativePath(c, f.Path("page.js"))}
-	if script != "" {
-		scripts = append(scripts, RelativePath(c, f.Path(script)))
-	}
+// NewFrame returns the frame of a page for its visitor, with the files.
+func (f Files) NewFrame(c echo.Context) Frame {
 	return Frame{
-		Language: Language(c), Languages: linkLanguages(c), Scripts: scripts,
+		Language: Language(c), Languages: linkLanguages(c), Script: RelativePath(c, f.Path("page.js")),
 		Style: RelativePath(c, f.Path("page.css")), Icon: RelativePath(c, f.Path("page.svg")),
 	}
 }

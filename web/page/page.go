@@ -52,8 +52,8 @@ type Frame struct {
 	Results   bool // the page has an element #results, to which the skip link leads
 	Nav       []Link
 	Language  string
-	Languages []Link   // the menu
-	Scripts   []string // paths
+	Languages []Link // the menu
+	Script    string // paths
 	Style     string
 	Icon      string
 	Body      any

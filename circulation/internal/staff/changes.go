@@ -65,7 +65,7 @@ func (v *visit) describeSettings(before, after json.RawMessage) []string {
 			what = append(what, v.say("change.setting", texts.Values{"name": v.say(name, nil), "now": current, "before": old}))
 		}
 	}
-	note("change.switch", formatSwitch(r, was.Enabled), formatSwitch(r, is.Enabled))
+	note("column.lock", formatSwitch(r, was.Enabled), formatSwitch(r, is.Enabled))
 	note(ttlLabel, formatSet(r, was.TTL, r.Felt), formatSet(r, is.TTL, r.Felt))
 	note("change.waits", formatWaits(r, was.Waits), formatWaits(r, is.Waits))
 	if len(what) == 0 {

@@ -25,6 +25,7 @@ const (
 type tick struct {
 	At, Label float64
 	Text      string
+	Spare     bool // left out where room is short
 }
 
 type bar struct{ X, Y, Width, Height float64 }
@@ -59,13 +60,13 @@ func newPlot(r page.Reader, buckets []schemas.FigureMinute, s span, highest floa
 	p = plot{Width: chartWidth, Height: chartHeight, Left: plotLeft, Right: plotRight, Top: plotTop, Bottom: plotBottom}
 	for _, m := range marks {
 		y := placeValue(m, top)
-		p.Lines = append(p.Lines, tick{y, y + 4, format(m)})
+		p.Lines = append(p.Lines, tick{At: y, Label: y + 4, Text: format(m)})
 	}
 	for i, b := range buckets {
 		t, err := page.ParseDate(b.Date)
 		t = t.In(r.Zone)
 		if err == nil && s.tick(t) != s.tick(t.Add(-time.Duration(s.Bucket)*time.Minute)) {
-			p.Times = append(p.Times, tick{placeMinute(i, len(buckets)), plotBottom + 18, s.label(r, t)})
+			p.Times = append(p.Times, tick{placeMinute(i, len(buckets)), plotBottom + 18, s.label(r, t), len(p.Times)%2 == 1})
 		}
 	}
 	return p, top

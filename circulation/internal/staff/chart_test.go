@@ -47,14 +47,15 @@ func TestChart_PlotHasLinesAndTimesOfDay(t *testing.T) {
 	}
 	v := &visit{readBy: &english}
 	p, top := newPlot(english, minutes, spans[0], 3, v.formatCount)
-	if top != 3 || len(p.Lines) != 4 || p.Lines[0] != (tick{190, 194, "0"}) || p.Lines[3] != (tick{14, 18, "3"}) {
+	lowest, highest := tick{At: 190, Label: 194, Text: "0"}, tick{At: 14, Label: 18, Text: "3"}
+	if top != 3 || len(p.Lines) != 4 || p.Lines[0] != lowest || p.Lines[3] != highest {
 		t.Errorf("got up to %g: %v", top, p.Lines)
 	}
 	when, err := page.ParseDate(dates[1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Times) != 1 || p.Times[0] != (tick{275.5, 208, when.Local().Format("15:04")}) {
+	if len(p.Times) != 1 || p.Times[0] != (tick{At: 275.5, Label: 208, Text: when.Local().Format("15:04")}) {
 		t.Errorf("got the times %v", p.Times)
 	}
 	if p, _ = newPlot(english, nil, spans[0], 0, v.formatWait); len(p.Times) != 0 || p.Lines[1].Text != "1\u00a0ms" {

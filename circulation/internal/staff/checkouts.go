@@ -121,7 +121,7 @@ func (v *visit) linkDays(now time.Time) []dayLink {
 			}
 		})}
 	}
-	return []dayLink{link("history.today", 0, 0), link("history.yesterday", 1, 1), link("history.week", 6, 0)}
+	return []dayLink{link("history.today", 0, 0), link("history.yesterday", 1, 1), link("span.week", 6, 0)}
 }
 
 // checkOutsForm is the search for past check-outs, as it was typed.

@@ -59,7 +59,9 @@ func TestCheckOutsPage_SaysEachOutcomeInWords(t *testing.T) {
 		},
 		"unknown": {
 			schemas.PastCheckOut{Outcome: "outcome_unknown", LoanID: "loan-1"},
-			[]string{"Storage was lost in the middle; look at the patron's loans.", "Loan, if it was made loan-1"},
+			[]string{
+				"The connection to storage broke off in the middle; look at the patron's loans.", "Loan, if it was made loan-1",
+			},
 		},
 		"left": {
 			schemas.PastCheckOut{Outcome: "client_left", Reason: "The machine left"},

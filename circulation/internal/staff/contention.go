@@ -117,6 +117,9 @@ type turn struct {
 	Who   string
 }
 
+// Language is the reader's.
+func (f shownFigures) Language() string { return f.reader.Language }
+
 // Clock writes a date of storage.
 func (f shownFigures) Clock(date string) string { return f.Span.clock(f.reader, date) }
 
@@ -187,7 +190,7 @@ func (p *pages) streamContention(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return p.stream(v, admin.FiguresAge, func() ([]byte, error) {
+	return p.streams.Follow(v.c, v.reader(), admin.FiguresAge, func() ([]byte, error) {
 		shown, err := p.readFigures(v, s, filter)
 		if err != nil {
 			return nil, err
@@ -381,6 +384,28 @@ var causeWords = map[string]texts.Code{
 	string(fault.Invalid):      "cause.invalid",
 }
 
+// refusalWords name causes whose reason is a sentence of FOLIO, which is in English.
+var refusalWords = map[string]texts.Code{
+	library.CodeItemCheckedOut:      "cause.itemCheckedOut",
+	library.CodeOpenLoan:            "cause.itemCheckedOut",
+	library.CodeItemHadByPatron:     "cause.itemHadByPatron",
+	"ITEM_NOT_LOANABLE":             "cause.itemNotLoanable",
+	"ITEM_LIMIT_MATERIAL_TYPE":      "cause.limit",
+	"ITEM_LIMIT_LOAN_TYPE":          "cause.limit",
+	"USER_BARCODE_NOT_FOUND":        "cause.patronNotFound",
+	"USER_IS_BLOCKED_AUTOMATICALLY": "cause.patronBlocked",
+	"USER_IS_BLOCKED_MANUALLY":      "cause.patronBlocked",
+	"USER_IS_INACTIVE_OR_EXPIRED":   "cause.patronInactive",
+}
+
+// translateCause is a cause in other languages than English; there the reason says it.
+func (v *visit) translateCause(code string) texts.Code {
+	if v.reader().Language == texts.English {
+		return ""
+	}
+	return cmp.Or(causeWords[code], refusalWords[code])
+}
+
 // nameCause names a cause by its outcome, and by its reason if that says more.
 func (v *visit) nameCause(c schemas.FigureCause) string {
 	if c.Outcome == "" {
@@ -390,7 +415,7 @@ func (v *visit) nameCause(c schemas.FigureCause) string {
 	if o.Why != "" { // the word says it all
 		return v.say(o.Word, nil)
 	}
-	if why := cmp.Or(v.say(causeWords[c.Code], nil), c.Reason, c.Code); why != "" {
+	if why := cmp.Or(v.say(cmp.Or(causeWords[c.Code], v.translateCause(c.Code)), nil), c.Reason, c.Code); why != "" {
 		return v.say("cause.of", texts.Values{"outcome": v.say(o.Word, nil), "why": why})
 	}
 	return v.say(o.Word, nil)

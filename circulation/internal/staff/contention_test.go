@@ -68,7 +68,7 @@ func TestContentionPage_HasChartsWordsAndTables(t *testing.T) {
 		"Check-outs waiting now 4", "Locks held now 2", "Check-outs 15", "Lent 12", "Half waited less than 30 ms",
 		"19 of 20 waited less than 1.2 s", "Longest wait 2.1 s",
 		"15 check-outs in the last hour, 12 lent and 3 not. Most a minute: 12 at "+localClock(3)+".",
-		"Of 14 check-outs that asked for a lock in the last hour, half waited less than 30 ms and 19 of 20 less than 1.2 s. "+
+		"14 check-outs asked for a lock in the last hour. Half waited less than 30 ms, 19 of 20 less than 1.2 s. "+
 			"The worst was "+localClock(3)+", with 1.5 s.",
 		"5 check-outs were not lent in the last hour. Most often: Limit reached: Patron has reached maximum limit of 3 "+
 			"items for <b>, 2 times.",

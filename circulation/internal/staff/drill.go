@@ -6,6 +6,7 @@ import (
 	"checkoutlock/circulation/internal/drill"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/texts"
 )
 
 // The page Drill: what the lock does, tried in a library of its own.
@@ -14,8 +15,7 @@ type drillPage struct {
 	Action           string
 	Tenant           string // of drills
 	Limit, CheckOuts int
-	TooSoon          bool // there is no result, because a drill runs or has just ended
-	Disturbed        bool // there is no result, because another instance's drill came between
+	Problem          texts.Code // why there is no result
 	Result           *drillResult
 }
 
@@ -36,7 +36,7 @@ type drillColumn struct {
 
 func (p *pages) newDrillPage(v *visit) (drillPage, error) {
 	if p.drills == nil {
-		return drillPage{}, fault.New(fault.NotFound, "There are no drills here: DRILL_ENABLED is false.")
+		return drillPage{}, fault.New(fault.NotFound, "There are no drills here: your operator has turned them off.")
 	}
 	return drillPage{Action: v.path("/drill"), Tenant: drill.Tenant, Limit: drill.Limit, CheckOuts: drill.CheckOuts}, nil
 }
@@ -47,8 +47,11 @@ func (p *pages) showDrill(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, "drill.html", "/", "Drill", page)
+	return v.show(http.StatusOK, "drill.html", "/", "drill.title", page)
 }
+
+// drillProblems are the faults of a drill that the page shows.
+var drillProblems = map[fault.Code]texts.Code{fault.TooManyTries: "drill.tooSoon", fault.Conflict: "drill.disturbed"}
 
 // runDrill handles POST /staff/{tenant}/drill. It answers with the result and no redirect: another
 // instance does not have it.
@@ -58,21 +61,20 @@ func (p *pages) runDrill(v *visit) error {
 		return err
 	}
 	r, err := p.drills.Run(v.ctx())
-	page.TooSoon, page.Disturbed = fault.Is(err, fault.TooManyTries), fault.Is(err, fault.Conflict)
-	switch {
-	case err == nil:
+	if err == nil {
 		page.Result = &drillResult{
 			Result: r, OffBeyond: max(0, r.Off.Lent-drill.Limit), Held: r.On.Lent <= drill.Limit, Whole: r.On.Lent == drill.Limit,
 			Columns: []drillColumn{{Round: r.Off}, {On: true, Round: r.On}},
 		}
 		v.results = true
-		return v.show(http.StatusOK, "drill.html", "/", "Drill", page)
-	case !page.TooSoon && !page.Disturbed:
-		return err
+		return v.show(http.StatusOK, "drill.html", "/", "drill.title", page)
 	}
 	code := web.ToFault(err).Code
+	if page.Problem = drillProblems[code]; page.Problem == "" {
+		return err
+	}
 	v.c.Response().Header().Set(fault.Header, string(code))
-	if failed := v.show(fault.Status(code), "drill.html", "/", "Drill", page); failed != nil {
+	if failed := v.show(fault.Status(code), "drill.html", "/", "drill.title", page); failed != nil {
 		return failed
 	}
 	return err // for the log

@@ -90,6 +90,6 @@ func TestDrillPage_IsOffWithoutDrills(t *testing.T) {
 	t.Parallel()
 	v := visit(t, &library{view: own(true, 3000)})
 	v.get(t, "/staff/diku/").lacks(t, "/drill")
-	v.get(t, "/staff/diku/drill").want(t, http.StatusNotFound, "DRILL_ENABLED is false")
+	v.get(t, "/staff/diku/drill").want(t, http.StatusNotFound, "your operator has turned them off")
 	v.post(t, "/staff/diku/drill", url.Values{}).want(t, http.StatusNotFound)
 }

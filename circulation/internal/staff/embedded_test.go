@@ -11,7 +11,7 @@ func TestAssets_AreCachedIfTheirVersionIsCurrent(t *testing.T) {
 	v := visit(t, &library{view: own(false, 3000)})
 	first := v.get(t, "/staff/diku/")
 	for file, kind := range map[string]string{
-		"page.css": "text/css", "staff.js": "text/javascript", "page.svg": "image/svg+xml",
+		"page.css": "text/css", "page.js": "text/javascript", "page.svg": "image/svg+xml",
 	} {
 		start := strings.Index(first.html, "/staff/-/"+file+"?v=")
 		if start < 0 {

@@ -81,7 +81,7 @@ func (p *pages) showFeature(v *visit) error {
 			page.Newer, page.Older = v.linkNeighbours("/", offset, changesShown, offset+len(list.Changes) < list.TotalRecords)
 		}
 	}
-	return v.show(http.StatusOK, "feature.html", "/", "feature.heading", page)
+	return v.show(http.StatusOK, "feature.html", "/", "frame.brand", page)
 }
 
 // target is a position of the switch.

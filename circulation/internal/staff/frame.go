@@ -108,7 +108,7 @@ func (v *visit) listPages(current string) []page.Link {
 }
 
 func (p *pages) newFrame(c echo.Context, title texts.Code, body any) page.Frame {
-	f := p.files.NewFrame(c, "staff.js")
+	f := p.files.NewFrame(c)
 	f.Brand, f.Title, f.Body = "frame.brand", title, body
 	if p.guard.Mode() == auth.None {
 		f.Warning.Code = "frame.signInOff"
@@ -161,7 +161,7 @@ func (p *pages) withTenant(next echo.HandlerFunc) echo.HandlerFunc {
 		name := c.Param("tenant")
 		id, err := okapi.ParseTenant(strings.ToLower(name))
 		if err != nil {
-			return fault.New(fault.NotFound, "There is no such tenant: %v", err)
+			return fault.New(fault.NotFound, "There is no such library: %v", err)
 		}
 		if id.String() != name { // as people type it
 			to := *c.Request().URL
@@ -175,7 +175,7 @@ func (p *pages) withTenant(next echo.HandlerFunc) echo.HandlerFunc {
 				return fault.New(fault.Forbidden, "The gateway in front sent no %s, so your permissions are not known. "+
 					"Without a gateway, set STAFF_AUTH to basic, oidc or none.", okapi.TenantHeader)
 			default:
-				return fault.New(fault.Forbidden, "You are signed in to the tenant %s, not to %s", fault.Shown(sent), id)
+				return fault.New(fault.Forbidden, "You are signed in to the library %s, not to %s", fault.Shown(sent), id)
 			}
 		}
 		c.SetRequest(c.Request().WithContext(okapi.WithTenant(c.Request().Context(), id)))

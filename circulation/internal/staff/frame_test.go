@@ -62,11 +62,11 @@ func TestPages_CheckTheGatewaysPermissions(t *testing.T) {
 		},
 		"of another tenant": {
 			path: "/staff/other/", header: granted(admin.MaySeeSettings), status: 403,
-			words: "You are signed in to the tenant diku, not to other",
+			words: "You are signed in to the library diku, not to other",
 		},
 		"without a gateway": {path: "/staff/diku/", status: 403, words: "set STAFF_AUTH to basic, oidc or none"},
 		"no such tenant": {
-			path: "/staff/Robert'%29--/", header: granted(admin.MaySeeSettings), status: 404, words: "There is no such tenant",
+			path: "/staff/Robert'%29--/", header: granted(admin.MaySeeSettings), status: 404, words: "There is no such library",
 		},
 		"no such page": {path: "/staff/-/nothing.js", status: 404, words: "There is no such file"},
 		"part of a permission": {

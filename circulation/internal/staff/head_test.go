@@ -26,7 +26,7 @@ func TestPages_AnswerHeadAsGet(t *testing.T) {
 	v := visit(t, history())
 	for _, path := range []string{
 		"/staff/", "/staff/diku", "/staff/diku/", "/staff/diku/timing", "/staff/diku/switch?to=on", "/staff/diku/check-outs",
-		"/staff/diku/nothing", "/staff/-/staff.js",
+		"/staff/diku/nothing", "/staff/-/page.js",
 	} {
 		getStatus, getHeader, _ := v.answer(t, http.MethodGet, path)
 		status, header, _ := v.answer(t, http.MethodHead, path)
@@ -58,7 +58,7 @@ func TestPages_AreNotCompressedButTheirFilesAre(t *testing.T) {
 		size < 5000 || header.Get("Content-Encoding") != "" {
 		t.Errorf("a page: got %d, %d bytes, as %q", status, size, header.Get("Content-Encoding"))
 	}
-	if status, header, _ := v.answer(t, http.MethodGet, "/staff/-/staff.js"); status != http.StatusOK ||
+	if status, header, _ := v.answer(t, http.MethodGet, "/staff/-/page.js"); status != http.StatusOK ||
 		header.Get("Content-Encoding") != "gzip" {
 		t.Errorf("a file: got %d as %q", status, header.Get("Content-Encoding"))
 	}

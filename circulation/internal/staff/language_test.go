@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/admin"
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/drill"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/web/auth"
@@ -28,6 +30,7 @@ func TestPages_AreInTheReadersLanguage(t *testing.T) {
 	lib := &library{
 		Admin:   &backend{locks: []schemas.CheckoutLock{held()}},
 		figures: busyHour(), uncounted: 2,
+		drills: &drills{result: drill.Result{Off: drill.Round{Lent: 17}, On: drill.Round{Lent: 15}}},
 		review: admin.LimitReview{LimitCheck: schemas.LimitCheck{OverLimit: []string{annID}}},
 		changes: schemas.LockChanges{Changes: []schemas.LockChange{
 			{Kind: schemas.ChangeRelease, Lock: &schemas.CheckoutLock{}},
@@ -46,10 +49,10 @@ func TestPages_AreInTheReadersLanguage(t *testing.T) {
 	}{
 		{"de", map[string][]string{
 			"/": {
-				"Ausleihsperre", "Die Sperre ist aus", "Einschalten …", "19 von 20 warteten weniger als 1,2 s",
-				"2 Limits zählen nichts", "Hat eine Sperre erzwungen freigegeben", "Sperre: ein, davor die Vorgabe",
+				"Verbuchungssperre", "Die Sperre ist aus", "Einschalten …", "19 von 20 warteten weniger als 1,2 s",
+				"2 Exemplarlimits wirken nicht", "Hat eine Sperre zwangsweise freigegeben", "Sperre: ein, davor die Vorgabe",
 			},
-			"/switch?to=on": {"Die Ausleihsperre einschalten?", "Grund", "Abbrechen"},
+			"/switch?to=on": {"Die Verbuchungssperre einschalten?", "Grund", "Abbrechen"},
 			"/timing":       {"Sperre läuft ab nach", "Empfohlen", "Zeiten speichern", "höchstens 25 s"},
 			"/locks":        {"Sperren jetzt", "1 Sperre gehalten", "Gehalten 500 ms 2,5 s", "Freigeben …", "Anhalten"},
 			"/check-outs": {
@@ -57,22 +60,27 @@ func TestPages_AreInTheReadersLanguage(t *testing.T) {
 				"Das Schreiben wurde 2-mal wiederholt.", "1 Ausleihe.",
 			},
 			"/contention": {"Wartezeiten", "15 Ausleihen in der letzten Stunde, 12 ausgeliehen und 3 nicht."},
-			"/try":        {"Ausleihe prüfen", "Strichcode des Exemplars", "Prüfen"},
+			"/try":        {"Ausleihe prüfen", "Barcode des Exemplars", "Prüfen"},
+			"/drill":      {"Ohne die Sperre wurden 17 Exemplare ausgeliehen: 2 mehr, als das Limit erlaubt."},
 			"/rules":      {"Ausleihregeln", "Diese Bibliothek hat noch keine Ausleihregeln."},
 		}},
 		{"es", map[string][]string{
-			"/":           {"Bloqueo de préstamo", "El bloqueo está desactivado", "Quién cambió qué"},
-			"/timing":     {"El bloqueo vence tras", "Recomendado"},
-			"/locks":      {"1 bloqueo retenido", "Liberar …"},
-			"/check-outs": {"Ocupado, pruebe de nuevo", "22 mar"},
+			"/":           {"Cerrojo de préstamo", "El cerrojo está desactivado", "Quién cambió qué"},
+			"/timing":     {"El cerrojo vence tras", "Recomendado"},
+			"/locks":      {"1 cerrojo retenido", "Liberar …"},
+			"/check-outs": {"Ocupado, inténtelo de nuevo", "22 mar"},
 			"/contention": {"15 préstamos en la última hora"},
 			"/try":        {"Código de barras del ejemplar"},
+			"/drill":      {"Con el cerrojo se prestaron 15 ejemplares: los que permite el límite, y ni uno más."},
 			"/rules":      {"Reglas de circulación"},
 		}},
 	} {
 		v := visitIn(t, lib, tt.language)
 		for path, words := range maps.All(tt.pages) {
 			p := v.get(t, "/staff/diku"+path)
+			if path == "/drill" {
+				p = v.post(t, "/staff/diku"+path, url.Values{})
+			}
 			p.want(t, http.StatusOK, words...)
 			p.has(t, `<html lang="`+tt.language+`">`)
 			text := strings.ReplaceAll(strings.ToLower(p.text), "unable to acquire lock", "")
@@ -96,7 +104,7 @@ func TestTimingPage_TakesNumbersOfTheReader(t *testing.T) {
 	}
 	form.Set("lockTtlMs", "bald")
 	v.post(t, "/staff/diku/timing", form).want(t, http.StatusUnprocessableEntity,
-		"„bald“ geht nicht. Geben Sie eine Zeit von 250 ms bis 600 s ein")
+		"„bald“ ist nicht verwendbar. Geben Sie eine Zeit von 250 ms bis 600 s ein")
 }
 
 func TestCSV_HasHeadsInTheReadersLanguage(t *testing.T) {
@@ -108,4 +116,22 @@ func TestCSV_HasHeadsInTheReadersLanguage(t *testing.T) {
 	if p := v.get(t, "/staff/diku/check-outs.csv"); !strings.HasPrefix(p.raw, "terminó,usuario,") {
 		t.Errorf("got %.80q", p.raw)
 	}
+}
+
+func TestPages_TranslateRefusals(t *testing.T) {
+	t.Parallel()
+	lib := &library{
+		figures: busyHour(),
+		history: schemas.PastCheckOuts{CheckOuts: []schemas.PastCheckOut{{
+			Outcome: checkout.OutcomeRefused, Code: "ITEM_NOT_LOANABLE", Reason: "Item is not loanable",
+		}}},
+	}
+	lib.figures.Causes = []schemas.FigureCause{{
+		Outcome: checkout.OutcomeRefused, Code: "ITEM_NOT_LOANABLE", Reason: "Item is not loanable", Count: 1,
+	}}
+	german, english := visitIn(t, lib, "de"), visitIn(t, lib, "en")
+	german.get(t, "/staff/diku/check-outs").has(t, `<div class="sentence">das Exemplar ist nicht ausleihbar</div>`)
+	german.get(t, "/staff/diku/contention").want(t, http.StatusOK, "Abgelehnt: das Exemplar ist nicht ausleihbar")
+	english.get(t, "/staff/diku/check-outs").lacks(t, "cannot be borrowed")
+	english.get(t, "/staff/diku/contention").want(t, http.StatusOK, "Refused: Item is not loanable")
 }

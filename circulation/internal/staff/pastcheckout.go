@@ -89,7 +89,7 @@ func (v *visit) describeCheckOuts(list []schemas.PastCheckOut, searched string) 
 	for i, e := range list {
 		o := findOutcome(e.Outcome)
 		entry := pastCheckOut{
-			Entry: e, Patron: e.UserBarcode, Outcome: o, Why: o.explain(e.Reason), Lent: e.Outcome == schemas.OutcomeLent,
+			Entry: e, Patron: e.UserBarcode, Outcome: o, Why: cmp.Or(o.explain(e.Reason), v.translateCause(e.Code)), Lent: e.Outcome == schemas.OutcomeLent,
 			Name: names.Patrons[e.UserID], Title: names.Titles[strings.ToLower(e.ItemBarcode)],
 			ServicePoint: cmp.Or(names.ServicePoints[e.ServicePointID], e.ServicePointID),
 		}

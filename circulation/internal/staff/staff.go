@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"sync"
 
 	"github.com/labstack/echo/v4"
 
@@ -66,9 +65,7 @@ type pages struct {
 	log       *slog.Logger
 	templates *page.Templates
 	files     page.Files
-	streams   chan struct{} // one place for each open stream
-	stopped   chan struct{}
-	stopOnce  sync.Once
+	streams   *page.Streams
 }
 
 // New returns the front of the pages.
@@ -77,27 +74,23 @@ func New(o Options) (web.Front, error) {
 	if err != nil {
 		return web.Front{}, err
 	}
-	files, err := page.ReadFiles("/staff/-/", embedded)
+	files, err := page.ReadFiles("/staff/-/")
 	if err != nil {
 		return web.Front{}, err
 	}
 	p := &pages{
 		admin: o.Admin, drills: o.Drills, guard: o.Guard, log: o.Log, templates: t, files: files,
-		streams: make(chan struct{}, maxStreams), stopped: make(chan struct{}),
+		streams: page.NewStreams(o.Log),
 	}
 	p.signIns = auth.NewPages(auth.PageOptions{
 		Guard: o.Guard, Root: root, Tenant: "tenant", Cookie: "staff", SignOuts: o.SignOuts, Show: p.showSignIn,
 	})
-	return web.Front{Name: "staff", Routes: p.routes(), BeforeClose: p.stop}, nil
+	return web.Front{Name: "staff", Routes: p.routes(), BeforeClose: p.streams.Stop}, nil
 }
 
-// stop ends the streams of all open pages, because they would delay the service's stop.
-// Pages can still be loaded afterwards.
-func (p *pages) stop() { p.stopOnce.Do(func() { close(p.stopped) }) }
-
-// embedded has the pages and the files that only they load.
+// embedded has the pages.
 //
-//go:embed assets templates
+//go:embed templates
 var embedded embed.FS
 
 // root is the path above all pages.

@@ -50,10 +50,7 @@ func (r trialResult) Word(kind string) string {
 // Cause says in the visitor's language why a check-out with the code is refused. It is empty in English, where
 // the message says it, and for other codes.
 func (r trialResult) Cause(code string) string {
-	if r.visit.reader().Language == texts.English {
-		return ""
-	}
-	return r.visit.say(causeWords[code], nil)
+	return r.visit.say(r.visit.translateCause(code), nil)
 }
 
 // Unlimited reports whether no item limit can apply, regardless of the policy. As in

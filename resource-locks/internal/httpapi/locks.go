@@ -33,8 +33,8 @@ type locksPage struct {
 	Root         string // path of the page
 	Kind, Search string // of the filter; empty is all
 	Kinds        []Kind
-	Live         bool
-	Toggle       string // path of the same page that is kept up to date, or is not
+	Live         string // paths of the stream, and of the same page
+	Refresh      string
 	Rows         []lockRow
 	Releases     []engine.Release
 	Events       []engine.Event
@@ -63,26 +63,55 @@ var errFull = errors.New("enough locks")
 
 // showLocks handles GET /locks/.
 func (p *pages) showLocks(c echo.Context) error {
+	body, err := p.readLocks(c)
+	if err != nil {
+		return err
+	}
+	note := texts.Code("")
+	if web.QueryOf(c).Text("done") == "released" { // the address has only a key, so a link puts no words on a page
+		note = "note.released"
+	}
+	return p.show(c, http.StatusOK, "locks.html", "nav.locks", note, body)
+}
+
+// locksEvery is how often an open page looks for what is new.
+const locksEvery = time.Second
+
+// followLocks handles GET /locks/live.
+func (p *pages) followLocks(c echo.Context) error {
+	reader := p.templates.Reader(c)
+	return p.streams.Follow(c, reader, locksEvery, func() ([]byte, error) {
+		body, err := p.readLocks(c)
+		if err != nil {
+			return nil, err
+		}
+		return p.templates.Render(reader, "locks.html", "list", body)
+	})
+}
+
+// readLocks reads what the address asks for.
+func (p *pages) readLocks(c echo.Context) (locksPage, error) {
 	q := web.QueryOf(c)
 	body := locksPage{
-		Root: root(c), Kind: q.Text("kind"), Search: strings.TrimSpace(q.Text("search")), Live: q.Text("live") == "on",
+		Root: root(c), Kind: q.Text("kind"), Search: strings.TrimSpace(q.Text("search")),
 		Kinds: append(slices.Clone(p.kinds), kindOfClaims), Events: p.recent.List(),
 	}
 	if body.Kind != "" && !slices.ContainsFunc(body.Kinds, func(k Kind) bool { return k.Key == body.Kind }) {
-		return fault.New(fault.Malformed, "There is no kind of locks %s. Choose one from the list.", fault.Shown(body.Kind))
+		return body, fault.New(fault.Malformed, "There is no kind of locks %s. Choose one from the list.", fault.Shown(body.Kind))
 	}
-	body.Toggle = root(c) + toggleLive(c.Request().URL.Query(), body.Live)
+	filter := "?" + url.Values{"kind": {body.Kind}, "search": {body.Search}}.Encode()
+	body.Live, body.Refresh = "live"+filter, filter
 	ctx := c.Request().Context()
 	for _, k := range p.kinds {
 		if body.Kind == "" || body.Kind == k.Key {
 			if err := p.addLocks(ctx, &body, k); err != nil {
-				return err
+				return body, err
 			}
 		}
 	}
 	if body.Kind == "" || body.Kind == kindOfClaims.Key {
 		if err := p.addClaims(ctx, &body); err != nil {
-			return err
+			return body, err
 		}
 	}
 	slices.SortStableFunc(body.Rows, func(a, b lockRow) int { return a.Since.Compare(b.Since) })
@@ -92,17 +121,8 @@ func (p *pages) showLocks(c echo.Context) error {
 		}
 	}
 	var err error
-	if body.Releases, err = p.locks.Releases(ctx, releasesShown); err != nil {
-		return err
-	}
-	note := texts.Code("")
-	if q.Text("done") == "released" { // the address has only a key, so a link puts no words on a page
-		note = "note.released"
-	}
-	if body.Live {
-		c.Response().Header().Set("Refresh", "2")
-	}
-	return p.show(c, http.StatusOK, "locks.html", "locks.heading", note, body)
+	body.Releases, err = p.locks.Releases(ctx, releasesShown)
+	return body, err
 }
 
 // addLocks adds the flat locks of a kind that match, locksShown at most. It reads locksRead at most.
@@ -171,24 +191,13 @@ func (p *pages) addClaims(ctx context.Context, body *locksPage) error {
 			Release: releasePath(target{Namespace: claim.Namespace, Claim: claim.ID.String()}),
 		}
 		if !claim.Held {
-			row.State = "locks.waiting"
+			row.State = "locks.eventQueued"
 		}
 		if row.matches(body.Search) {
 			body.Rows = append(body.Rows, row)
 		}
 	}
 	return nil
-}
-
-// toggleLive is the query of the page with the same filter that the browser loads again every 2 s, or no more.
-func toggleLive(q url.Values, live bool) string {
-	q.Del("done")
-	q.Del("language") // the choice is kept
-	q.Set("live", "on")
-	if live {
-		q.Del("live")
-	}
-	return "?" + q.Encode()
 }
 
 // releasePath is the address of the page that releases a lock or a claim, from its neighbours.

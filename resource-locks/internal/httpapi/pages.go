@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"html/template"
+	"log/slog"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -51,6 +52,7 @@ type Options struct {
 	Guard  *auth.Guard
 	// SignOuts may be nil if people do not sign in here.
 	SignOuts auth.SignOuts
+	Log      *slog.Logger
 }
 
 // pages serves the page of locks.
@@ -63,6 +65,7 @@ type pages struct {
 	signIns   *auth.Pages
 	templates *page.Templates
 	files     page.Files
+	streams   *page.Streams
 }
 
 // New returns the front of operators.
@@ -78,26 +81,30 @@ func New(o Options) (web.Front, error) {
 	if err != nil {
 		return web.Front{}, err
 	}
-	p := &pages{locks: o.Locks, claims: o.Claims, recent: o.Recent, kinds: o.Kinds, guard: o.Guard, templates: templates, files: files}
+	p := &pages{
+		locks: o.Locks, claims: o.Claims, recent: o.Recent, kinds: o.Kinds, guard: o.Guard, templates: templates, files: files,
+		streams: page.NewStreams(o.Log),
+	}
 	p.signIns = auth.NewPages(auth.PageOptions{
 		Guard: o.Guard, Root: rootPath, Cookie: "locks", SignOuts: o.SignOuts,
 		Show: func(c echo.Context, status int, template string, title texts.Code, body any) error {
 			return p.show(c, status, template, title, "", body)
 		},
 	})
-	return web.Front{Name: "operators", Routes: p.routes()}, nil
+	return web.Front{Name: "operators", Routes: p.routes(), BeforeClose: p.streams.Stop}, nil
 }
 
 // routes returns the endpoints of the page.
 func (p *pages) routes() []web.Route {
+	filter := web.Query{Parameters: []web.Parameter{
+		{Name: "kind", Meaning: "show the locks of this kind alone"},
+		{Name: "search", Meaning: "a part of a name or of an owner"},
+		{Name: "done", Meaning: "a change that was made"},
+	}}
 	routes := []web.Route{
 		{Method: http.MethodGet, Path: "/locks", Endpoint: web.Handle(redirectToRoot)},
-		{Method: http.MethodGet, Path: rootPath, Permission: MaySee, Endpoint: web.Handle(p.showLocks), Query: web.Query{Parameters: []web.Parameter{
-			{Name: "kind", Meaning: "show the locks of this kind alone"},
-			{Name: "search", Meaning: "a part of a name or of an owner"},
-			{Name: "live", Meaning: "on to load the page again every 2 s"},
-			{Name: "done", Meaning: "a change that was made"},
-		}}},
+		{Method: http.MethodGet, Path: rootPath, Permission: MaySee, Endpoint: web.Handle(p.showLocks), Query: filter},
+		{Method: http.MethodGet, Path: rootPath + "live", Permission: MaySee, Endpoint: web.Handle(p.followLocks), Query: filter},
 		{Method: http.MethodGet, Path: rootPath + "release", Permission: MayRelease, Endpoint: web.Handle(p.askRelease), Query: web.Query{Parameters: targetParameters}},
 		{Method: http.MethodPost, Path: rootPath + "release", Permission: MayRelease, Endpoint: web.Handle(p.release), Query: web.Query{Parameters: targetParameters}},
 	}
@@ -114,7 +121,7 @@ func (p *pages) routes() []web.Route {
 	routes = append(routes, p.signIns.Routes(p.withErrorPage)...)
 	for i := range routes {
 		routes[i].NoTenant = true
-		// Compression next to typed text would reveal the form token.
+		// Compression next to typed text would reveal the form token; a page streams.
 		routes[i].Uncompressed = routes[i].Path != assetPath
 	}
 	return routes
@@ -151,10 +158,10 @@ func (p *pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
 // show answers with a page. note says what was changed before. It renders the whole page
 // before it sends the status.
 func (p *pages) show(c echo.Context, status int, name string, title, note texts.Code, body any) error {
-	f := p.files.NewFrame(c, "")
+	f := p.files.NewFrame(c)
 	f.Brand, f.Title, f.Note.Code, f.Body = "locks.brand", title, note, body
 	if p.guard.Mode() == auth.None {
-		f.Warning.Code = "locks.signInOff"
+		f.Warning.Code = "frame.signInOff"
 	} else {
 		f.Who = okapi.FromContext(c.Request().Context()).UserName
 	}

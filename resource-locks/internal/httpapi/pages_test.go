@@ -44,7 +44,7 @@ func newHarness(t *testing.T, mode auth.Mode) *harness {
 	d := &harness{t: t, store: store, locks: engine.NewLocks(store, recent), header: http.Header{}}
 	guard := auth.NewGuard(auth.Settings{Auth: mode, Password: "correct horse", Contact: "Ann, 555-0100"}, nil, log)
 	front, err := httpapi.New(httpapi.Options{
-		Locks: d.locks, Claims: engine.NewClaims(store, recent, log), Recent: recent, Guard: guard,
+		Locks: d.locks, Claims: engine.NewClaims(store, recent, log), Recent: recent, Guard: guard, Log: log,
 		Kinds: []httpapi.Kind{
 			{Key: "content", Name: "locks.kindContent", Namespace: "sunbird/", Prefix: true},
 			{Key: "drafts", Name: "locks.kindDrafts", Namespace: "mutex"},
@@ -134,6 +134,19 @@ func (d *harness) claim(namespace string, paths ...string) engine.Claim {
 	return c
 }
 
+// visitor leaves after the first event.
+type visitor struct {
+	*httptest.ResponseRecorder
+	leave func()
+}
+
+func (v visitor) Write(text []byte) (int, error) {
+	if bytes.HasPrefix(text, []byte("data:")) {
+		v.leave()
+	}
+	return v.ResponseRecorder.Write(text)
+}
+
 var releaseLink = regexp.MustCompile(`href="(/locks/release\?[^"]+)"`)
 
 // releasePath returns the path of the first release link of the page of locks.
@@ -177,10 +190,21 @@ func TestLocksPage(t *testing.T) {
 			}
 		}
 		want(t, d.send(http.MethodGet, "/locks/?kind=other", nil), 400, "There is no kind of locks other.")
-		live := d.send(http.MethodGet, "/locks/?kind=content&live=on", nil)
-		want(t, live, 200, "Stop the updates")
-		if got := live.Header().Get("Refresh"); got != "2" {
-			t.Errorf("the page is loaded again after %q s, want 2", got)
+		want(t, d.send(http.MethodGet, "/locks/?kind=content&search=Ann", nil), 200,
+			`data-stream="live?kind=content&search=Ann"`)
+	})
+	t.Run("sends what is new to an open page", func(t *testing.T) {
+		t.Parallel()
+		d := newHarness(t, auth.None)
+		d.acquire("sunbird/content", "do_1", "ann")
+		d.acquire("mutex", "draft-1", "bob")
+		ctx, leave := context.WithCancel(t.Context())
+		w := visitor{httptest.NewRecorder(), leave}
+		d.handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet,
+			"http://localhost/locks/live?kind=content", nil))
+		news := w.Body.String()
+		if strings.Count(news, `<tr id="lock-`) != 1 || !strings.Contains(news, `<td class="id first">do_1</td>`) {
+			t.Errorf("got %d: %s", w.Code, news)
 		}
 	})
 	t.Run("says when the database is away", func(t *testing.T) {
@@ -200,7 +224,8 @@ func TestLocksPage(t *testing.T) {
 	t.Run("speaks the reader's language", func(t *testing.T) {
 		t.Parallel()
 		for language, says := range map[string]string{
-			"de": "Zurzeit ist nichts gesperrt.", "es": "No hay ningún bloqueo ahora.", "en-XA": "⟦Nóó lóóck íís hééld nóów.⟧",
+			"de": "Jetzt wird keine Sperre gehalten.", "es": "Ahora no se retiene ningún cerrojo.",
+			"en-XA": "⟦Nóó lóóck íís hééld nóów.⟧",
 		} {
 			d := newHarness(t, auth.None)
 			want(t, d.send(http.MethodGet, "/locks/?language="+language, nil), 200, `<html lang="`+language+`">`, says)

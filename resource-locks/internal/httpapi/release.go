@@ -58,7 +58,7 @@ func (p *pages) askRelease(c echo.Context) error {
 
 func (p *pages) showRelease(c echo.Context, status int, body releasePage) error {
 	body.Action, body.Back = releasePath(body.Target), root(c)
-	return p.show(c, status, "release.html", "release.heading", "", body)
+	return p.show(c, status, "release.html", "releaseLock.heading", "", body)
 }
 
 // release handles POST /locks/release.
