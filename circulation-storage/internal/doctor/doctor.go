@@ -134,7 +134,7 @@ func (t Tenant) examineFeature(check string, set schemas.LockSettings, err error
 	text := "the environment of circulation decides"
 	switch {
 	case err != nil:
-		return judge(check, "", problem(true, Broken, err.Error(), "store them anew on the staff page Feature"))
+		return judge(check, "", problem(true, Broken, err.Error(), "store them anew on the staff page \"On / off\""))
 	case set.Enabled != nil && *set.Enabled:
 		text = "the lock is on"
 	case set.Enabled != nil:
@@ -155,7 +155,7 @@ func examineWaits(check string, waits []time.Duration, patience time.Duration) F
 	}
 	return judge(check, fmt.Sprintf("a check-out waits %s at most, and machines %s", longest, patience),
 		problem(longest > patience, Warning, fmt.Sprintf("a check-out may wait %s, and machines give up after %s", longest, patience),
-			"set shorter waits on the staff page Timing, or make the machines wait longer"))
+			"set shorter waits on the staff page \"Timing\", or make the machines wait longer"))
 }
 
 // problem returns a finding if it is there.

@@ -49,6 +49,8 @@ var subjects = []subject{
 	{name: "the lock switched", folder: services, tests: "TestSettings_(TurnOn|Switched).*|TestDifferingEnvironments_.*"},
 	{name: "hostile clients", folder: services, tests: "TestBadInput_.*"},
 	{name: "hostile clients of resource-locks", folder: locks, tests: "TestBadInput_.*"},
+	{name: "self-check machines that repeat, misbehave, and lose their circulation", folder: services, tests: "TestSIP2_.*"},
+	{name: "a tenant moved to another cluster", folder: services, tests: "TestMoveTenant_.*"},
 	{name: "start and stop", folder: services, tests: "TestShutdown_.*|TestStart_EightInstancesAtOnce|TestTenant_DownAndUp"},
 }
 
