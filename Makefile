@@ -128,8 +128,9 @@ release: ## build binaries, SBOMs and checksums of this revision into dist/
 # Two clones in folders with different names, the second one with an empty build cache.
 release-check: ## make the release twice, in two folders, and compare all bytes
 	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	git clone -q . "$$dir/one"; \
+	git clone -q "$$dir/one" "$$dir/another/folder"; \
 	for copy in one another/folder; do \
-		git clone -q . "$$dir/$$copy"; \
 		$(MAKE) -s -C "$$dir/$$copy" release >/dev/null; \
 		export GOCACHE="$$dir/cache"; \
 	done; \
