@@ -164,10 +164,10 @@ func (s *CommitStore) ReadCheckOutFacts(ctx context.Context, subjects schemas.Ch
 	if subjects.ServicePointID != "" {
 		_, args := factsStatement(subjects)
 		args = append(args, subjects.ServicePointID)
-		err = s.db.readRow(ctx, s.db.conns.Ordinary, op, checkInFactsSQL, args, append(facts.fields(), &facts.Slip)...)
+		err = s.db.lookUpRow(ctx, s.db.conns.Ordinary, op, checkInFactsSQL, args, append(facts.fields(), &facts.Slip)...)
 	} else if facts, err = runInGroup(ctx, s.facts, subjects); errors.Is(err, database.ErrRunAlone) {
 		statement, args := factsStatement(subjects)
-		err = s.db.readRow(ctx, s.db.conns.Ordinary, op, statement, args, facts.fields()...)
+		err = s.db.lookUpRow(ctx, s.db.conns.Ordinary, op, statement, args, facts.fields()...)
 	}
 	if err != nil {
 		return schemas.CheckOutFacts{}, toFault(op, err)
@@ -181,7 +181,7 @@ func sendFacts(ctx context.Context, conn *pgxpool.Conn, group []*member[schemas.
 	var err error
 	if len(group) == 1 {
 		statement, args := factsStatement(group[0].Asked)
-		err = scanRow(ctx, conn, statement, args, group[0].Answer.fields()...)
+		err = lookUp(ctx, conn, statement, args, group[0].Answer.fields()...)
 	} else {
 		err = readSeveralFacts(ctx, conn, group)
 	}

@@ -144,7 +144,7 @@ DELETE FROM {schema}.check_out_history h USING old WHERE h.id = old.id`
 // Sweep deletes at most limit check-outs that ended longer ago than retention, and returns how many. It
 // skips those in use. It also deletes old numbers of waiting check-outs.
 func (s *HistoryStore) Sweep(ctx context.Context, retention time.Duration, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping past check-outs", sweepHistorySQL, retention, limit)
+	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping past check-outs", sweepHistorySQL, seldom, retention, limit)
 }
 
 const (

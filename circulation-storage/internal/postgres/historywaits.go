@@ -63,7 +63,7 @@ var countUnknownPlacesSQL = `SELECT count(*), coalesce(min(u.machine), ''), coal
 // CountUnknownPlaces counts the machines that sent a service point which does not exist in the time
 // before now. It returns one of them too, and one of the service points.
 func (s *HistoryStore) CountUnknownPlaces(ctx context.Context, within time.Duration) (n int, machine, servicePointID string, err error) {
-	err = s.db.readRow(ctx, s.db.conns.Ordinary, "counting unknown service points", countUnknownPlacesSQL, []any{within}, &n, &machine, &servicePointID)
+	err = s.db.readRow(ctx, s.db.conns.Ordinary, "counting unknown service points", countUnknownPlacesSQL, []any{seldom, within}, &n, &machine, &servicePointID)
 	return n, machine, servicePointID, err
 }
 

@@ -59,7 +59,7 @@ RETURNING jsonb::text`
 // State returns the entry, if there is one, and the version, as of one moment.
 func (s *LockSettingsStore) State(ctx context.Context) (schemas.LockSettingsState, error) {
 	var state schemas.LockSettingsState
-	err := s.db.readRow(ctx, s.db.conns.Urgent, "reading the lock settings", settingsStateSQL, []any{schemas.LockEnvironmentLeaseMs},
+	err := s.db.lookUpRow(ctx, s.db.conns.Urgent, "reading the lock settings", settingsStateSQL, []any{schemas.LockEnvironmentLeaseMs},
 		&state.Version, &state.Entry, &state.EnvironmentOnMs)
 	return state, err
 }

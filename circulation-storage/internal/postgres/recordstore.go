@@ -54,7 +54,7 @@ const getRecordSQL = `SELECT jsonb FROM {table} WHERE id = $1::uuid`
 // Get implements records.Store.
 func (s *RecordStore) Get(ctx context.Context, t records.Type, id string) (json.RawMessage, error) {
 	var doc json.RawMessage
-	err := s.db.readRow(ctx, s.db.conns.Ordinary, "reading a "+t.Name, nameTable(getRecordSQL, t.Table), []any{id}, &doc)
+	err := s.db.lookUpRow(ctx, s.db.conns.Ordinary, "reading a "+t.Name, nameTable(getRecordSQL, t.Table), []any{id}, &doc)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, errNoRecord(t.Name, id)
 	}

@@ -84,6 +84,29 @@ func (db *DB) readRow(ctx context.Context, pool *pgxpool.Pool, op, statement str
 	return toFault(op, db.conns.Read(ctx, func() error { return scanRow(ctx, pool, statement, args, dest...) }))
 }
 
+// lookUpSQL goes before a statement that finds rows by indexes, whatever the parameters. Its plan is
+// made once a connection. By its own choice PostgreSQL makes five plans before, and each tenant has
+// statements of its own: with many tenants that takes longer than to run them.
+var lookUpSQL = database.Bounds{PlansOnce: true}.Batched()
+
+// lookUp is scanRow for such a statement.
+func lookUp(ctx context.Context, on database.Querier, statement string, args []any, dest ...any) error {
+	statement, err := nameSchema(ctx, on, statement)
+	if err != nil {
+		return err
+	}
+	return database.ScanRow(ctx, on, lookUpSQL, statement, args, dest)
+}
+
+// lookUpRow is readRow for such a statement.
+func (db *DB) lookUpRow(ctx context.Context, pool *pgxpool.Pool, op, statement string, args []any, dest ...any) error {
+	return toFault(op, db.conns.Read(ctx, func() error { return lookUp(ctx, pool, statement, args, dest...) }))
+}
+
+// seldom goes before the parameters of a statement that runs once a minute or less for each tenant.
+// PostgreSQL keeps it no longer than it runs. Else each connection would have those of all tenants.
+const seldom = pgx.QueryExecModeExec
+
 // readRows returns what scan makes of each row.
 func readRows[T any](ctx context.Context, db *DB, op, statement string, args []any, scan pgx.RowToFunc[T]) ([]T, error) {
 	var found []T

@@ -27,7 +27,7 @@ RETURNING ` + notDurable
 // day old: at most limit of each. It returns how many.
 func (s *CommitStore) SweepRepeats(ctx context.Context, limit int) (swept int, err error) {
 	for _, table := range repeatTables {
-		n, err := s.db.exec(ctx, s.db.conns.Ordinary, "sweeping a "+table, nameTable(sweepRepeatsSQL, table), limit)
+		n, err := s.db.exec(ctx, s.db.conns.Ordinary, "sweeping a "+table, nameTable(sweepRepeatsSQL, table), seldom, limit)
 		if err != nil {
 			return swept, err
 		}
@@ -49,7 +49,7 @@ DELETE FROM {schema}.loan_history h USING old WHERE h.id = old.id`
 // SweepLoanHistory deletes at most limit entries of the history of loans that are older than retention,
 // and returns how many.
 func (s *RecordStore) SweepLoanHistory(ctx context.Context, retention time.Duration, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping the history of loans", sweepLoanHistorySQL, retention, limit)
+	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping the history of loans", sweepLoanHistorySQL, seldom, retention, limit)
 }
 
 // expiredQueuesSQL finds queues with expired requests by an index of their dates, those that expired
@@ -76,7 +76,7 @@ func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (closed int
 	defer func() { s.obs.RequestsExpired(closed) }()
 	stuck := []uuid.UUID{}
 	for {
-		queues, err := readRows(ctx, s.db, "finding expired requests", expiredQueuesSQL, []any{limit, formatIDs(stuck)}, pgx.RowToStructByPos[commit.ExpiredQueue])
+		queues, err := readRows(ctx, s.db, "finding expired requests", expiredQueuesSQL, []any{seldom, limit, formatIDs(stuck)}, pgx.RowToStructByPos[commit.ExpiredQueue])
 		if err != nil {
 			return closed, errors.Join(failed, err)
 		}

@@ -52,7 +52,7 @@ const renumberedAtOnce = 500
 func (s *CommitStore) RunTitleJob(ctx context.Context) error {
 	var id uuid.UUID
 	var known bool
-	err := s.db.writeRow(ctx, s.db.conns.Ordinary, "taking a job of title level requests", takeTitleJobSQL, nil, &id, &known)
+	err := s.db.writeRow(ctx, s.db.conns.Ordinary, "taking a job of title level requests", takeTitleJobSQL, []any{seldom}, &id, &known)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
