@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -15,7 +16,8 @@ type shelf struct {
 	*stack.Library
 	pool   *pgxpool.Pool
 	schema string
-	made   int // items and patrons so far, for their barcodes
+	made   int          // items and patrons so far, for their barcodes
+	lent   atomic.Int64 // of those, by a house
 }
 
 // newShelf makes a library whose patrons may have as many items as the limit says.

@@ -29,13 +29,17 @@ type tenantSetup struct {
 var tenantSetups = []tenantSetup{
 	{name: "one storage, 20 connections", connections: 20, each: 60, tenants: []int{1, 20, 60}},
 	{name: "one storage, 4 connections", connections: 4, each: 60, tenants: []int{1, 20, 60}},
+	{name: "a storage for 20 tenants, 4 connections each", connections: 4, each: 20, tenants: []int{1, 60}},
 	{name: "a storage for 60 tenants, 3 connections each", connections: 3, each: 60, tenants: []int{1, 300}},
 }
 
 // tenantClients check out at once, so that all connections of a storage meet all its tenants.
 const tenantClients = 8
 
-// measureTenants measures check-outs of 1 to 300 tenants in turn.
+// tenantTurns is how often a setup lends for each repetition.
+const tenantTurns = 5
+
+// measureTenants measures check-outs of 1 to 300 tenants.
 func measureTenants(ctx context.Context, b *bench) (err error) {
 	databaseURL, err := b.db.fork(ctx, "tenants_"+strconv.FormatInt(time.Now().UnixNano(), 36))
 	if err != nil {
@@ -47,84 +51,110 @@ func measureTenants(ctx context.Context, b *bench) (err error) {
 	}
 	defer pool.Close()
 	b.report.note("One client, after %d clients have used all connections. It takes the tenants in turn. Each setup is compared with "+
-		"its own figure of one tenant. Memory is what the backends of the storages have for themselves.", tenantClients)
+		"its own figure of one tenant, in %d turns each. Memory is what the backends of the storages have for themselves.",
+		tenantClients, tenantTurns*b.repetitions)
 	rows := [][]string{{"setup", "tenants", "a check-out, p50", "of one tenant", "p99", "CPU us, services / PostgreSQL", "memory of the backends"}}
 	var shelves []*shelf
 	for _, setup := range tenantSetups {
-		var one time.Duration
-		for _, tenants := range setup.tenants {
-			h := &house{bench: b, setup: setup, pool: pool}
-			f, memory, err := h.measure(ctx, databaseURL, &shelves, tenants)
-			if err = errors.Join(err, h.stop()); err != nil {
-				return fmt.Errorf("%s, %d tenants: %w", setup.name, tenants, err)
-			}
-			p50 := time.Duration(readDeskP50(f))
-			if tenants == 1 {
-				one = p50
-			}
-			rows = append(rows, []string{
-				setup.name, strconv.Itoa(tenants), formatMillis(p50), formatRatio(float64(p50), float64(one)),
-				formatMillis(time.Duration(readDeskP99(f))), formatCPU([]deskFigures{f}), formatMegabytes(memory),
-			})
+		compared, err := setup.compare(ctx, b, pool, databaseURL, &shelves)
+		if err != nil {
+			return fmt.Errorf("%s: %w", setup.name, err)
 		}
+		rows = append(rows, compared...)
 	}
 	b.report.table(rows)
 	return nil
 }
 
-// house is the processes of one setup.
+// house is the processes that serve some tenants in one setup.
 type house struct {
 	bench *bench
 	setup tenantSetup
-	pool  *pgxpool.Pool
+	name  string  // of its connections
 	desks []*desk // one for each tenant; those of a group share their processes
 	all   []*process
 }
 
-// measure starts the processes, makes the tenants that are missing, and lets them lend.
-func (h *house) measure(ctx context.Context, databaseURL string, shelves *[]*shelf, tenants int) (f deskFigures, memory int, err error) {
+// compare lets houses lend that differ in their number of tenants. They take turns, so that a slow
+// moment of the machine meets all of them. It returns a row for each.
+func (s tenantSetup) compare(ctx context.Context, b *bench, pool *pgxpool.Pool, databaseURL string, shelves *[]*shelf) (rows [][]string, err error) {
+	houses := make([]*house, len(s.tenants))
+	defer func() {
+		for _, h := range houses {
+			err = errors.Join(err, h.stop())
+		}
+	}()
+	for i, tenants := range s.tenants {
+		houses[i] = &house{bench: b, setup: s, name: "tenants" + strconv.Itoa(tenants)}
+		if err := houses[i].open(ctx, pool, databaseURL, shelves, tenants); err != nil {
+			return nil, err
+		}
+	}
+	all := make([][]deskFigures, len(houses))
+	for turn := range 1 + tenantTurns*b.repetitions {
+		for i, h := range houses {
+			f, err := h.lend(ctx, turn == 0)
+			if err != nil {
+				return nil, err
+			}
+			all[i] = append(all[i], f)
+		}
+	}
+	for i, h := range houses {
+		memory, err := h.memory(ctx, pool)
+		if err != nil {
+			return nil, err
+		}
+		p50, one := median(all[i][1:], readDeskP50), median(all[0][1:], readDeskP50)
+		rows = append(rows, []string{
+			s.name, strconv.Itoa(s.tenants[i]), formatMillis(time.Duration(p50)), formatRatio(p50, one),
+			formatMillis(time.Duration(median(all[i][1:], readDeskP99))), formatCPU(all[i][1:]), formatMegabytes(memory),
+		})
+	}
+	return rows, nil
+}
+
+// open starts the processes, and makes the tenants that are missing and what they will lend.
+func (h *house) open(ctx context.Context, pool *pgxpool.Pool, databaseURL string, shelves *[]*shelf, tenants int) error {
 	for i := range tenants {
 		if i%h.setup.each == 0 {
 			if err := h.startGroup(ctx, databaseURL); err != nil {
-				return f, 0, err
+				return err
 			}
 		}
 		storage, circulation := h.all[len(h.all)-2], h.all[len(h.all)-1]
 		name := "library" + strconv.Itoa(i)
 		if i == len(*shelves) {
-			s, err := newShelfOf(ctx, name, storage.url, h.pool, noLimit)
+			s, err := newShelfOf(ctx, name, storage.url, pool, noLimit)
 			if err != nil {
-				return f, 0, err
+				return err
 			}
 			*shelves = append(*shelves, s)
 		}
-		h.desks = append(h.desks, &desk{
+		d := &desk{
 			bench: h.bench, build: h.bench.builds[0], storage: storage, circulation: circulation, shelf: (*shelves)[i],
 			machine: stack.Client{Base: circulation.url, Tenant: name, HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}},
-		})
-	}
-	// So many that all connections have planned all statements, and that no table grows fourfold while
-	// the clock runs: see database.plans.
-	warm, rounds := max(400/tenants, min(80, 6000/tenants)), max(200/tenants, 5) // of each tenant
-	for _, d := range h.desks {
-		if _, err := d.shelf.addCopies(ctx, warm+rounds); err != nil {
-			return f, 0, err
+		}
+		h.desks = append(h.desks, d)
+		warm, each := countRounds(tenants)
+		if _, err := d.shelf.addCopies(ctx, warm+each*tenantTurns*h.bench.repetitions); err != nil {
+			return err
 		}
 	}
-	if _, err := h.lend(ctx, warm, tenantClients, warm+rounds); err != nil {
-		return f, 0, err
-	}
-	if f, err = h.lend(ctx, rounds, 1, rounds); err != nil {
-		return f, 0, err
-	}
-	memory, err = h.memory(ctx)
-	return f, memory, err
+	return nil
+}
+
+// countRounds returns how many items of each tenant are lent at first, and in each turn. At first they
+// are so many that all connections have planned all statements, and that no table grows fourfold
+// while the clock runs: see database.plans.
+func countRounds(tenants int) (warm, each int) {
+	return max(400/tenants, min(80, 6000/tenants)), max(120/tenants, 1)
 }
 
 // startGroup starts a storage and a circulation.
 func (h *house) startGroup(ctx context.Context, databaseURL string) error {
 	build := h.bench.builds[0]
-	storage, err := build.startStorage(ctx, databaseURL+"&application_name=measured"+h.setup.parameters,
+	storage, err := build.startStorage(ctx, databaseURL+"&application_name="+h.name+h.setup.parameters,
 		"DATABASE_MAX_CONNS="+strconv.Itoa(h.setup.connections))
 	if err != nil {
 		return err
@@ -138,6 +168,9 @@ func (h *house) startGroup(ctx context.Context, databaseURL string) error {
 }
 
 func (h *house) stop() error {
+	if h == nil {
+		return nil
+	}
 	var errs []error
 	for i := len(h.all) - 1; i >= 0; i-- {
 		errs = append(errs, h.all[i].stop())
@@ -145,23 +178,28 @@ func (h *house) stop() error {
 	return errors.Join(errs...)
 }
 
-// lend lends so many items of each tenant, which takes turns. The first one is left from the last made.
-func (h *house) lend(ctx context.Context, rounds, clients, left int) (deskFigures, error) {
+// lend lends items of each tenant, which takes turns. At first all connections are used.
+func (h *house) lend(ctx context.Context, first bool) (f deskFigures, err error) {
+	warm, rounds := countRounds(len(h.desks))
+	clients := 1
+	if first {
+		rounds, clients = warm, tenantClients
+	}
 	n := rounds * len(h.desks)
 	services, postgreSQL, err := h.processorTimes()
 	if err != nil {
-		return deskFigures{}, err
+		return f, err
 	}
 	latencies, began := make([]time.Duration, n), time.Now()
 	err = share(ctx, n, clients, func(ctx context.Context, i int) error {
 		d := h.desks[i%len(h.desks)]
-		number := d.shelf.made - left + 1 + i/len(h.desks)
+		number := int(d.shelf.lent.Add(1))
 		start := time.Now()
 		err := d.lend(ctx, number, number)
 		latencies[i] = time.Since(start)
 		return err
 	})
-	f := deskFigures{figures: summarize(latencies, time.Since(began))}
+	f = deskFigures{figures: summarize(latencies, time.Since(began))}
 	if err != nil {
 		return f, err
 	}
@@ -183,8 +221,8 @@ func (h *house) processorTimes() (services, postgreSQL time.Duration, err error)
 }
 
 // memory returns the bytes that the storages' backends have for themselves.
-func (h *house) memory(ctx context.Context) (int, error) {
-	rows, err := h.pool.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE application_name = 'measured'`)
+func (h *house) memory(ctx context.Context, pool *pgxpool.Pool) (int, error) {
+	rows, err := pool.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE application_name = $1`, h.name)
 	if err != nil {
 		return 0, err
 	}
