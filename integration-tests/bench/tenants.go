@@ -17,20 +17,20 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// tenantSetup is a way to serve many tenants.
+// tenantSetup is a way to serve many tenants: a database of the cluster, a storage and a circulation for
+// each group of them, as a map on X-Okapi-Tenant leads them.
 type tenantSetup struct {
 	name        string
-	parameters  string // of DATABASE_URL
-	connections int    // of each storage
-	each        int    // tenants of one storage at most
-	tenants     []int  // how many are served, in turn
+	connections int   // of each storage
+	each        int   // tenants of one group at most
+	tenants     []int // how many are served, in turn
 }
 
 var tenantSetups = []tenantSetup{
-	{name: "one storage, 20 connections", connections: 20, each: 60, tenants: []int{1, 20, 60}},
-	{name: "one storage, 4 connections", connections: 4, each: 60, tenants: []int{1, 20, 60}},
-	{name: "a storage for 20 tenants, 4 connections each", connections: 4, each: 20, tenants: []int{1, 60}},
-	{name: "a storage for 60 tenants, 3 connections each", connections: 3, each: 60, tenants: []int{1, 300}},
+	{name: "one group, 20 connections", connections: 20, each: 60, tenants: []int{1, 20, 60}},
+	{name: "one group, 4 connections", connections: 4, each: 60, tenants: []int{1, 20, 60}},
+	{name: "a group for 20 tenants, 4 connections each", connections: 4, each: 20, tenants: []int{1, 60}},
+	{name: "a group for 30 tenants, 2 connections each", connections: 2, each: 30, tenants: []int{1, 300}},
 }
 
 // tenantClients check out at once, so that all connections of a storage meet all its tenants.
@@ -40,23 +40,13 @@ const tenantClients = 8
 const tenantTurns = 5
 
 // measureTenants measures check-outs of 1 to 300 tenants.
-func measureTenants(ctx context.Context, b *bench) (err error) {
-	databaseURL, err := b.db.fork(ctx, "tenants_"+strconv.FormatInt(time.Now().UnixNano(), 36))
-	if err != nil {
-		return err
-	}
-	pool, err := pgxpool.New(ctx, databaseURL)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	b.report.note("One client, after %d clients have used all connections. It takes the tenants in turn. Each setup is compared with "+
-		"its own figure of one tenant, in %d turns each. Memory is what the backends of the storages have for themselves.",
-		tenantClients, tenantTurns*b.repetitions)
+func measureTenants(ctx context.Context, b *bench) error {
+	b.report.note("A group has a database, a storage and a circulation. One client, after %d clients have used all connections. "+
+		"It takes the tenants in turn. Each setup is compared with its own figure of one tenant, in %d turns each. "+
+		"Memory is what the backends of the storages have for themselves.", tenantClients, tenantTurns*b.repetitions)
 	rows := [][]string{{"setup", "tenants", "a check-out, p50", "of one tenant", "p99", "CPU us, services / PostgreSQL", "memory of the backends"}}
-	var shelves []*shelf
 	for _, setup := range tenantSetups {
-		compared, err := setup.compare(ctx, b, pool, databaseURL, &shelves)
+		compared, err := setup.compare(ctx, b)
 		if err != nil {
 			return fmt.Errorf("%s: %w", setup.name, err)
 		}
@@ -72,12 +62,13 @@ type house struct {
 	setup tenantSetup
 	name  string  // of its connections
 	desks []*desk // one for each tenant; those of a group share their processes
+	pools []*pgxpool.Pool
 	all   []*process
 }
 
 // compare lets houses lend that differ in their number of tenants. They take turns, so that a slow
 // moment of the machine meets all of them. It returns a row for each.
-func (s tenantSetup) compare(ctx context.Context, b *bench, pool *pgxpool.Pool, databaseURL string, shelves *[]*shelf) (rows [][]string, err error) {
+func (s tenantSetup) compare(ctx context.Context, b *bench) (rows [][]string, err error) {
 	houses := make([]*house, len(s.tenants))
 	defer func() {
 		for _, h := range houses {
@@ -86,7 +77,7 @@ func (s tenantSetup) compare(ctx context.Context, b *bench, pool *pgxpool.Pool, 
 	}()
 	for i, tenants := range s.tenants {
 		houses[i] = &house{bench: b, setup: s, name: "tenants" + strconv.Itoa(tenants)}
-		if err := houses[i].open(ctx, pool, databaseURL, shelves, tenants); err != nil {
+		if err := houses[i].open(ctx, tenants); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +92,7 @@ func (s tenantSetup) compare(ctx context.Context, b *bench, pool *pgxpool.Pool, 
 		}
 	}
 	for i, h := range houses {
-		memory, err := h.memory(ctx, pool)
+		memory, err := h.memory(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -114,32 +105,28 @@ func (s tenantSetup) compare(ctx context.Context, b *bench, pool *pgxpool.Pool, 
 	return rows, nil
 }
 
-// open starts the processes, and makes the tenants that are missing and what they will lend.
-func (h *house) open(ctx context.Context, pool *pgxpool.Pool, databaseURL string, shelves *[]*shelf, tenants int) error {
+// open starts the processes, and makes the tenants and what they will lend.
+func (h *house) open(ctx context.Context, tenants int) error {
 	for i := range tenants {
 		if i%h.setup.each == 0 {
-			if err := h.startGroup(ctx, databaseURL); err != nil {
+			if err := h.startGroup(ctx); err != nil {
 				return err
 			}
 		}
 		storage, circulation := h.all[len(h.all)-2], h.all[len(h.all)-1]
 		name := "library" + strconv.Itoa(i)
-		if i == len(*shelves) {
-			s, err := newShelfOf(ctx, name, storage.url, pool, noLimit)
-			if err != nil {
-				return err
-			}
-			*shelves = append(*shelves, s)
-		}
-		d := &desk{
-			bench: h.bench, build: h.bench.builds[0], storage: storage, circulation: circulation, shelf: (*shelves)[i],
-			machine: stack.Client{Base: circulation.url, Tenant: name, HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}},
-		}
-		h.desks = append(h.desks, d)
-		warm, each := countRounds(tenants)
-		if _, err := d.shelf.addCopies(ctx, warm+each*tenantTurns*h.bench.repetitions); err != nil {
+		s, err := newShelfOf(ctx, name, storage.url, h.pools[len(h.pools)-1], noLimit)
+		if err != nil {
 			return err
 		}
+		warm, each := countRounds(tenants)
+		if _, err := s.addCopies(ctx, warm+each*tenantTurns*h.bench.repetitions); err != nil {
+			return err
+		}
+		h.desks = append(h.desks, &desk{
+			bench: h.bench, build: h.bench.builds[0], storage: storage, circulation: circulation, shelf: s,
+			machine: stack.Client{Base: circulation.url, Tenant: name, HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}},
+		})
 	}
 	return nil
 }
@@ -151,19 +138,28 @@ func countRounds(tenants int) (warm, each int) {
 	return max(400/tenants, min(80, 6000/tenants)), max(120/tenants, 1)
 }
 
-// startGroup starts a storage and a circulation.
-func (h *house) startGroup(ctx context.Context, databaseURL string) error {
+// startGroup starts a storage and a circulation on a database of their own.
+func (h *house) startGroup(ctx context.Context) error {
 	build := h.bench.builds[0]
-	storage, err := build.startStorage(ctx, databaseURL+"&application_name="+h.name+h.setup.parameters,
-		"DATABASE_MAX_CONNS="+strconv.Itoa(h.setup.connections))
+	databaseURL, err := h.bench.db.fork(ctx, h.name+"_"+strconv.FormatInt(time.Now().UnixNano(), 36))
 	if err != nil {
 		return err
 	}
+	pool, err := pgxpool.New(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	h.pools = append(h.pools, pool)
+	storage, err := build.startStorage(ctx, databaseURL+"&application_name="+h.name, "DATABASE_MAX_CONNS="+strconv.Itoa(h.setup.connections))
+	if err != nil {
+		return err
+	}
+	h.all = append(h.all, storage)
 	circulation, err := build.startCirculation(ctx, storage.url, "CHECKOUT_LOCK_FEATURE_ENABLED=true")
 	if err != nil {
-		return errors.Join(err, storage.stop())
+		return err
 	}
-	h.all = append(h.all, storage, circulation)
+	h.all = append(h.all, circulation)
 	return nil
 }
 
@@ -174,6 +170,9 @@ func (h *house) stop() error {
 	var errs []error
 	for i := len(h.all) - 1; i >= 0; i-- {
 		errs = append(errs, h.all[i].stop())
+	}
+	for _, pool := range h.pools {
+		pool.Close()
 	}
 	return errors.Join(errs...)
 }
@@ -221,8 +220,8 @@ func (h *house) processorTimes() (services, postgreSQL time.Duration, err error)
 }
 
 // memory returns the bytes that the storages' backends have for themselves.
-func (h *house) memory(ctx context.Context, pool *pgxpool.Pool) (int, error) {
-	rows, err := pool.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE application_name = $1`, h.name)
+func (h *house) memory(ctx context.Context) (int, error) {
+	rows, err := h.bench.db.pool.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE application_name = $1`, h.name)
 	if err != nil {
 		return 0, err
 	}
