@@ -25,7 +25,7 @@ type acquireGroups struct {
 
 type acquireMember = database.Member[engine.Acquire, engine.Result]
 
-// groupQuery is a statement that names its schema, the bounds before it and its arguments.
+// groupQuery is a statement, the bounds before it and its arguments.
 type groupQuery struct {
 	statement, bounds string
 	args              func(group []*acquireMember) []any
@@ -49,7 +49,7 @@ func (g *acquireGroups) send(ctx context.Context, conn *pgxpool.Conn, group []*a
 		if len(group) == 1 {
 			q = g.one
 		}
-		return database.Query(ctx, conn, q.bounds, q.statement, q.args(group), func(rows pgx.Rows) error {
+		return database.Query(ctx, conn, q.bounds, g.db.nameSchema(conn, q.statement), q.args(group), func(rows pgx.Rows) error {
 			if err := rows.Err(); err != nil {
 				return err // a refused statement has no columns
 			}

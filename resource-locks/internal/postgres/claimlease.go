@@ -43,13 +43,13 @@ func (s *ClaimStore) leaseConnections() connections {
 
 // StartLease implements engine.ClaimStore.
 func (s *ClaimStore) StartLease(ctx context.Context, instance uuid.UUID, length time.Duration) error {
-	_, err := s.db.exec(ctx, s.leaseConnections(), "starting the lease", lazyBounds, s.db.nameSchema(startLeaseSQL), instance, length)
+	_, err := s.db.exec(ctx, s.leaseConnections(), "starting the lease", lazyBounds, startLeaseSQL, instance, length)
 	return err
 }
 
 // KeepLease implements engine.ClaimStore.
 func (s *ClaimStore) KeepLease(ctx context.Context, instance uuid.UUID, length time.Duration) error {
-	changed, err := s.db.exec(ctx, s.leaseConnections(), "keeping the lease", lazyBounds, s.keepLeaseSQL, instance, length)
+	changed, err := s.db.exec(ctx, s.leaseConnections(), "keeping the lease", lazyBounds, keepLeaseSQL, instance, length)
 	if err == nil && changed == 0 {
 		return fault.New(fault.NotFound, "The lease has ended")
 	}
@@ -58,7 +58,7 @@ func (s *ClaimStore) KeepLease(ctx context.Context, instance uuid.UUID, length t
 
 // EndLease implements engine.ClaimStore.
 func (s *ClaimStore) EndLease(ctx context.Context, instance uuid.UUID) error {
-	_, err := s.db.exec(ctx, s.leaseConnections(), "ending the lease", bounds, s.db.nameSchema(endLeaseSQL), instance)
+	_, err := s.db.exec(ctx, s.leaseConnections(), "ending the lease", bounds, endLeaseSQL, instance)
 	return err
 }
 
@@ -66,7 +66,7 @@ const newGrantsSQL = `SELECT c.id FROM {schema}.claim c WHERE c.instance = $1::u
 
 // NewGrants implements engine.ClaimStore.
 func (s *ClaimStore) NewGrants(ctx context.Context, instance uuid.UUID) ([]uuid.UUID, error) {
-	return readRows(ctx, s.db, s.db.unreserved, "reading new grants", s.newGrantsSQL, []any{instance}, pgx.RowTo[uuid.UUID])
+	return readRows(ctx, s.db, s.db.unreserved, "reading new grants", newGrantsSQL, []any{instance}, pgx.RowTo[uuid.UUID])
 }
 
 const noteGrantsSQL = `
@@ -74,7 +74,7 @@ UPDATE {schema}.claim c SET is_new = false WHERE c.id = ANY($1::text::uuid[]) AN
 
 // NoteGrants implements engine.ClaimStore.
 func (s *ClaimStore) NoteGrants(ctx context.Context, ids []uuid.UUID) error {
-	_, err := s.db.exec(ctx, s.db.unreserved, "noting new grants", lazyBounds, s.noteGrantsSQL, joinIDs(ids))
+	_, err := s.db.exec(ctx, s.db.unreserved, "noting new grants", lazyBounds, noteGrantsSQL, joinIDs(ids))
 	return err
 }
 
@@ -100,7 +100,7 @@ func (s *ClaimStore) ClaimsOf(ctx context.Context, instance, after uuid.UUID, pa
 	found := 0
 	err := s.db.read(ctx, s.db.ordinary, func(conn *pgxpool.Conn) error {
 		found = 0
-		_, err := database.CollectRows(ctx, conn, s.db.readBounds, s.claimsOfSQL, []any{instance, after, len(page)}, func(row pgx.CollectableRow) (struct{}, error) {
+		_, err := database.CollectRows(ctx, conn, s.db.readBounds, s.db.nameSchema(conn, claimsOfSQL), []any{instance, after, len(page)}, func(row pgx.CollectableRow) (struct{}, error) {
 			err := row.Scan(dest...)
 			page[found] = c
 			found++
@@ -133,7 +133,7 @@ SELECT n.last_number,
 // Stats implements engine.ClaimStore.
 func (s *ClaimStore) Stats(ctx context.Context, namespace string) (engine.NamespaceStats, error) {
 	var n engine.NamespaceStats
-	err := s.db.readRow(ctx, s.db.ordinary, "counting claims", s.db.nameSchema(statsSQL), []any{namespace},
+	err := s.db.readRow(ctx, s.db.ordinary, "counting claims", statsSQL, []any{namespace},
 		[]any{&n.LastNumber, &n.Waiting, &n.Held, &n.WaitingResources, &n.HeldResources, &n.Paths})
 	if isNoRow(err) {
 		return engine.NamespaceStats{}, fault.New(fault.NotFound, "Namespace not found")
@@ -149,7 +149,7 @@ SELECT c.id, c.namespace, c.instance, c.abandon, c.owner, c.number, c.queued_at,
 
 // ListClaims implements engine.ClaimStore.
 func (s *ClaimStore) ListClaims(ctx context.Context, namespace string, limit int) ([]engine.ClaimInfo, error) {
-	return readRows(ctx, s.db, s.db.ordinary, "listing claims", s.db.nameSchema(listClaimsSQL), []any{namespace, limit},
+	return readRows(ctx, s.db, s.db.ordinary, "listing claims", listClaimsSQL, []any{namespace, limit},
 		func(row pgx.CollectableRow) (c engine.ClaimInfo, err error) {
 			var paths [][]byte
 			var writes []bool

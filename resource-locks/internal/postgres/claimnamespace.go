@@ -17,7 +17,7 @@ ON CONFLICT ON CONSTRAINT namespace_pkey DO UPDATE SET used_at = excluded.used_a
 
 // OpenNamespace implements engine.ClaimStore.
 func (s *ClaimStore) OpenNamespace(ctx context.Context, namespace string) error {
-	_, err := s.db.exec(ctx, s.db.unreserved, "opening a namespace", bounds, s.db.nameSchema(openNamespaceSQL), namespace)
+	_, err := s.db.exec(ctx, s.db.unreserved, "opening a namespace", bounds, openNamespaceSQL, namespace)
 	return err
 }
 
@@ -45,11 +45,11 @@ func (s *ClaimStore) SweepNamespaces(ctx context.Context, unused time.Duration) 
 }
 
 func (s *ClaimStore) sweepNamespaces(ctx context.Context, unused time.Duration, page int) (forgotten int, err error) {
-	statement, after := s.db.nameSchema(sweepNamespacesSQL), ""
+	after := ""
 	for {
 		var n int
 		err := s.db.write(ctx, s.db.ordinary, "sweeping namespaces", func(ctx context.Context, conn *pgxpool.Conn) error {
-			return database.ScanRow(ctx, conn, lazyBounds, statement, []any{after, unused, page}, []any{&n, &after})
+			return database.ScanRow(ctx, conn, lazyBounds, s.db.nameSchema(conn, sweepNamespacesSQL), []any{after, unused, page}, []any{&n, &after})
 		})
 		forgotten += n
 		if err != nil || after == "" {

@@ -106,7 +106,7 @@ UPDATE {schema}.claim c
 func (s *ClaimStore) Disconnect(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID, error) {
 	var m moved
 	b := s.newBatch(namespace, true, callWait)
-	b.queue.Queue(s.endConnectionSQL, namespace, id)
+	b.queue.Queue(endConnectionSQL, namespace, id)
 	b.moveClaims(&m, s.removeWaitingSQL, namespace, caller, id)
 	err := b.send(ctx, "ending a connection")
 	return m.granted, err
@@ -141,7 +141,7 @@ SELECT array_agg(r.path ORDER BY r.position), array_agg(r.write ORDER BY r.posit
 func (s *ClaimStore) resources(ctx context.Context, namespace string, id uuid.UUID) ([]engine.Resource, error) {
 	var paths [][]byte
 	var writes []bool
-	err := s.db.readRow(ctx, s.db.unreserved, "reading a claim", s.db.nameSchema(resourcesSQL), []any{namespace, id}, []any{&paths, &writes})
+	err := s.db.readRow(ctx, s.db.unreserved, "reading a claim", resourcesSQL, []any{namespace, id}, []any{&paths, &writes})
 	switch {
 	case err != nil:
 		return nil, err

@@ -119,12 +119,12 @@ func (s *ClaimStore) listDue(ctx context.Context) (map[string]*dueWork, error) {
 	var batch pgx.Batch
 	batch.Queue(lazyBounds)
 	s.repairing.Do(func() {
-		for _, repair := range s.repairs {
+		for _, repair := range [...]string{repairLeasesSQL, repairEndsSQL, repairClaimsSQL} {
 			batch.Queue(repair)
 		}
 	})
-	batch.Queue(s.endLeasesSQL)
-	batch.Queue(s.findDueSQL).Query(func(rows pgx.Rows) error {
+	batch.Queue(endLeasesSQL)
+	batch.Queue(findDueSQL).Query(func(rows pgx.Rows) error {
 		due = map[string]*dueWork{}
 		var namespace string
 		var id uuid.NullUUID
@@ -143,7 +143,7 @@ func (s *ClaimStore) listDue(ctx context.Context) (map[string]*dueWork, error) {
 		return err
 	})
 	err := s.db.write(ctx, s.db.unreserved, "looking for ended claims", func(ctx context.Context, conn *pgxpool.Conn) error {
-		return conn.SendBatch(ctx, &batch).Close()
+		return s.db.sendBatch(ctx, conn, &batch)
 	})
 	return due, err
 }

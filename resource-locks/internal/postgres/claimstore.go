@@ -31,15 +31,12 @@ import (
 // arrived as a whole. It first locks the namespace. So a process that freezes holds no
 // namespace.
 type ClaimStore struct {
-	db      *DB
-	atOnce  int         // how many claims one transaction removes, and places, at most
-	failing failingLast // the namespaces that could not be settled
-	// repairs are run at most every repairInterval
+	db        *DB
+	atOnce    int         // how many claims one transaction removes, and places, at most
+	failing   failingLast // the namespaces that could not be settled
 	repairing rate.Sometimes
-	repairs   []string
-	// statements that name their schema
-	storeClaimSQL, endConnectionSQL, removeSQL, removeWaitingSQL, removeEndedSQL, removeForcedSQL, placeLeftSQL string
-	endLeasesSQL, findDueSQL, newGrantsSQL, noteGrantsSQL, keepLeaseSQL, claimsOfSQL                            string
+	// statements with atOnce
+	removeSQL, removeWaitingSQL, removeEndedSQL, removeForcedSQL, placeLeftSQL string
 }
 
 var _ engine.ClaimStore = (*ClaimStore)(nil)
@@ -53,16 +50,11 @@ const maxAtOnce = 200
 func NewClaimStore(db *DB) *ClaimStore { return newClaimStore(db, maxAtOnce) }
 
 func newClaimStore(db *DB, atOnce int) *ClaimStore {
-	numbers := strings.NewReplacer("{atOnce}", strconv.Itoa(atOnce), "{maxPrefixes}", strconv.Itoa(engine.MaxPrefixes))
-	name := func(statement string) string { return db.nameSchema(numbers.Replace(statement)) }
+	limit := strings.NewReplacer("{atOnce}", strconv.Itoa(atOnce), "{maxPrefixes}", strconv.Itoa(engine.MaxPrefixes)).Replace
 	return &ClaimStore{
-		db: db, atOnce: atOnce, storeClaimSQL: name(storeClaimSQL), endConnectionSQL: name(endConnectionSQL),
-		removeSQL: name(removeSQL), removeWaitingSQL: name(removeWaitingSQL), removeEndedSQL: name(removeEndedSQL),
-		removeForcedSQL: name(removeForcedSQL), placeLeftSQL: name(placeLeftSQL), endLeasesSQL: name(endLeasesSQL),
-		findDueSQL: name(findDueSQL), newGrantsSQL: name(newGrantsSQL), noteGrantsSQL: name(noteGrantsSQL),
-		keepLeaseSQL: name(keepLeaseSQL), claimsOfSQL: name(claimsOfSQL),
-		repairing: rate.Sometimes{Interval: repairInterval},
-		repairs:   []string{name(repairLeasesSQL), name(repairEndsSQL), name(repairClaimsSQL)},
+		db: db, atOnce: atOnce, repairing: rate.Sometimes{Interval: repairInterval},
+		removeSQL: limit(removeSQL), removeWaitingSQL: limit(removeWaitingSQL), removeEndedSQL: limit(removeEndedSQL),
+		removeForcedSQL: limit(removeForcedSQL), placeLeftSQL: limit(placeLeftSQL),
 	}
 }
 
@@ -135,7 +127,7 @@ func (b *claimBatch) moveClaims(into *moved, statement string, args ...any) {
 
 func (b *claimBatch) send(ctx context.Context, op string) error {
 	return b.db.write(ctx, b.db.unreserved, op, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return conn.SendBatch(ctx, &b.queue).Close()
+		return b.db.sendBatch(ctx, conn, &b.queue)
 	})
 }
 
@@ -202,7 +194,7 @@ func (s *ClaimStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place,
 	args := []any{
 		q.Namespace, q.ID, q.Instance, q.Abandon, len(q.Resources), q.Owner, paths, writes, keys, engine.CountPrefixes(q.Resources),
 	}
-	b.queue.Queue(s.storeClaimSQL, args...).QueryRow(func(row pgx.Row) error {
+	b.queue.Queue(storeClaimSQL, args...).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&place.Number, &place.Held, nil)
 		found = err == nil
 		if errors.Is(err, pgx.ErrNoRows) {

@@ -123,9 +123,10 @@ func (s *claimSteps) Settle(
 
 // Statements returns the statements that look for conflicts, with a number of parameters.
 func (s *ClaimStore) Statements() map[string]int {
+	name := func(statement string) string { return database.NameSchema(s.db.schema, statement) }
 	return map[string]int{
-		s.storeClaimSQL: 10, s.removeSQL: 3, s.removeWaitingSQL: 3, s.removeEndedSQL: 3, s.removeForcedSQL: 6,
-		s.placeLeftSQL: 2,
+		name(storeClaimSQL): 10, name(s.removeSQL): 3, name(s.removeWaitingSQL): 3, name(s.removeEndedSQL): 3,
+		name(s.removeForcedSQL): 6, name(s.placeLeftSQL): 2,
 	}
 }
 

@@ -96,19 +96,13 @@ type LockStore struct {
 	hints    hints
 	renewals *acquireGroups
 	refusals *acquireGroups
-	// statements that name their schema
-	acquireSQL, refreshSQL, releaseSQL, forceReleaseSQL, askSQL, fetchSQL string
 }
 
 var _ engine.LockStore = (*LockStore)(nil)
 
 // NewLockStore returns the flat locks in db.
 func NewLockStore(db *DB) *LockStore {
-	return &LockStore{
-		db: db, hints: newHints(), renewals: newRenewals(db), refusals: newRefusals(db),
-		acquireSQL: db.nameSchema(acquireSQL), refreshSQL: db.nameSchema(refreshSQL), releaseSQL: db.nameSchema(releaseSQL),
-		forceReleaseSQL: db.nameSchema(forceReleaseSQL), askSQL: db.nameSchema(askSQL), fetchSQL: db.nameSchema(fetchSQL),
-	}
+	return &LockStore{db: db, hints: newHints(), renewals: newRenewals(db), refusals: newRefusals(db)}
 }
 
 // Acquire implements engine.LockStore. A hint may be wrong: then the statement for a
@@ -133,7 +127,7 @@ func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Resul
 	}
 	var g engine.Result
 	err := s.db.write(ctx, on, "acquiring a lock", func(ctx context.Context, conn *pgxpool.Conn) (err error) {
-		g, err = tryAcquire(ctx, conn, bounds, s.acquireSQL, a)
+		g, err = tryAcquire(ctx, conn, bounds, s.db.nameSchema(conn, acquireSQL), a)
 		return err
 	})
 	if err == nil {
@@ -185,7 +179,7 @@ func (s *LockStore) changeLock(
 	ctx context.Context, on connections, op, bounds, statement string, args, dest []any, stale func() bool,
 ) error {
 	return s.db.write(ctx, on, op, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return changeRow(ctx, conn, bounds, statement, args, dest, stale)
+		return changeRow(ctx, conn, bounds, s.db.nameSchema(conn, statement), args, dest, stale)
 	})
 }
 
@@ -221,7 +215,7 @@ func (s *LockStore) Refresh(ctx context.Context, r engine.Refresh) (engine.Resul
 	var result engine.Result
 	var replaced, changed, live, own bool
 	args := []any{r.Namespace, r.Name, r.ID, r.Owner, r.TTL, r.ResumeWithin, id, r.Amend}
-	err := s.changeLock(ctx, s.db.urgent, "refreshing a lock", bounds, s.refreshSQL, args, lockFields(&result.Lock, &replaced, &changed, &live, &own),
+	err := s.changeLock(ctx, s.db.urgent, "refreshing a lock", bounds, refreshSQL, args, lockFields(&result.Lock, &replaced, &changed, &live, &own),
 		func() bool { return own && !changed })
 	switch {
 	case err != nil && !isNoRow(err):
@@ -258,7 +252,7 @@ SELECT ` + lockColumnNames + `, false, own FROM seen WHERE NOT EXISTS (SELECT FR
 func (s *LockStore) Release(ctx context.Context, key engine.Key, owner string) (engine.Result, error) {
 	var result engine.Result
 	var ended, own bool
-	err := s.changeLock(ctx, s.db.urgent, "releasing a lock", lazyBounds, s.releaseSQL, []any{key.Namespace, key.Name, owner}, lockFields(&result.Lock, &ended, &own),
+	err := s.changeLock(ctx, s.db.urgent, "releasing a lock", lazyBounds, releaseSQL, []any{key.Namespace, key.Name, owner}, lockFields(&result.Lock, &ended, &own),
 		func() bool { return own && !ended })
 	switch {
 	case isNoRow(err):
@@ -279,7 +273,7 @@ var fetchSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + keyed 
 // Fetch implements engine.LockStore.
 func (s *LockStore) Fetch(ctx context.Context, key engine.Key) (engine.Lock, error) {
 	var l engine.Lock
-	err := s.db.readRow(ctx, s.db.unreserved, "reading a lock", s.fetchSQL, []any{key.Namespace, key.Name}, lockFields(&l))
+	err := s.db.readRow(ctx, s.db.unreserved, "reading a lock", fetchSQL, []any{key.Namespace, key.Name}, lockFields(&l))
 	if isNoRow(err) {
 		return engine.Lock{}, errNoLock()
 	}
@@ -291,7 +285,7 @@ var listSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + live
 // List implements engine.LockStore.
 func (s *LockStore) List(ctx context.Context, f engine.Filter) ([]engine.Lock, error) {
 	statement, args := filterLocks(f)
-	return readRows(ctx, s.db, s.db.ordinary, "listing locks", s.db.nameSchema(statement), []any{args}, scanLock)
+	return readRows(ctx, s.db, s.db.ordinary, "listing locks", statement, []any{args}, scanLock)
 }
 
 // filterLocks returns a statement with a condition for each part of f that is set, so
@@ -326,5 +320,5 @@ SELECT l.namespace, l.kind, count(*) FROM {schema}.lock l WHERE ` + live + ` GRO
 
 // Count implements engine.LockStore.
 func (s *LockStore) Count(ctx context.Context) ([]engine.KindCount, error) {
-	return readRows(ctx, s.db, s.db.ordinary, "counting locks", s.db.nameSchema(countSQL), nil, pgx.RowToStructByPos[engine.KindCount])
+	return readRows(ctx, s.db, s.db.ordinary, "counting locks", countSQL, nil, pgx.RowToStructByPos[engine.KindCount])
 }

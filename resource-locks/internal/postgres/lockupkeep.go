@@ -31,7 +31,7 @@ SELECT ` + lockColumnNames + ` FROM ended`
 func (s *LockStore) ForceRelease(ctx context.Context, key engine.Key, id uuid.UUID, n engine.Note) (engine.Lock, error) {
 	var l engine.Lock
 	args := []any{key.Namespace, key.Name, id, uuid.New(), n.By, n.Reason}
-	err := s.changeLock(ctx, s.db.unreserved, "releasing a lock by force", bounds, s.forceReleaseSQL, args, lockFields(&l), neverStale)
+	err := s.changeLock(ctx, s.db.unreserved, "releasing a lock by force", bounds, forceReleaseSQL, args, lockFields(&l), neverStale)
 	if isNoRow(err) {
 		return engine.Lock{}, errNoLock()
 	}
@@ -59,7 +59,7 @@ RETURNING `+lockColumns, "{now}", `to_char(clock_timestamp() AT TIME ZONE 'UTC',
 func (s *LockStore) Ask(ctx context.Context, key engine.Key, a engine.AskedFor) (engine.Lock, error) {
 	var l engine.Lock
 	args := []any{key.Namespace, key.Name, a.By, a.Name, a.Message, engine.MaxRequests}
-	err := s.changeLock(ctx, s.db.unreserved, "asking for a lock", lazyBounds, s.askSQL, args, lockFields(&l), neverStale)
+	err := s.changeLock(ctx, s.db.unreserved, "asking for a lock", lazyBounds, askSQL, args, lockFields(&l), neverStale)
 	if isNoRow(err) {
 		return engine.Lock{}, errNoLock()
 	}
@@ -97,13 +97,13 @@ const forgetFactor = 10
 func (s *LockStore) Sweep(ctx context.Context, keep time.Duration, limit int) ([]engine.Lock, error) {
 	const op = "sweeping locks"
 	for _, statement := range []string{forgetSQL, postponeSQL} {
-		if _, err := s.db.exec(ctx, s.db.ordinary, op, bounds, s.db.nameSchema(statement), keep, forgetFactor*limit); err != nil {
+		if _, err := s.db.exec(ctx, s.db.ordinary, op, bounds, statement, keep, forgetFactor*limit); err != nil {
 			return nil, err
 		}
 	}
 	var expired []engine.Lock
 	err := s.db.write(ctx, s.db.ordinary, op, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
-		expired, err = database.CollectRows(ctx, conn, bounds, s.db.nameSchema(expireSQL), []any{keep, limit}, scanLock)
+		expired, err = database.CollectRows(ctx, conn, bounds, s.db.nameSchema(conn, expireSQL), []any{keep, limit}, scanLock)
 		return err
 	})
 	return expired, err
@@ -114,7 +114,7 @@ SELECT forced_by, reason, namespace, name, owner, fence, at FROM {schema}.forced
 
 // Releases implements engine.LockStore.
 func (s *LockStore) Releases(ctx context.Context, limit int) ([]engine.Release, error) {
-	return readRows(ctx, s.db, s.db.ordinary, "listing forced releases", s.db.nameSchema(releasesSQL), []any{limit},
+	return readRows(ctx, s.db, s.db.ordinary, "listing forced releases", releasesSQL, []any{limit},
 		func(row pgx.CollectableRow) (r engine.Release, err error) {
 			err = row.Scan(&r.By, &r.Reason, &r.Namespace, &r.Name, &r.Owner, &r.Fence, (*database.UTCTime)(&r.At))
 			return r, err
@@ -126,5 +126,5 @@ const sweepReleasesSQL = `DELETE FROM {schema}.forced_release WHERE at < clock_t
 // SweepReleases deletes the notes of forced releases older than a time, and returns how
 // many.
 func (s *LockStore) SweepReleases(ctx context.Context, olderThan time.Duration) (int, error) {
-	return s.db.exec(ctx, s.db.ordinary, "deleting old forced releases", bounds, s.db.nameSchema(sweepReleasesSQL), olderThan)
+	return s.db.exec(ctx, s.db.ordinary, "deleting old forced releases", bounds, sweepReleasesSQL, olderThan)
 }

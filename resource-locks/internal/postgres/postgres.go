@@ -64,9 +64,9 @@ func (db *DB) CountRefusal() bool { return db.conns.CountRefusal() }
 // Pool returns the connections for ordinary work, for tests and statistics.
 func (db *DB) Pool() *pgxpool.Pool { return db.conns.Ordinary }
 
-// nameSchema puts the schema of the service into a statement.
-func (db *DB) nameSchema(statement string) string {
-	return database.NameSchema(db.schema, statement)
+// nameSchema puts the schema of the service into a statement that runs on the connection.
+func (db *DB) nameSchema(conn *pgxpool.Conn, statement string) string {
+	return database.NameSchemaOn(conn, db.schema, statement)
 }
 
 // Migrations returns the schema with its migrations, to install, repair or undo them.

@@ -10,11 +10,11 @@ import (
 func newRefusals(db *DB) *acquireGroups {
 	g := &acquireGroups{
 		db: db,
-		one: groupQuery{db.nameSchema(refuseOneSQL), db.readBounds, func(group []*acquireMember) []any {
+		one: groupQuery{refuseOneSQL, db.readBounds, func(group []*acquireMember) []any {
 			a := group[0].Asked
 			return []any{a.Namespace, a.Name, a.Owner}
 		}},
-		many:   groupQuery{db.nameSchema(refuseSQL), refuseGroupBounds, listKeys},
+		many:   groupQuery{refuseSQL, refuseGroupBounds, listKeys},
 		fields: lockFields,
 		read: func(_ engine.Acquire, l engine.Lock) engine.Result {
 			return engine.Result{Lock: l, Outcome: engine.Held}

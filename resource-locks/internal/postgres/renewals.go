@@ -9,11 +9,11 @@ import (
 func newRenewals(db *DB) *acquireGroups {
 	g := &acquireGroups{
 		db: db,
-		one: groupQuery{db.nameSchema(renewOneSQL), db.writeBounds, func(group []*acquireMember) []any {
+		one: groupQuery{renewOneSQL, db.writeBounds, func(group []*acquireMember) []any {
 			a := group[0].Asked
 			return []any{a.Namespace, a.Name, a.Owner, a.Kind, a.Value, a.TTL}
 		}},
-		many:   groupQuery{db.nameSchema(renewSQL), renewGroupBounds, listRenewals},
+		many:   groupQuery{renewSQL, renewGroupBounds, listRenewals},
 		fields: renewedFields,
 		read: func(a engine.Acquire, l engine.Lock) engine.Result {
 			l.Key, l.Owner, l.Kind, l.Value = a.Key, a.Owner, a.Kind, a.Value

@@ -21,7 +21,7 @@ INSERT INTO {schema}.staff_sign_out (session, keep_until) VALUES ($1::uuid, $2::
 
 // SignOut implements auth.SignOuts.
 func (s *SignOutStore) SignOut(ctx context.Context, session uuid.UUID, until time.Time) error {
-	_, err := s.db.exec(ctx, s.db.ordinary, "signing out", bounds, s.db.nameSchema(signOutSQL), session, until)
+	_, err := s.db.exec(ctx, s.db.ordinary, "signing out", bounds, signOutSQL, session, until)
 	return err
 }
 
@@ -29,6 +29,6 @@ const isSignedOutSQL = `SELECT true FROM {schema}.staff_sign_out WHERE session =
 
 // IsSignedOut implements auth.SignOuts.
 func (s *SignOutStore) IsSignedOut(ctx context.Context, session uuid.UUID) (bool, error) {
-	found, err := readRows(ctx, s.db, s.db.ordinary, "reading a sign-out", s.db.nameSchema(isSignedOutSQL), []any{session}, pgx.RowTo[bool])
+	found, err := readRows(ctx, s.db, s.db.ordinary, "reading a sign-out", isSignedOutSQL, []any{session}, pgx.RowTo[bool])
 	return len(found) > 0, err
 }

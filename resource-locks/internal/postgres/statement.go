@@ -66,10 +66,18 @@ func (db *DB) writeWith(ctx context.Context, conn *pgxpool.Conn, op string, f fu
 // exec writes by a statement, and returns how many rows it changed.
 func (db *DB) exec(ctx context.Context, on connections, op, bounds, statement string, args ...any) (changed int, err error) {
 	err = db.write(ctx, on, op, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
-		changed, err = database.Exec(ctx, conn, bounds, statement, args...)
+		changed, err = database.Exec(ctx, conn, bounds, db.nameSchema(conn, statement), args...)
 		return err
 	})
 	return changed, err
+}
+
+// sendBatch sends statements in one round trip and one transaction.
+func (db *DB) sendBatch(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch) error {
+	for _, q := range batch.QueuedQueries {
+		q.SQL = db.nameSchema(conn, q.SQL)
+	}
+	return conn.SendBatch(ctx, batch).Close()
 }
 
 // read runs f, which only reads. It runs f again if the connection was lost.
@@ -88,7 +96,7 @@ func (db *DB) read(ctx context.Context, on connections, f func(*pgxpool.Conn) er
 // without one.
 func (db *DB) readRow(ctx context.Context, on connections, op, statement string, args, dest []any) error {
 	return toFault(op, db.read(ctx, on, func(conn *pgxpool.Conn) error {
-		return database.ScanRow(ctx, conn, db.readBounds, statement, args, dest)
+		return database.ScanRow(ctx, conn, db.readBounds, db.nameSchema(conn, statement), args, dest)
 	}))
 }
 
@@ -96,7 +104,7 @@ func (db *DB) readRow(ctx context.Context, on connections, op, statement string,
 func readRows[T any](ctx context.Context, db *DB, on connections, op, statement string, args []any, scan pgx.RowToFunc[T]) ([]T, error) {
 	var found []T
 	err := db.read(ctx, on, func(conn *pgxpool.Conn) (err error) {
-		found, err = database.CollectRows(ctx, conn, db.readBounds, statement, args, scan)
+		found, err = database.CollectRows(ctx, conn, db.readBounds, db.nameSchema(conn, statement), args, scan)
 		return err
 	})
 	return found, toFault(op, err)
