@@ -73,10 +73,7 @@ func (l *Locks) Acquire(ctx context.Context, a Acquire) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if r.Expired {
-		l.report(EventExpired, a.Key, a.Kind, "")
-	}
-	l.reportOutcome(r.Outcome, a.Key, a.Kind, a.Owner)
+	l.reportResult(r, a.Key, a.Kind, a.Owner, "")
 	return r, nil
 }
 
@@ -90,23 +87,20 @@ func (l *Locks) Refresh(ctx context.Context, q Refresh) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if r.Expired {
-		l.report(EventExpired, q.Key, r.Lock.Kind, q.Owner)
-	}
-	l.reportOutcome(r.Outcome, q.Key, r.Lock.Kind, q.Owner)
+	l.reportResult(r, q.Key, r.Lock.Kind, q.Owner, q.Owner)
 	return r, nil
 }
 
-// reportOutcome reports how an acquire or a refresh ended.
-func (l *Locks) reportOutcome(o Outcome, key Key, kind, owner string) {
-	switch o {
-	case Granted:
-		l.report(EventGranted, key, kind, owner)
-	case Renewed:
-		l.report(EventRenewed, key, kind, owner)
-	case Held, UnknownID:
-		l.report(EventRefused, key, kind, owner)
-	case Kept, Released, Free:
+// outcomeEvents are how acquires and refreshes end. The other outcomes are no events.
+var outcomeEvents = map[Outcome]EventKind{Granted: EventGranted, Renewed: EventRenewed, Held: EventRefused, UnknownID: EventRefused}
+
+// reportResult reports how an acquire or a refresh ended, and whose lock had expired before it.
+func (l *Locks) reportResult(r Result, key Key, kind, owner, expired string) {
+	if r.Expired {
+		l.report(EventExpired, key, kind, expired)
+	}
+	if event, ok := outcomeEvents[r.Outcome]; ok {
+		l.report(event, key, kind, owner)
 	}
 }
 
