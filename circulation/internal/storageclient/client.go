@@ -140,6 +140,12 @@ func (c *Client) do(ctx context.Context, r request) ([]byte, error) {
 	return body, err
 }
 
+// run makes a call whose answer says nothing more.
+func (c *Client) run(ctx context.Context, r request) error {
+	_, err := c.do(ctx, r)
+	return err
+}
+
 func (c *Client) exchange(ctx context.Context, r request) (_ []byte, err error) {
 	if span.IsRecorded(ctx) { // the name costs something
 		var end func(*error)

@@ -69,6 +69,5 @@ func (c *Client) AnswerLease(ctx context.Context, leaseID string, a keyed.Answer
 }
 
 func (c *Client) changeLease(ctx context.Context, leaseID string, change schemas.KeyLeaseChange) error {
-	_, err := c.do(ctx, changeRecord("changing a key lease", http.MethodPut, keyLeases, leaseID, change).settling())
-	return err
+	return c.run(ctx, changeRecord("changing a key lease", http.MethodPut, keyLeases, leaseID, change).settling())
 }

@@ -277,8 +277,6 @@ func (c *Client) DeleteSessions(ctx context.Context, e checkin.EndSession, creat
 // deleteSession deletes a session; one that no longer exists is no error.
 func (c *Client) deleteSession(ctx context.Context, id string) error {
 	r := changeRecord("deleting a patron's session", http.MethodDelete, patronActionSessions.path, id, nil)
-	if _, err := c.do(ctx, r); err != nil && !fault.Is(err, fault.NotFound) {
-		return err
-	}
-	return nil
+	_, _, err := fault.Found(c.do(ctx, r))
+	return err
 }

@@ -69,8 +69,7 @@ func (c *Client) ReplaceLoan(ctx context.Context, loanID string, replacement sch
 func (c *Client) changeLoan(ctx context.Context, loanID, path string, body any) error {
 	r := changeRecord("changing a loan", http.MethodPost, loans.path, loanID, body)
 	r.path, r.route = r.path+path, r.route+path
-	_, err := c.do(ctx, r)
-	return err
+	return c.run(ctx, r)
 }
 
 // CreateLoan implements loans.Changer.
@@ -80,14 +79,12 @@ func (c *Client) CreateLoan(ctx context.Context, loan json.RawMessage) (json.Raw
 
 // DeleteLoan implements httpapi.LoanRecords.
 func (c *Client) DeleteLoan(ctx context.Context, id string) error {
-	_, err := c.do(ctx, changeRecord("deleting a loan", http.MethodDelete, loans.path, id, nil))
-	return err
+	return c.run(ctx, changeRecord("deleting a loan", http.MethodDelete, loans.path, id, nil))
 }
 
 // DeleteLoans implements httpapi.LoanRecords.
 func (c *Client) DeleteLoans(ctx context.Context, query string) error {
-	_, err := c.do(ctx, deleteMatching("deleting loans", loans.path, url.Values{"query": {query}}))
-	return err
+	return c.run(ctx, deleteMatching("deleting loans", loans.path, url.Values{"query": {query}}))
 }
 
 // anonymizedAtOnce is how many loans of a user one call anonymizes: FOLIO's number.
@@ -120,8 +117,7 @@ func (c *Client) AnonymizeLoans(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	_, err := c.do(ctx, send("anonymizing loans", http.MethodPost, "/anonymize-storage-loans", map[string]any{"loanIds": ids}, http.StatusOK))
-	return err
+	return c.run(ctx, send("anonymizing loans", http.MethodPost, "/anonymize-storage-loans", map[string]any{"loanIds": ids}, http.StatusOK))
 }
 
 // ProxyRelations implements loans.Library.
@@ -136,7 +132,7 @@ func (c *Client) Loan(ctx context.Context, id string) (json.RawMessage, error) {
 
 // Loans implements httpapi.Loans.
 func (c *Client) Loans(ctx context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
-	return c.listPage(ctx, loans, query, offset, limit)
+	return listPage[json.RawMessage](ctx, c, loans, query, offset, limit)
 }
 
 // OpenLoan implements renewal.Renewer.

@@ -45,17 +45,14 @@ func (c *Client) ReleaseDurably(ctx context.Context, lockID string) error {
 func (c *Client) release(ctx context.Context, lockID string, query url.Values) error {
 	r := changeRecord("releasing the patron's lock", http.MethodDelete, locksPath, lockID, nil).settling()
 	r.query = query
-	if _, err := c.do(ctx, r); err != nil && !fault.Is(err, fault.NotFound) {
-		return err
-	}
-	return nil
+	_, _, err := fault.Found(c.do(ctx, r))
+	return err
 }
 
 // ReleaseAcquisition implements checkout.Locker.
 func (c *Client) ReleaseAcquisition(ctx context.Context, userID, acquisitionID string) error {
 	query := url.Values{"userId": {userID}, "requestId": {acquisitionID}}
-	_, err := c.do(ctx, deleteMatching("releasing the lock of a request", locksPath, query).settling())
-	return err
+	return c.run(ctx, deleteMatching("releasing the lock of a request", locksPath, query).settling())
 }
 
 // Locks implements admin.Storage.
@@ -110,8 +107,7 @@ const (
 
 // Report implements reporter.Storage.
 func (c *Client) Report(ctx context.Context, report schemas.CheckOutReport) error {
-	_, err := c.do(ctx, send("reporting finished check-outs", http.MethodPost, historyPath, report, http.StatusNoContent))
-	return err
+	return c.run(ctx, send("reporting finished check-outs", http.MethodPost, historyPath, report, http.StatusNoContent))
 }
 
 // PastCheckOuts implements admin.Storage.

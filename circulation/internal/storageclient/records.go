@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -44,13 +43,7 @@ func findRecord[T any](ctx context.Context, c *Client, from collection, query st
 
 // listRecords returns at most limit records that match query.
 func listRecords[T any](ctx context.Context, c *Client, from collection, query string, limit int) ([]T, error) {
-	r := get("", from.path, url.Values{"query": {query}, "limit": {strconv.Itoa(limit)}})
-	envelope, err := readEnvelope(ctx, c, r, from)
-	if err != nil {
-		return nil, err
-	}
-	var records []T
-	err = decode(r, envelope[from.key], &records)
+	records, _, err := readList[T](ctx, c, get("", from.path, url.Values{"query": {query}, "limit": {strconv.Itoa(limit)}}), from)
 	return records, err
 }
 
@@ -70,34 +63,25 @@ func idsOf(found []library.Named) []string {
 
 // listPage returns a page of records and how many match the CQL query in all; an empty query
 // matches every record. Fault: Malformed, with the reason, for bad CQL.
-func (c *Client) listPage(ctx context.Context, from collection, query string, offset, limit int) ([]json.RawMessage, int, error) {
+func listPage[T any](ctx context.Context, c *Client, from collection, query string, offset, limit int) ([]T, int, error) {
 	values := pageQuery(offset, limit)
 	setUnlessEmpty(values, "query", query)
-	r := get("listing "+from.key, from.path, values)
-	envelope, err := readEnvelope(ctx, c, r, from)
-	if err != nil {
-		return nil, 0, err
+	return readList[T](ctx, c, get("listing "+from.key, from.path, values), from)
+}
+
+// readList makes the call for a list, and returns its records and the total, 0 if that is missing.
+func readList[T any](ctx context.Context, c *Client, r request, from collection) (records []T, total int, err error) {
+	envelope, err := call(ctx, c, r, from.key, func(envelope map[string]json.RawMessage) bool {
+		list, ok := envelope[from.key]
+		return ok && string(list) != "null"
+	})
+	if err == nil {
+		err = decode(r, envelope[from.key], &records)
 	}
-	var records []json.RawMessage
-	if err := decode(r, envelope[from.key], &records); err != nil {
-		return nil, 0, err
-	}
-	if records == nil {
-		return nil, 0, unreadable(r, fmt.Errorf("it has no %s", from.key))
-	}
-	var total int
-	if raw, ok := envelope["totalRecords"]; ok {
+	if raw, ok := envelope["totalRecords"]; ok && err == nil {
 		err = decode(r, raw, &total)
 	}
 	return records, total, err
-}
-
-// readEnvelope returns the properties around the records of a list.
-func readEnvelope(ctx context.Context, c *Client, r request, from collection) (map[string]json.RawMessage, error) {
-	return call(ctx, c, r, from.key, func(envelope map[string]json.RawMessage) bool {
-		_, ok := envelope[from.key]
-		return ok
-	})
 }
 
 func pageQuery(offset, limit int) url.Values {

@@ -51,7 +51,7 @@ func (c *Client) Request(ctx context.Context, id string) (json.RawMessage, error
 
 // Requests implements httpapi.Queues.
 func (c *Client) Requests(ctx context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
-	return c.listPage(ctx, requests, query, offset, limit)
+	return listPage[json.RawMessage](ctx, c, requests, query, offset, limit)
 }
 
 // ItemQueue implements httpapi.Queues.
@@ -78,18 +78,13 @@ func (c *Client) listQueue(ctx context.Context, clause string) ([]json.RawMessag
 func (c *Client) ChangeRequest(ctx context.Context, change schemas.RequestChange) error {
 	r := send("changing the request", http.MethodPost, "/request-storage/changes", change, http.StatusNoContent)
 	r.record = true
-	_, err := c.do(ctx, r)
-	return c.noteQueueChange(ctx, err)
+	return c.noteQueueChange(ctx, c.run(ctx, r))
 }
 
 // noteQueueChange forgets whether there are requests for titles, after storage refused a commit as
 // judged by another queue. The error stays as it is.
 func (c *Client) noteQueueChange(ctx context.Context, err error) error {
-	if !fault.Is(err, fault.RequestChanged) {
-		return err
-	}
-	key, unnamed := keyOf(ctx, circulationSettings.path+"?"+titleLevelSetting)
-	if unnamed == nil {
+	if key, unnamed := keyOf(ctx, titleLevelPath); unnamed == nil && fault.Is(err, fault.RequestChanged) {
 		c.cache.Drop(key)
 	}
 	return err
@@ -97,8 +92,7 @@ func (c *Client) noteQueueChange(ctx context.Context, err error) error {
 
 // DeleteRequests implements requests.Keeper. It sends an empty query too, which storage refuses.
 func (c *Client) DeleteRequests(ctx context.Context, query string) error {
-	_, err := c.do(ctx, deleteMatching("deleting requests", requests.path, url.Values{"query": {query}}))
-	return err
+	return c.run(ctx, deleteMatching("deleting requests", requests.path, url.Values{"query": {query}}))
 }
 
 // OrderQueue implements requests.Keeper.
@@ -125,6 +119,5 @@ func (c *Client) ExistingRequests(ctx context.Context, ids []string) ([]string, 
 
 // AddPrint implements httpapi.Prints.
 func (c *Client) AddPrint(ctx context.Context, body json.RawMessage) error {
-	_, err := c.do(ctx, send("noting a print", http.MethodPost, "/print-events-storage/print-events-entry", body, http.StatusCreated))
-	return err
+	return c.run(ctx, send("noting a print", http.MethodPost, "/print-events-storage/print-events-entry", body, http.StatusCreated))
 }

@@ -17,12 +17,12 @@ const selfCheckTexts = "selfCheckTexts"
 
 // PatronLoans implements desk.Library.
 func (c *Client) PatronLoans(ctx context.Context, userID string, limit int) ([]json.RawMessage, int, error) {
-	return c.listPage(ctx, loans, equals("userId", userID)+" and "+equals("status.name", "Open"), 0, limit)
+	return listPage[json.RawMessage](ctx, c, loans, equals("userId", userID)+" and "+equals("status.name", "Open"), 0, limit)
 }
 
 // PatronRequests implements desk.Library.
 func (c *Client) PatronRequests(ctx context.Context, userID string, limit int) ([]json.RawMessage, int, error) {
-	return c.listPage(ctx, requests, equals("requesterId", userID)+" and "+anyOf("status", schemas.OpenRequestStatuses()), 0, limit)
+	return listPage[json.RawMessage](ctx, c, requests, equals("requesterId", userID)+" and "+anyOf("status", schemas.OpenRequestStatuses()), 0, limit)
 }
 
 // UsersBy implements desk.Library.

@@ -106,17 +106,11 @@ type titleSettings struct {
 
 func (c *Client) titleSettings(ctx context.Context) (titleSettings, error) {
 	s, err := getCached(ctx, c, titleLevelPath, func(ctx context.Context, _ any) (titleSettings, error) {
-		type setting struct {
-			Value json.RawMessage `json:"value"`
-		}
-		stored, err := findRecord[setting](ctx, c, circulationSettings, equals("name", titleLevelSetting))
-		if fault.Is(err, fault.NotFound) {
-			return titleSettings{}, nil
-		}
-		if err != nil {
+		value, exists, err := fault.Found(c.SettingValue(ctx, titleLevelSetting))
+		if err != nil || !exists {
 			return titleSettings{}, err
 		}
-		return parseTitleSettings(stored.Value)
+		return parseTitleSettings(value)
 	})
 	if err != nil {
 		return titleSettings{}, fmt.Errorf("reading whether titles are requested: %w", err)
@@ -137,7 +131,7 @@ const writingSetting = "writing a circulation setting"
 
 // Settings implements httpapi.CirculationSettings.
 func (c *Client) Settings(ctx context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
-	return c.listPage(ctx, circulationSettings, query, offset, limit)
+	return listPage[json.RawMessage](ctx, c, circulationSettings, query, offset, limit)
 }
 
 // Setting implements httpapi.CirculationSettings.

@@ -28,17 +28,14 @@ type signOut struct {
 func (c *Client) SignOut(ctx context.Context, session uuid.UUID, until time.Time) error {
 	const about = "signing out"
 	id := session.String()
-	_, err := c.do(ctx, send(about, http.MethodPost, signOuts.path, signOut{id, signOutScope, id, until.UTC()}, http.StatusNoContent))
+	err := c.run(ctx, send(about, http.MethodPost, signOuts.path, signOut{id, signOutScope, id, until.UTC()}, http.StatusNoContent))
 	if err != nil && !fault.Is(err, fault.Forbidden) { // the session's entry exists
 		return err
 	}
 	old, err := listRecords[signOut](ctx, c, signOuts, equals("scope", signOutScope), 1000)
 	for _, entry := range old {
-		if err == nil && entry.Value.Before(time.Now()) {
-			_, err = c.do(ctx, changeRecord(about, http.MethodDelete, signOuts.path, entry.ID, nil))
-		}
-		if fault.Is(err, fault.NotFound) { // another sign-out deleted it
-			err = nil
+		if err == nil && entry.Value.Before(time.Now()) { // another sign-out may delete it
+			_, _, err = fault.Found(c.do(ctx, changeRecord(about, http.MethodDelete, signOuts.path, entry.ID, nil)))
 		}
 	}
 	return err

@@ -21,8 +21,7 @@ func (c *Client) AllServicePoints(ctx context.Context) ([]library.ServicePoint, 
 
 // AddTerminal implements admin.TerminalStore.
 func (c *Client) AddTerminal(ctx context.Context, t admin.NewTerminal) error {
-	_, err := c.do(ctx, send("adding a terminal", http.MethodPost, terminals.path, t, http.StatusCreated))
-	return err
+	return c.run(ctx, send("adding a terminal", http.MethodPost, terminals.path, t, http.StatusCreated))
 }
 
 // SetTerminalPassword implements admin.TerminalStore.
@@ -62,6 +61,5 @@ func (c *Client) changeTerminal(ctx context.Context, doing, id string, version *
 	if version != nil {
 		terminal["_version"] = *version
 	}
-	_, err = c.do(ctx, changeRecord(doing, http.MethodPut, terminals.path, id, terminal))
-	return err
+	return c.run(ctx, changeRecord(doing, http.MethodPut, terminals.path, id, terminal))
 }

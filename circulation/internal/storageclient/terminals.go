@@ -35,8 +35,7 @@ const activityPath = "/self-check-activity"
 
 // ReportTerminals implements sip2.ActivityStore.
 func (c *Client) ReportTerminals(ctx context.Context, report schemas.TerminalReport) error {
-	_, err := c.do(ctx, send("reporting what terminals do", http.MethodPost, activityPath, report, http.StatusNoContent))
-	return err
+	return c.run(ctx, send("reporting what terminals do", http.MethodPost, activityPath, report, http.StatusNoContent))
 }
 
 // TerminalActivity implements admin.TerminalStore.

@@ -3,7 +3,6 @@ package storageclient
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/worklist"
@@ -74,17 +73,7 @@ func (c *Client) SettingValue(ctx context.Context, name string) (json.RawMessage
 
 // ItemsInStatus implements worklist.Library.
 func (c *Client) ItemsInStatus(ctx context.Context, status string, limit int) ([]library.Item, int, error) {
-	raw, total, err := c.listPage(ctx, items, equals("status.name", status)+" sortBy barcode", 0, limit)
-	if err != nil {
-		return nil, 0, err
-	}
-	found := make([]library.Item, len(raw))
-	for i := range raw {
-		if found[i], err = parseRecord[library.Item](raw[i]); err != nil {
-			return nil, 0, fmt.Errorf("a stored item cannot be read: %w", err)
-		}
-	}
-	return found, total, nil
+	return listPage[library.Item](ctx, c, items, equals("status.name", status)+" sortBy barcode", 0, limit)
 }
 
 // WaitingForPickup implements worklist.Library.
