@@ -36,12 +36,6 @@ import (
 // bodyLimit is the largest request body: circulation rules of thousands of lines.
 const bodyLimit = 1 << 20
 
-// App is one instance of the service. It listens and does not serve yet.
-type App struct {
-	storage *storageclient.Client
-	service *web.Service
-}
-
 // Step is a point between two parts of a check-out.
 type Step = checkout.Step
 
@@ -64,20 +58,20 @@ func WithStep(f func(context.Context, Step)) Option {
 
 // New connects the parts of the service and opens its addresses. So it returns every
 // reason not to start. Storage need not run: the service is ready when storage is. cfg
-// must be valid.
-func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
-	a, err := connect(cfg, log, opts...)
+// must be valid. The names of its fronts are endpoints, sip2 and staff.
+func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*web.Service, error) {
+	service, err := connect(cfg, log, opts...)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.service.Listen(ctx); err != nil {
+	if err := service.Listen(ctx); err != nil {
 		return nil, err
 	}
-	return a, nil
+	return service, nil
 }
 
 // connect connects the parts of the service.
-func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
+func connect(cfg Config, log *slog.Logger, opts ...Option) (*web.Service, error) {
 	storageURL, err := cfg.storageURL()
 	if err != nil {
 		return nil, err
@@ -119,7 +113,7 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 	renewals := &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now}
 	sessions := checkin.Sessions{Store: storage, Now: time.Now}
 	service := &web.Service{
-		Name: "circulation", Traces: cfg.Traces, HTTP: cfg.HTTP, Panics: web.NewPanics(registry, log),
+		Name: "circulation", Traces: cfg.Traces, HTTP: cfg.HTTP, Panics: web.NewPanics(registry, log), Stopped: storage.Close,
 		Options: web.Options{
 			Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, JSONFaults: true,
 			BelievePermissions: guard.Mode() == auth.Gateway, Ready: storage.Ready,
@@ -162,7 +156,7 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 	}
 	service.Add(staff.New(staff.Options{Admin: locks, Drills: drills, Guard: guard, SignOuts: storage, Log: log}))
 	service.Add(module().NewFront(service.Routes()))
-	return &App{storage: storage, service: service}, nil
+	return service, nil
 }
 
 // newDrills returns nil if the settings turn drills off.
@@ -176,18 +170,4 @@ func newDrills(cfg Config, o drill.Options) (staff.Drills, error) {
 // staffPermissions are the permissions that handlers ask for: of overrides and of staff.
 func staffPermissions() []string {
 	return slices.Concat(checkout.OverridePermissions(), renewal.OverridePermissions(), admin.Permissions())
-}
-
-// URL is the base URL of the service.
-func (a *App) URL() string { return a.service.URL("endpoints") }
-
-// MachineAddr is where self-check machines reach the service, as host:port; "" if they do not.
-func (a *App) MachineAddr() string { return a.service.URL("sip2") }
-
-// Run serves until ctx is done, then stops in order: running check-outs end and
-// release their locks, then the history reports how they ended. It returns nil after
-// an orderly stop.
-func (a *App) Run(ctx context.Context) error {
-	defer a.storage.Close()
-	return a.service.Run(ctx)
 }

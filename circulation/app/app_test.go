@@ -44,7 +44,7 @@ func startWith(t *testing.T, storage http.Handler, environ []string) (url string
 			t.Errorf("stopped with %v", err)
 		}
 	})
-	return a.URL()
+	return a.URL("endpoints")
 }
 
 // send returns the status and body of the answer.

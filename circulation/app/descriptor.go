@@ -41,10 +41,10 @@ func listRoutes() ([]web.Route, error) {
 	if err := config.Load(&cfg, nil); err != nil {
 		return nil, err
 	}
-	a, err := connect(cfg, slog.New(slog.DiscardHandler))
+	service, err := connect(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
-	defer a.storage.Close()
-	return a.service.Routes(), nil
+	defer service.Stopped()
+	return service.Routes(), nil
 }

@@ -111,20 +111,8 @@ func (m *metrics) observeEntry(result admission.Result, took time.Duration) {
 	m.admission.WithLabelValues(string(result)).Observe(took.Seconds())
 }
 
-func (m *metrics) Reached(_ context.Context, step checkout.Step, took time.Duration) {
-	m.steps.WithLabelValues(string(step)).Observe(took.Seconds())
-}
-
-func (m *metrics) WaitBegan(context.Context, checkout.Wait) { m.waiting.Inc() }
-
-func (m *metrics) WaitEnded(context.Context, checkout.Wait) { m.waiting.Dec() }
-
 func (m *metrics) Waited(wait time.Duration, got bool) {
 	m.wait.WithLabelValues(strconv.FormatBool(got)).Observe(wait.Seconds())
-}
-
-func (m *metrics) Ended(_ context.Context, e checkout.Ending) {
-	m.countCheckOut(e.Outcome)
 }
 
 func (m *metrics) Repeated(reason string) { m.repeats.WithLabelValues(reason).Inc() }
@@ -149,21 +137,21 @@ type checkOuts struct {
 }
 
 func (o checkOuts) Reached(ctx context.Context, step checkout.Step, took time.Duration) {
-	o.metrics.Reached(ctx, step, took)
+	o.steps.WithLabelValues(string(step)).Observe(took.Seconds())
 	o.onStep(ctx, step)
 }
 
 func (o checkOuts) WaitBegan(ctx context.Context, w checkout.Wait) {
-	o.metrics.WaitBegan(ctx, w)
+	o.waiting.Inc()
 	o.history.WaitBegan(ctx, w)
 }
 
 func (o checkOuts) WaitEnded(ctx context.Context, w checkout.Wait) {
-	o.metrics.WaitEnded(ctx, w)
+	o.waiting.Dec()
 	o.history.WaitEnded(ctx, w)
 }
 
 func (o checkOuts) Ended(ctx context.Context, e checkout.Ending) {
-	o.metrics.Ended(ctx, e)
+	o.countCheckOut(e.Outcome)
 	o.history.Ended(ctx, e)
 }

@@ -115,8 +115,8 @@ func (s *Stack) startCirculation(ctx context.Context, o Options, i int) error {
 	if err != nil {
 		return err
 	}
-	s.Circulations = append(s.Circulations, a.URL())
-	s.Machines = append(s.Machines, a.MachineAddr())
+	s.Circulations = append(s.Circulations, a.URL("endpoints"))
+	s.Machines = append(s.Machines, a.URL("sip2"))
 	s.stopCirculation = append(s.stopCirculation, runUntilStopped(ctx, a.Run))
 	return nil
 }
