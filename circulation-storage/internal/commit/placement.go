@@ -78,7 +78,8 @@ func (p Placement) Decide(ctx context.Context, seen Seen) (Change, error) {
 			return Change{}, err
 		}
 	}
-	if err := p.checkRepeated(seen.Queue); err != nil {
+	// Circulation answers this refusal as it is, so it has FOLIO's form there.
+	if err := newQueued(p.request).RefuseRepeated(seen.Queue.list(), p.TitleLevel).Err(); err != nil {
 		return Change{}, err
 	}
 	return p.appendRequest(ctx, seen)
@@ -96,28 +97,31 @@ func (p Placement) newRequestTaken() error {
 	return newInvalid("request.id is already that of another request", "request.id", p.RequestID.String())
 }
 
-// checkRepeated refuses a patron who is in the queue already. Circulation answers the refusal as it
-// is, so it has FOLIO's form there.
-func (p Placement) checkRepeated(queue Queue) error {
-	return newQueued(p.request).RefuseRepeated(queue.list(), p.TitleLevel).Err()
-}
-
-// appendRequest puts the request at the end of the queue. A page of an available item
-// sets the item's status. A hold and a recall change the loan of their item.
+// appendRequest puts the request at the end of the queue.
 func (p Placement) appendRequest(ctx context.Context, seen Seen) (Change, error) {
 	change := Change{Request: clone(p.request), Item: seen.Item}
 	change.Request["status"] = schemas.RequestNotYetFilled
 	change.Request["position"] = seen.Queue.lastPosition(nil, true) + 1
 	change.Events = []Event{newRequestEvent(ctx, "REQUEST_CREATED_EVENT", change.Request, map[string]any{"created": change.Request})}
-	loan, recalled, err := p.changeLoan(ctx, seen.Item, seen.Loan)
+	change, err := p.changeOthers(ctx, change, seen.Loan)
+	if err != nil {
+		return Change{}, err
+	}
+	return change.complete(ctx, seen.Now, seen.Loan, []records.Record{seen.Item}, nil)
+}
+
+// changeOthers adds what the request changes. A page of an available item sets the item's status. A hold
+// and a recall change the loan of their item.
+func (p Placement) changeOthers(ctx context.Context, change Change, stored records.Record) (Change, error) {
+	loan, recalled, err := p.changeLoan(ctx, change.Item, stored)
 	if err != nil {
 		return Change{}, err
 	}
 	change.Loan, change.Events = loan, append(change.Events, recalled...)
-	if p.request.Text("requestType") == schemas.RequestPage && seen.Item.Text("status.name") == available {
-		change.setItem(withStatus(seen.Item, paged))
+	if p.request.Text("requestType") == schemas.RequestPage && change.Item.Text("status.name") == available {
+		change.setItem(withStatus(change.Item, paged))
 	}
-	return change.complete(ctx, seen.Now, seen.Loan, []records.Record{seen.Item}, nil)
+	return change, nil
 }
 
 // Violation is the fault if writing the request violates a constraint, because another

@@ -89,13 +89,9 @@ func (m RequestMove) complete(ctx context.Context, seen Seen, request records.Re
 		Request: request, Item: seen.findItem(m.To.ItemID), Requests: seen.Queue.listChanged(after), Items: freeItem(seen.findItem(m.FromItemID), after),
 		Events: []Event{newRequestChangeEvent(ctx, "REQUEST_MOVED_EVENT", seen.Request, request)},
 	}
-	loan, recalled, err := m.To.changeLoan(ctx, change.Item, seen.Loan)
+	change, err := m.To.changeOthers(ctx, change, seen.Loan)
 	if err != nil {
 		return Change{}, err
-	}
-	change.Loan, change.Events = loan, append(change.Events, recalled...)
-	if request.Text("requestType") == schemas.RequestPage && change.Item.Text("status.name") == available {
-		change.setItem(withStatus(change.Item, paged))
 	}
 	return change.complete(ctx, seen.Now, seen.Loan, seen.Items, seen.Queue)
 }
