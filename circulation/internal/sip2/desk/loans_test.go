@@ -180,6 +180,9 @@ func TestCheckIn_Answers(t *testing.T) {
 	t.Parallel()
 	request := librarytest.NewRequest("r", librarytest.CarlID, "Hold", "Item", schemas.RequestAwaitingPickup, 1)
 	branch := library.ServicePoint{ID: librarytest.OtherID, Name: "Branch desk", Code: "br"}
+	carlWaits := library.Slip{Requester: library.User{
+		ID: librarytest.CarlID, Barcode: "carl", Personal: library.Personal{LastName: "Carl"},
+	}}
 	copyWith := func(status string) library.Copy {
 		return library.Copy{
 			Item: library.Item{
@@ -203,18 +206,13 @@ func TestCheckIn_Answers(t *testing.T) {
 			want: "101YUN" + rest + "CK001|CRms|CSR K1 .M44|CV00|",
 		},
 		"for a patron here": {
-			returned: checkin.Returned{Copy: copyWith("Awaiting pickup"), Request: &request},
+			returned: checkin.Returned{Copy: copyWith("Awaiting pickup"), Request: &request, Slip: carlWaits},
 			want:     "101YUY" + rest + "CK001|CRms|CSR K1 .M44|CV01|",
 		},
 		"for a patron here, and the terminal shows who waits": {
-			returned: checkin.Returned{
-				Copy: copyWith("Awaiting pickup"), Request: &request,
-				Slip: library.Slip{Requester: library.User{
-					ID: librarytest.CarlID, Barcode: "carl", Personal: library.Personal{LastName: "Carl"},
-				}},
-			},
-			change: func(b *backend) { b.terminal.PersonalData = true },
-			want:   "101YUY" + rest + "CK001|CRms|CSR K1 .M44|CV01|CYcarl|DACarl|",
+			returned: checkin.Returned{Copy: copyWith("Awaiting pickup"), Request: &request, Slip: carlWaits},
+			change:   func(b *backend) { b.terminal.PersonalData = true },
+			want:     "101YUY" + rest + "CK001|CRms|CSR K1 .M44|CV01|CYcarl|DACarl|",
 		},
 		"for a patron elsewhere": {
 			returned: checkin.Returned{Copy: copyWith("In transit"), Request: &request, Destination: branch},
