@@ -120,8 +120,9 @@ func terminal(login string) map[string]any {
 		panic(err)
 	}
 	return map[string]any{
-		"login": login, "name": "Hall", "tenant": "diku", "servicePointId": "sp", "institution": "main",
-		"libraryName": "Main Library", "passwordHash": string(hash),
+		"login": login, "name": "Hall", "tenant": "diku", "institution": "main",
+		"servicePointId": "bbc823fa-06e7-42c6-87b5-605a5da22f15",
+		"libraryName":    "Main Library", "passwordHash": string(hash),
 	}
 }
 

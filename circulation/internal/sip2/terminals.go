@@ -15,9 +15,9 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"checkoutlock/circulation/internal/library"
-	"checkoutlock/circulation/internal/sip2/wire"
 	"checkoutlock/config"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -71,15 +71,20 @@ func readTerminals(s Settings) (map[terminalKey]filedTerminal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("SIP2_TERMINALS cannot be read: %w", err)
 	}
-	var list []filedTerminal
+	var list []json.RawMessage
 	if err := json.Unmarshal(content, &list); err != nil {
 		return nil, fmt.Errorf("SIP2_TERMINALS must be a list of terminals: %w", err)
 	}
 	terminals := map[terminalKey]filedTerminal{}
 	var errs []error
-	for i, t := range list {
+	for i, record := range list {
+		var t filedTerminal
+		err := errors.Join(json.Unmarshal(record, &t), checkRecord(record))
 		key := terminalKey{t.Tenant, strings.ToLower(t.Login)}
-		for _, problem := range t.validate() {
+		for _, problem := range append(t.validate(), err) {
+			if problem == nil {
+				continue
+			}
 			errs = append(errs, fmt.Errorf("SIP2_TERMINALS, terminal %d (%q): %w", i+1, t.Login, problem))
 		}
 		if _, taken := terminals[key]; taken {
@@ -93,38 +98,24 @@ func readTerminals(s Settings) (map[terminalKey]filedTerminal, error) {
 	return terminals, errors.Join(errs...)
 }
 
-// validate returns what is wrong. Storage checks the same by its schema.
+// checkRecord checks a terminal by the JSON Schema of storage.
+func checkRecord(record []byte) error {
+	doc, err := jsonschema.DecodeObject(record)
+	if err != nil {
+		return err //nolint:wrapcheck // the caller names the terminal
+	}
+	delete(doc, "passwordHash")
+	return jsonschema.Check("self-check-terminal", doc) //nolint:wrapcheck // the caller names the terminal
+}
+
+// validate returns what is wrong besides.
 func (t filedTerminal) validate() []error {
 	var errs []error
-	oneOf := func(name, value string, allowed ...string) {
-		if value != "" && !slices.Contains(allowed, value) {
-			errs = append(errs, config.OutOfRange(name, value, strings.Join(allowed, ", ")))
-		}
-	}
-	oneOf("institutionCheck", t.InstitutionCheck, "lenient", "strict")
-	oneOf("characterSet", t.CharacterSet, string(wire.CP850), string(wire.ISO88591), string(wire.Windows1252), string(wire.UTF8))
-	oneOf("lineEnd", t.LineEnd, "cr", "crlf", "lf")
-	oneOf("errorDetection", t.ErrorDetection, string(wire.DetectErrors), string(wire.RequireErrors), string(wire.IgnoreErrors))
-	oneOf("noBlock", t.NoBlock, "judge", "lend", "refuse")
-	oneOf("sameItem", t.SameItem, "renew", "confirm", "refuse")
-	oneOf("patronPasswords", t.PatronPasswords, "checked", "notChecked")
-	oneOf("nameForm", t.NameForm, "firstLast", "lastFirst")
-	oneOf("dueDateForm", t.DueDateForm, "sip", "text")
-	oneOf("destinationForm", t.DestinationForm, "name", "code")
-	for _, kind := range t.PatronIdentifiers {
-		oneOf("patronIdentifiers", kind, "barcode", "externalSystemId", "username")
-	}
 	if _, err := okapi.ParseTenant(t.Tenant); err != nil {
 		errs = append(errs, fmt.Errorf("tenant: %w", err))
 	}
-	if t.Login == "" || strings.ContainsAny(t.Login, "@| ") {
-		errs = append(errs, errors.New("login must not be empty, nor have @, | or blanks"))
-	}
 	if t.ServicePointID == "" && !t.ServicePointFromLogin {
 		errs = append(errs, errors.New("servicePointId is missing, and servicePointFromLogin is not true"))
-	}
-	if t.PatienceMs != 0 && (t.PatienceMs < 1000 || t.PatienceMs > 60_000) {
-		errs = append(errs, config.OutOfRange("patienceMs", t.PatienceMs, "1000 to 60000"))
 	}
 	if _, err := time.LoadLocation(t.TimeZone); err != nil {
 		errs = append(errs, config.OutOfRange("timeZone", t.TimeZone, "a time zone such as Europe/Berlin"))
