@@ -65,5 +65,5 @@ func TestResourceLocksPage(t *testing.T) {
 	create("do_22")
 	tab.Click("Go on") // takes the focus away from the details, which stay open
 	tab.See("do_22 Content under edit (Sunbird) ann")
-	tab.See("Fence 1")
+	tab.See("Fence 2")
 }
