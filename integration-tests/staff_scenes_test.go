@@ -196,7 +196,12 @@ func TestStaffScreenshots(t *testing.T) {
 	if os.Getenv("SCREENSHOTS") == "" {
 		t.Skip("SCREENSHOTS names no folder for the pictures")
 	}
-	for _, venue := range startVenues(t) {
+	all := startVenues(t)
+	german := all[1].openFirstPage(t)
+	german.Goto(all[1].staffURL(0, "/?language=de"))
+	german.See("Die Sperre ist ein")
+	german.Screenshot("feature-german")
+	for _, venue := range all {
 		light, dark := venue.openFirstPage(t), venue.openFirstPage(t, browser.Dark())
 		for _, s := range venue.scenes {
 			if slices.Contains(documented, s.name) {
