@@ -59,26 +59,32 @@ const (
 	insertCheckInSQL = `INSERT INTO {schema}.check_in_operation (id, jsonb) VALUES ($1::uuid, $2::jsonb)`
 )
 
-// updateLoan writes a loan, unless it is nil.
-func (b *batch) updateLoan(loan records.Record, dest ...any) {
-	if loan != nil {
-		b.storeRecord(updateLoanSQL, loan, dest...)
+// writeChange writes a change of stored records, and what commits add to it. It reads the loan and the
+// item as stored into the two destinations; nil is for none.
+func (b *batch) writeChange(c commit.Change, loan, item *json.RawMessage) {
+	store := func(sql string, r records.Record, dest *json.RawMessage) {
+		switch {
+		case r == nil:
+		case dest == nil:
+			b.storeRecord(sql, r)
+		default:
+			b.storeRecord(sql, r, dest)
+		}
+	}
+	store(updateLoanSQL, c.Loan, loan)
+	for _, changed := range c.Items {
+		store(updateItemSQL, changed, item)
+	}
+	store(insertSessionSQL, c.Session, nil)
+	store(insertCheckInSQL, c.CheckIn, nil)
+	b.updateRequests(c.Requests)
+	for _, e := range c.Events {
+		b.query(addEventSQL, []any{e.Type, b.encode(e.Payload)})
 	}
 }
 
-// updateItems writes items. dest is for one.
-func (b *batch) updateItems(items []records.Record, dest ...any) {
-	for _, item := range items {
-		b.storeRecord(updateItemSQL, item, dest...)
-	}
-}
-
-// addSession adds the record of what a patron did, unless it is nil.
-func (b *batch) addSession(session records.Record) {
-	if session != nil {
-		b.storeRecord(insertSessionSQL, session)
-	}
-}
+// writeChange is for operations without an answer.
+func writeChange(b *batch, change commit.Change, _ *struct{}) { b.writeChange(change, nil, nil) }
 
 const addEventSQL = `INSERT INTO {schema}.outbox (event_type, payload) SELECT $1::text, $2::jsonb` + toReader
 
@@ -89,13 +95,6 @@ const toReader = ` FROM {schema}.outbox_lease WHERE fence > 0`
 // clockSQL reads the database's clock. It is a statement of its own, after those that
 // wait for a row, because a statement reads the clock before it waits.
 const clockSQL = `SELECT clock_timestamp()`
-
-// addEvents adds rows of the outbox.
-func (b *batch) addEvents(events []commit.Event) {
-	for _, e := range events {
-		b.query(addEventSQL, []any{e.Type, b.encode(e.Payload)})
-	}
-}
 
 // send runs the statements up to the first that fails, and returns its error.
 func (b *batch) send(ctx context.Context, tx pgx.Tx) error {

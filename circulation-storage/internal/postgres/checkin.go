@@ -38,14 +38,7 @@ func (s *CommitStore) CheckIn(ctx context.Context, c commit.CheckIn) (schemas.Ch
 				*answer = change.Past
 				return
 			}
-			b.updateItems(change.Items, &answer.Item)
-			b.updateLoan(change.Loan, &answer.Loan)
-			b.addSession(change.Session)
-			if change.CheckIn != nil {
-				b.storeRecord(insertCheckInSQL, change.CheckIn)
-			}
-			b.updateRequests(change.Requests)
-			b.addEvents(change.Events)
+			b.writeChange(change, &answer.Loan, &answer.Item)
 			if c.ID != uuid.Nil {
 				b.query(addCheckInSQL, []any{c.ID, c.ItemID, change.Loan.ID()})
 			}

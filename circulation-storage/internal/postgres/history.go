@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -61,21 +60,15 @@ SELECT '` + commit.LogRecord + `', jsonb_strip_nulls(jsonb_build_object('logEven
 
 // Add implements history.Store.
 func (s *HistoryStore) Add(ctx context.Context, instance string, r schemas.CheckOutReport) error {
-	if r.CheckOuts == nil {
-		r.CheckOuts = []schemas.PastCheckOut{} // null is no list for PostgreSQL
-	}
-	if r.Waits == nil {
-		r.Waits = []schemas.LockWait{}
-	}
-	entries, err := json.Marshal(r.CheckOuts)
+	entries, err := marshalList(r.CheckOuts)
 	if err != nil {
 		return fmt.Errorf("writing past check-outs: %w", err)
 	}
-	waits, err := json.Marshal(r.Waits)
+	waits, err := marshalList(r.Waits)
 	if err != nil {
 		return fmt.Errorf("writing waits: %w", err)
 	}
-	_, err = s.db.exec(ctx, s.db.conns.Ordinary, "keeping past check-outs", addHistorySQL, string(entries), instance, r.Waiting, s.logged, string(waits), r.Version)
+	_, err = s.db.exec(ctx, s.db.conns.Ordinary, "keeping past check-outs", addHistorySQL, entries, instance, r.Waiting, s.logged, waits, r.Version)
 	return err
 }
 
@@ -122,10 +115,8 @@ func (s *HistoryStore) List(ctx context.Context, f history.Filter) (schemas.Past
 
 func scanPastCheckOut(row pgx.CollectableRow) (schemas.PastCheckOut, error) {
 	var p schemas.PastCheckOut
-	var ended time.Time
-	err := row.Scan(&p.ID, &ended, &p.Outcome, &p.Code, &p.Reason, &p.UserBarcode, &p.ItemBarcode, &p.UserID, &p.LoanID,
+	err := row.Scan(&p.ID, (*folioTime)(&p.Date), &p.Outcome, &p.Code, &p.Reason, &p.UserBarcode, &p.ItemBarcode, &p.UserID, &p.LoanID,
 		&p.ServicePointID, &p.WaitMs, &p.TookMs, &p.Repeats, &p.RequestID, &p.Machine, &p.Instance)
-	p.Date = ended.UTC().Format(schemas.FolioTime)
 	return p, err
 }
 
@@ -202,15 +193,14 @@ SELECT statement_timestamp(), ` + firstMinute + `,
 func (s *HistoryStore) Figures(ctx context.Context, want schemas.FigureFilter) (schemas.Figures, error) {
 	var f schemas.Figures
 	bucket := max(want.Bucket, 1)
-	var now, first time.Time
+	var first time.Time
 	var totals []schemas.FigureTotal
 	var causes []cause
 	err := s.db.readRow(ctx, s.db.conns.Ordinary, "summing up past check-outs", figuresSQL, []any{want.Minutes, bucket, nullIfEmpty(want.ServicePointID)},
-		&now, &first, &f.Waiting, &f.Held, &totals, &f.Total, &causes)
+		(*folioTime)(&f.Date), &first, &f.Waiting, &f.Held, &totals, &f.Total, &causes)
 	if err != nil {
 		return schemas.Figures{}, err
 	}
-	f.Date = now.UTC().Format(schemas.FolioTime)
 	f.Minutes = make([]schemas.FigureMinute, len(totals))
 	for i, total := range totals {
 		begin := first.Add(time.Duration(i*bucket) * time.Minute)

@@ -70,10 +70,8 @@ func (s *HistoryStore) CountUnknownPlaces(ctx context.Context, within time.Durat
 // CheckLimit implements history.Store.
 func (s *HistoryStore) CheckLimit(ctx context.Context, since time.Time) (schemas.LimitCheck, error) {
 	var c schemas.LimitCheck
-	var now time.Time
 	args := []any{schemas.LimitCheckDays * 24 * time.Hour, maxRecounted, since, schemas.MaxOverLimit, schemas.MaxUnknownPlaces}
-	err := s.db.readRow(ctx, s.db.conns.Ordinary, "checking the limit", checkLimitSQL, args, &now, &c.LimitReached, &c.OverLimit, &c.Instances, &c.UnknownPlaces)
-	c.Date = now.UTC().Format(schemas.FolioTime)
+	err := s.db.readRow(ctx, s.db.conns.Ordinary, "checking the limit", checkLimitSQL, args, (*folioTime)(&c.Date), &c.LimitReached, &c.OverLimit, &c.Instances, &c.UnknownPlaces)
 	for i := range c.Instances {
 		c.Instances[i].Date = formatStored(c.Instances[i].Date)
 	}

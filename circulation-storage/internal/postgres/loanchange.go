@@ -58,9 +58,7 @@ func (s *CommitStore) changeLoan(
 				return
 			}
 			b.query(addLoanChangeSQL, []any{id, change.Loan.ID()})
-			b.updateLoan(change.Loan)
-			b.updateItems(change.Items)
-			b.addEvents(change.Events)
+			b.writeChange(change, nil, nil)
 		},
 	})
 	return err
@@ -82,9 +80,7 @@ func (s *CommitStore) Renew(ctx context.Context, r commit.Renewal) (schemas.Rene
 			b.query(recalledSQL, []any{r.ItemID}, &seen.Now, &seen.Recalled)
 		},
 		write: func(b *batch, change commit.Change, answer *schemas.RenewalResult) {
-			b.updateLoan(change.Loan, &answer.Loan)
-			b.updateItems(change.Items)
-			b.addEvents(change.Events)
+			b.writeChange(change, &answer.Loan, nil)
 		},
 	})
 }

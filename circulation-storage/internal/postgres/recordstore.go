@@ -110,11 +110,6 @@ func (w *recordWrite) Read(ctx context.Context, table, id string) (records.Recor
 	return r, err
 }
 
-// lockRecord returns the stored record and keeps it from changing. Fault: NotFound.
-func (w *recordWrite) lockRecord(ctx context.Context, id string) (records.Record, error) {
-	return w.readLocked(ctx, lockRecordSQL, w.t.Table, w.t.Name, id)
-}
-
 // readLocked returns the record that a statement locks. Fault: NotFound, with the name
 // of the type.
 func (w *recordWrite) readLocked(ctx context.Context, statement, table, name, id string) (records.Record, error) {

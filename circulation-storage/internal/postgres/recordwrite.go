@@ -60,7 +60,7 @@ func (s *RecordStore) Update(ctx context.Context, t records.Type, r records.Reco
 		if err := w.lockReadRecords(ctx, r); err != nil {
 			return err
 		}
-		stored, err := w.lockRecord(ctx, r.ID())
+		stored, err := w.readLocked(ctx, lockRecordSQL, t.Table, t.Name, r.ID())
 		switch {
 		case fault.Is(err, fault.NotFound) && t.Upsert:
 			_, err = w.writeRecord(ctx, insertRecordSQL, r, nil)

@@ -39,9 +39,7 @@ func (s *CommitStore) ChangeRequest(ctx context.Context, c commit.RequestChange)
 			if c.Delete {
 				b.query(deleteRequestSQL, []any{c.RequestID})
 			}
-			b.updateItems(change.Items)
-			b.updateRequests(change.Requests)
-			b.addEvents(change.Events)
+			b.writeChange(change, nil, nil)
 		},
 	})
 	return err
@@ -68,9 +66,7 @@ func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.Pl
 				return
 			}
 			b.storeRecord(insertRequestSQL, change.Request, &answer.Request)
-			b.updateItems(change.Items, &answer.Item)
-			b.updateLoan(change.Loan)
-			b.addEvents(change.Events)
+			b.writeChange(change, nil, &answer.Item)
 		},
 	})
 }
@@ -89,10 +85,7 @@ func (s *CommitStore) MoveRequest(ctx context.Context, m commit.RequestMove) (sc
 		locks: locks, read: readRequest(m.To.RequestID, uuid.Nil),
 		write: func(b *batch, change commit.Change, answer *schemas.PlacedRequest) {
 			answer.Request, answer.Item = json.RawMessage(b.encode(change.Request)), json.RawMessage(b.encode(change.Item))
-			b.updateLoan(change.Loan)
-			b.updateItems(change.Items)
-			b.updateRequests(change.Requests)
-			b.addEvents(change.Events)
+			b.writeChange(change, nil, nil)
 		},
 	})
 }
@@ -110,8 +103,7 @@ func (s *CommitStore) OrderQueue(ctx context.Context, o commit.QueueOrder) (sche
 			for i, r := range change.Queue {
 				answer.Requests[i] = json.RawMessage(b.encode(r))
 			}
-			b.updateRequests(change.Requests)
-			b.addEvents(change.Events)
+			b.writeChange(change, nil, nil)
 		},
 	})
 }

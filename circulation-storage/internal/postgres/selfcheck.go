@@ -107,22 +107,14 @@ func (s *RecordStore) TerminalActivity(ctx context.Context) (schemas.TerminalAct
 
 func scanTerminalState(row pgx.CollectableRow) (schemas.TerminalState, error) {
 	var t schemas.TerminalState
-	var connected, last *time.Time
-	err := row.Scan(&t.Login, &t.Connections, &t.Address, &connected, &t.LastMessage, &last, &t.Attention, &t.Refused, &t.Instances)
-	if connected != nil {
-		t.ConnectedDate = connected.UTC().Format(schemas.FolioTime)
-	}
-	if last != nil {
-		t.LastDate = last.UTC().Format(schemas.FolioTime)
-	}
+	err := row.Scan(&t.Login, &t.Connections, &t.Address, (*folioTime)(&t.ConnectedDate), &t.LastMessage, (*folioTime)(&t.LastDate),
+		&t.Attention, &t.Refused, &t.Instances)
 	return t, err
 }
 
 func scanTerminalNote(row pgx.CollectableRow) (schemas.TerminalNote, error) {
 	var n schemas.TerminalNote
-	var noted time.Time
-	err := row.Scan(&n.ID, &noted, &n.Instance, &n.Login, &n.Kind, &n.Code, &n.UserBarcode, &n.ItemBarcode, &n.LoanID)
-	n.Date = noted.UTC().Format(schemas.FolioTime)
+	err := row.Scan(&n.ID, (*folioTime)(&n.Date), &n.Instance, &n.Login, &n.Kind, &n.Code, &n.UserBarcode, &n.ItemBarcode, &n.LoanID)
 	return n, err
 }
 

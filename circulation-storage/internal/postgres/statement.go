@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/database"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -157,6 +158,18 @@ type optionalID uuid.UUID
 // ScanUUID implements pgtype.UUIDScanner.
 func (id *optionalID) ScanUUID(v pgtype.UUID) error {
 	*id = v.Bytes
+	return nil
+}
+
+// folioTime reads a timestamptz as answers have it, and NULL as no text.
+type folioTime string
+
+// ScanTimestamptz implements pgtype.TimestamptzScanner.
+func (t *folioTime) ScanTimestamptz(v pgtype.Timestamptz) error {
+	*t = ""
+	if v.Valid {
+		*t = folioTime(v.Time.UTC().Format(schemas.FolioTime))
+	}
 	return nil
 }
 

@@ -104,11 +104,7 @@ func (s *CommitStore) expireQueue(ctx context.Context, e commit.ExpiredQueue) (i
 		locks: rowLocks{
 			instanceID: e.InstanceID, itemIDs: e.ItemIDs, queue: true, titleLevel: e.TitleLevel || len(e.ItemIDs) == 0, titleSetting: true,
 		},
-		write: func(b *batch, change commit.Change, _ *struct{}) {
-			b.updateItems(change.Items)
-			b.updateRequests(change.Requests)
-			b.addEvents(change.Events)
-		},
+		write: writeChange,
 	}
 	change, _, err := o.runIn(ctx, s.db, s.db.conns.Ordinary, shortTx)
 	if err != nil {

@@ -99,9 +99,7 @@ func (s *CommitStore) renumberQueue(ctx context.Context, n commit.Renumbering) e
 		locks: rowLocks{
 			instanceID: n.InstanceID, itemID: n.ItemID, queue: true, titleLevel: n.ItemID == uuid.Nil, titleSetting: true,
 		},
-		write: func(b *batch, change commit.Change, _ *struct{}) {
-			b.updateRequests(change.Requests)
-		},
+		write: writeChange,
 	}
 	_, _, err := o.runIn(ctx, s.db, s.db.conns.Ordinary, shortTx)
 	return err
