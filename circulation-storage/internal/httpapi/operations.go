@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/labstack/echo/v4"
-
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -35,7 +33,7 @@ func OperationRoutes(store records.Store) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/loans/anonymize/:id", Permission: "circulation-storage.loans.anonymize.execute", Interface: records.Loan.Interface,
-			Endpoint: web.Empty(http.StatusNoContent, h.anonymizeUser),
+			Endpoint: web.Empty(http.StatusNoContent, byPathID(store.AnonymizeLoansOf)), // also for an unknown user
 		},
 	}
 }
@@ -83,13 +81,4 @@ func (h operationHandlers) anonymize(ctx context.Context, ids []string) (anonymi
 		answer.NotAnonymized = append(answer.NotAnonymized, loansLeftAlone{Reason: "invalidLoanIds", IDs: invalid})
 	}
 	return answer, h.store.AnonymizeLoans(ctx, answer.Anonymized)
-}
-
-// anonymizeUser handles POST /loan-storage/loans/anonymize/{userId}: 204, also for an unknown user.
-func (h operationHandlers) anonymizeUser(c echo.Context) error {
-	id, err := readPathID(c)
-	if err != nil {
-		return err
-	}
-	return h.store.AnonymizeLoansOf(c.Request().Context(), id)
 }

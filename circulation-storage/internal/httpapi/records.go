@@ -60,7 +60,7 @@ func RecordRoutes(store records.Store) []web.Route {
 				Method: http.MethodPut, Path: one, Permission: t.Permission + ".item.put", Body: schema, Refusals: refusedWrites(t),
 				Endpoint: web.Empty(http.StatusNoContent, h.update),
 			},
-			{Method: http.MethodDelete, Path: one, Permission: t.Permission + ".item.delete", Refusals: []fault.Code{fault.Invalid}, Endpoint: web.Empty(http.StatusNoContent, h.delete)},
+			{Method: http.MethodDelete, Path: one, Permission: t.Permission + ".item.delete", Refusals: []fault.Code{fault.Invalid}, Endpoint: web.Empty(http.StatusNoContent, byPathID(h.delete))},
 		})...)
 	}
 	history := records.LoanHistory
@@ -138,6 +138,10 @@ func (h recordHandlers) get(ctx context.Context, id string) (json.RawMessage, er
 	return h.store.Get(ctx, h.t, id)
 }
 
+func (h recordHandlers) delete(ctx context.Context, id string) error {
+	return h.store.Delete(ctx, h.t, id)
+}
+
 func (h recordHandlers) update(c echo.Context) error {
 	id, err := readPathID(c)
 	if err != nil {
@@ -148,14 +152,6 @@ func (h recordHandlers) update(c echo.Context) error {
 		return err
 	}
 	return h.store.Update(c.Request().Context(), h.t, r)
-}
-
-func (h recordHandlers) delete(c echo.Context) error {
-	id, err := readPathID(c)
-	if err != nil {
-		return err
-	}
-	return h.store.Delete(c.Request().Context(), h.t, id)
 }
 
 // deleteMatching handles DELETE of a collection: 204. It refuses two queries, because
@@ -189,6 +185,14 @@ func fromPathID[T any](f func(ctx context.Context, id string) (T, error)) func(e
 			return none, err
 		}
 		return f(c.Request().Context(), id)
+	}
+}
+
+// byPathID is fromPathID for what answers without a body.
+func byPathID(f func(ctx context.Context, id string) error) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		_, err := fromPathID(func(ctx context.Context, id string) (struct{}, error) { return struct{}{}, f(ctx, id) })(c)
+		return err
 	}
 }
 

@@ -35,7 +35,7 @@ func TerminalRoutes(store TerminalStore) []web.Route {
 		},
 		{
 			Method: http.MethodGet, Path: path, Permission: permission + "get", Query: web.Strict(),
-			Endpoint: web.JSON(http.StatusOK, h.list),
+			Endpoint: web.JSON(http.StatusOK, web.FromContext(store.TerminalActivity)),
 		},
 	}
 }
@@ -47,8 +47,4 @@ func (h terminalHandlers) report(c echo.Context) error {
 		return err
 	}
 	return h.store.ReportTerminals(c.Request().Context(), readHolder(c.Request().Header.Get(schemas.HolderHeader)), report)
-}
-
-func (h terminalHandlers) list(c echo.Context) (schemas.TerminalActivity, error) {
-	return h.store.TerminalActivity(c.Request().Context())
 }
