@@ -109,12 +109,9 @@ func (q AllowedQuestion) check() error {
 // completeQuestion adds what the stored request says, and the patron's group.
 func (s *Service) completeQuestion(ctx context.Context, q AllowedQuestion) (AllowedQuestion, error) {
 	if q.RequestID != "" {
-		doc, found, err := fault.Found(s.readStored(ctx, q.RequestID))
+		doc, err := s.readStored(ctx, q.RequestID)
 		if err != nil {
-			return q, err
-		}
-		if !found {
-			return q, newMissing("Request", q.RequestID)
+			return q, refuseMissing(err, "Request", q.RequestID)
 		}
 		stored, err := readQueued(doc)
 		if err != nil {
@@ -132,16 +129,17 @@ func (s *Service) completeQuestion(ctx context.Context, q AllowedQuestion) (Allo
 	if q.PatronGroupID != "" {
 		return q, nil
 	}
-	user, found, err := fault.Found(s.Library.User(ctx, q.RequesterID))
-	if err == nil && !found {
-		err = newMissing("User", q.RequesterID)
-	}
+	user, err := s.Library.User(ctx, q.RequesterID)
 	q.PatronGroupID = user.PatronGroup
-	return q, err
+	return q, refuseMissing(err, "User", q.RequesterID)
 }
 
-func newMissing(kind, id string) error {
-	return fault.Validation(fault.Refusal(strings.ToUpper(kind)+"_NOT_FOUND", fmt.Sprintf("%s with ID %s was not found", kind, id)))
+// refuseMissing makes a refusal of the error that a record does not exist; other errors pass.
+func refuseMissing(err error, kind, id string) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.Validation(fault.Refusal(strings.ToUpper(kind)+"_NOT_FOUND", fmt.Sprintf("%s with ID %s was not found", kind, id)))
+	}
+	return err
 }
 
 // findItems returns the item in question, or all of the instance.
@@ -153,10 +151,8 @@ func (s *Service) findItems(ctx context.Context, q AllowedQuestion) ([]library.I
 		}
 		return []library.Item{item}, err
 	}
-	if _, found, err := fault.Found(s.Library.Instance(ctx, q.InstanceID)); err != nil {
-		return nil, err
-	} else if !found {
-		return nil, newMissing("Instance", q.InstanceID)
+	if _, err := s.Library.Instance(ctx, q.InstanceID); err != nil {
+		return nil, refuseMissing(err, "Instance", q.InstanceID)
 	}
 	items, err := s.Library.TitleItems(ctx, q.InstanceID)
 	if err != nil {
