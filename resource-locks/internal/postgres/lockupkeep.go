@@ -29,17 +29,19 @@ SELECT ` + lockColumnNames + ` FROM ended`
 
 // ForceRelease implements engine.LockStore.
 func (s *LockStore) ForceRelease(ctx context.Context, key engine.Key, id uuid.UUID, n engine.Note) (engine.Lock, error) {
-	var l engine.Lock
-	args := []any{key.Namespace, key.Name, id, uuid.New(), n.By, n.Reason}
-	err := s.changeLock(ctx, s.db.unreserved, "releasing a lock by force", bounds, forceReleaseSQL, args, lockFields(&l), neverStale)
-	if isNoRow(err) {
-		return engine.Lock{}, errNoLock()
-	}
+	l, err := s.changeLive(ctx, "releasing a lock by force", bounds, forceReleaseSQL, key.Namespace, key.Name, id, uuid.New(), n.By, n.Reason)
 	l.ID = id
 	return l, err
 }
 
-func neverStale() bool { return false }
+// changeLive runs a statement that changes a live lock, and returns the lock. Fault: NotFound.
+func (s *LockStore) changeLive(ctx context.Context, op, bounds, statement string, args ...any) (l engine.Lock, err error) {
+	err = s.changeLock(ctx, s.db.unreserved, op, bounds, statement, args, lockFields(&l), func() bool { return false })
+	if isNoRow(err) {
+		return engine.Lock{}, errNoLock()
+	}
+	return l, err
+}
 
 // askSQL appends the request, without an earlier one of the same asker, and keeps the
 // latest.
@@ -57,13 +59,7 @@ RETURNING `+lockColumns, "{now}", `to_char(clock_timestamp() AT TIME ZONE 'UTC',
 
 // Ask implements engine.LockStore.
 func (s *LockStore) Ask(ctx context.Context, key engine.Key, a engine.AskedFor) (engine.Lock, error) {
-	var l engine.Lock
-	args := []any{key.Namespace, key.Name, a.By, a.Name, a.Message, engine.MaxRequests}
-	err := s.changeLock(ctx, s.db.unreserved, "asking for a lock", lazyBounds, askSQL, args, lockFields(&l), neverStale)
-	if isNoRow(err) {
-		return engine.Lock{}, errNoLock()
-	}
-	return l, err
+	return s.changeLive(ctx, "asking for a lock", lazyBounds, askSQL, key.Namespace, key.Name, a.By, a.Name, a.Message, engine.MaxRequests)
 }
 
 // The statements of a sweep look only at rows that are due. $1 is how long an ended lock
