@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/nicksnyder/go-i18n/v2/i18n"
 	"github.com/nicksnyder/go-i18n/v2/i18n/template"
@@ -49,8 +50,11 @@ type Catalogue struct {
 // replaceable begins the codes that a library may replace: those of its machines.
 const replaceable = "machine."
 
+// delivered are the catalogues of the files, made once: they never change.
+var delivered = sync.OnceValues(func() (*Catalogue, error) { return build(nil) })
+
 // New returns the catalogues as they are delivered. It fails only if the build is broken.
-func New() (*Catalogue, error) { return build(nil) }
+func New() (*Catalogue, error) { return delivered() }
 
 // Replace returns the delivered catalogues with a library's own texts over them. own is JSON: an
 // object of languages (BCP 47), each with texts by code as the files have them. It may add a
