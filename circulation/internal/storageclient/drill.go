@@ -2,14 +2,17 @@ package storageclient
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/url"
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/schemas/fault"
 )
 
-// InstallDemo implements drill.Storage. Storage waits some seconds for the end of an installation. A
-// gateway does not pass the call on. Fault: Unavailable if the installation takes longer.
+// InstallDemo implements drill.Storage. It waits for the end of the installation. A gateway does not
+// pass the call on. Fault: Unavailable if the installation takes longer than some 15 s.
 func (c *Client) InstallDemo(ctx context.Context) error {
 	type parameter struct {
 		Key   string `json:"key"`
@@ -22,10 +25,29 @@ func (c *Client) InstallDemo(ctx context.Context) error {
 	r := send("installing a tenant", http.MethodPost, "/_/tenant", body, http.StatusNoContent)
 	r.or = http.StatusCreated
 	answer, err := c.do(ctx, r)
-	if err == nil && len(answer) > 0 {
-		err = fault.New(fault.Unavailable, "The library of the drill is still being made. Try again in a minute.")
+	if err != nil || len(answer) == 0 {
+		return err
 	}
-	return err
+	var job struct {
+		ID       string `json:"id"`
+		Complete bool   `json:"complete"`
+		Error    string `json:"error"`
+	}
+	if err := json.Unmarshal(answer, &job); err != nil {
+		return fmt.Errorf("reading the installation of a tenant: %w", err)
+	}
+	r = get("waiting for a tenant", "/_/tenant/"+url.PathEscape(job.ID), url.Values{"wait": {"10000"}})
+	r.route = "/_/tenant/{id}"
+	if answer, err = c.do(ctx, r); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(answer, &job); err != nil {
+		return fmt.Errorf("reading the installation of a tenant: %w", err)
+	}
+	if !job.Complete || job.Error != "" {
+		return fault.New(fault.Unavailable, "The library of the drill is still being made. Try again in a minute.")
+	}
+	return nil
 }
 
 // CountLocks implements drill.Storage.
