@@ -7,6 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
 )
@@ -45,6 +46,11 @@ func (h terminalHandlers) report(c echo.Context) error {
 	report, err := web.DecodeStorable(c, terminalReport)
 	if err != nil {
 		return err
+	}
+	if len(report.Terminals)+len(report.Notes) == 0 {
+		var wrong fault.List
+		wrong.Add("terminals", "or notes is required", "")
+		return wrong.Err()
 	}
 	return h.store.ReportTerminals(c.Request().Context(), readHolder(c.Request().Header.Get(schemas.HolderHeader)), report)
 }

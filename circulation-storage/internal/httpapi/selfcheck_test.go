@@ -31,6 +31,8 @@ func TestTerminalRoutes_KeepReports(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	for name, wrong := range map[string]string{
+		"nothing":          `{"terminals":[]}`,
+		"null":             `null`,
 		"no login":         `{"terminals":[{}]}`,
 		"a wrong age":      `{"terminals":[{"login":"desk-1","lastMs":-1}]}`,
 		"no message":       `{"terminals":[{"login":"desk-1","lastMessage":"x"}]}`,
