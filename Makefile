@@ -35,7 +35,7 @@ PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 PROTOC_GEN_GO_GRPC := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-packages test-together fuzz mutants torture screenshots bench ha lint fmt build release release-check vulnerabilities licences proto tools rename \
+.PHONY: help run demo test fuzz mutants torture screenshots bench ha lint fmt build release release-check vulnerabilities licences proto tools rename \
 	compiler go-lines row-locks words
 
 help: ## list the targets
@@ -49,22 +49,12 @@ run: ## start PostgreSQL, all services and the demo library; Ctrl-C stops all
 demo: ## 20 check-outs at once against a limit of 15, without and with the lock
 	go run ./integration-tests/cmd/demo
 
-# Many tests wait more than they compute, so two lists of them run side by side. The first command
-# compiles what both need once.
-test: compiler ## run all tests with the race detector on a real PostgreSQL
-	@CGO_ENABLED=1 go list -race $(GC_FLAGS) -export -f '' work
-	@$(MAKE) -j 2 test-packages test-together
-
-# The tests of resource-locks as a whole and of failovers run one package at a time, and four
-# tests at once.
-test-packages:
-	CGO_ENABLED=1 $(WITH_DB) -isolation serializable -- $(GO_TEST) -p 3 $$(go list work | grep -vE '/integration-tests(/resourcelocks|/ha)?$$')
-	CGO_ENABLED=1 $(WITH_DB) -- $(GO_TEST) -p 1 -parallel 4 ./integration-tests/resourcelocks ./integration-tests/ha
-
-# Four tests of all services run at once, and races before them one by one. The bursts of check-outs
+# The integration tests run services, races and browsers: one package at a time, and four tests at
+# once, as they wait more than they compute. Before them, races run one by one. The bursts of check-outs
 # have their full size without the race detector only.
-test-together:
-	CGO_ENABLED=1 $(WITH_DB) -- $(GO_TEST) -parallel 4 ./integration-tests
+test: compiler ## run all tests with the race detector on a real PostgreSQL
+	CGO_ENABLED=1 $(WITH_DB) -isolation serializable -- $(GO_TEST) $$(go list work | grep -vE '/integration-tests(/resourcelocks|/ha)?$$')
+	CGO_ENABLED=1 $(WITH_DB) -- $(GO_TEST) -p 1 -parallel 4 ./integration-tests ./integration-tests/resourcelocks ./integration-tests/ha
 	$(WITH_DB) -- go test -vet=off -count=1 -run '^TestOverload' ./integration-tests
 
 # Each target runs alone, because go test fuzzes one at a time. What finds something is kept in
