@@ -154,15 +154,19 @@ func (s *service) changeLock(client context.Context, change func(context.Context
 		backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(500*time.Millisecond),
 		backoff.WithMaxElapsedTime(s.timeout),
 	)
+	var away error // of the last attempt that did not reach the store
 	return backoff.Retry(func() error {
 		result, err := change(work)
-		if err == nil && result.Outcome == engine.Held {
+		switch {
+		case fault.Is(err, fault.Unavailable):
+			away = err
+			return err
+		case fault.Is(err, fault.Timeout) && away != nil: // the time ended during an attempt
+			err = away
+		case err == nil && result.Outcome == engine.Held:
 			err = errLockCollision
 		}
-		if err != nil && !fault.Is(err, fault.Unavailable) {
-			err = backoff.Permanent(err)
-		}
-		return err
+		return backoff.Permanent(err)
 	}, backoff.WithContext(pauses, client))
 }
 
