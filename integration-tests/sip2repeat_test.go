@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	circulation "checkoutlock/circulation/app"
 	"checkoutlock/integration-tests/stack"
@@ -52,41 +53,121 @@ func withoutDate(answer string) string {
 	return answer[:begin] + answer[end:]
 }
 
+// gate lets a check-out of instance 0 sleep at a step, if it is armed.
+type gate struct {
+	armed          atomic.Bool
+	reached, woken chan struct{}
+	wake           func()
+}
+
+// startGatedPair starts two instances of circulation with a limit of 1. The check-out is woken before
+// they stop.
+func startGatedPair(t *testing.T, step circulation.Step, patience time.Duration) (*pair, *gate) {
+	t.Helper()
+	g := &gate{reached: make(chan struct{}), woken: make(chan struct{})}
+	g.wake = sync.OnceFunc(func() { close(g.woken) })
+	p := startPair(t, stack.Options{
+		Circulations: 2, OnStep: atStep(0, step, g.pass),
+		CirculationEnv: enableLock("SIP2_ADDR=127.0.0.1:0", "MACHINE_PATIENCE="+patience.String()),
+	}, 1)
+	t.Cleanup(g.wake)
+	p.addTerminal(t)
+	return p, g
+}
+
+func (g *gate) pass() {
+	if g.armed.CompareAndSwap(true, false) {
+		close(g.reached)
+		<-g.woken
+	}
+}
+
+func (g *gate) waitReached(t *testing.T) {
+	t.Helper()
+	select {
+	case <-g.reached:
+	case <-time.After(sipPatience):
+		t.Fatalf("no check-out came to the step within %v", sipPatience)
+	}
+}
+
 func TestSIP2_RepeatsOfRunningCheckOuts(t *testing.T) {
 	t.Parallel()
-	for _, step := range []circulation.Step{circulation.Validated, circulation.Committed} {
-		t.Run(string(step), func(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		step circulation.Step
+		// lentMeanwhile uses up the limit of 1 while the check-out sleeps.
+		lentMeanwhile bool
+		want          string
+	}{
+		{name: "before the lock", step: circulation.Validated, want: "121NUY"},
+		{name: "after the commit", step: circulation.Committed, want: "121NUY"},
+		{name: "refused at the commit", step: circulation.Validated, lentMeanwhile: true, want: "120NUN"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			reached, woken := make(chan struct{}), make(chan struct{})
-			wake := sync.OnceFunc(func() { close(woken) })
-			sleep := sync.OnceFunc(func() {
-				close(reached)
-				<-woken
-			})
-			p := startPair(t, stack.Options{
-				Circulations: 2, CirculationEnv: enableSIP2(), OnStep: atStep(0, step, sleep),
-			}, 1)
-			t.Cleanup(wake)
-			p.addTerminal(t)
+			p, g := startGatedPair(t, tt.step, sipPatience)
 			id, patron := p.addPatron(t)
-			message := newSIPCheckOut(patron, p.addBooks(t, 1)[0])
+			books := p.addBooks(t, 2)
+			message := newSIPCheckOut(patron, books[0])
 			answers := make(chan string, 3)
 			send := func(i int) {
 				m := p.newMachine(t, p.Machines[i])
 				go func() { answers <- m.ask(message) }()
 			}
+			g.armed.Store(true)
 			send(0)
-			<-reached
+			g.waitReached(t)
+			if tt.lentMeanwhile {
+				p.newMachine(t, p.Machines[1]).lendForSure(newSIPCheckOut(patron, books[1]))
+			}
 			send(0)
 			send(1)
-			wake()
+			g.wake()
 			for range cap(answers) {
-				if got := <-answers; !strings.HasPrefix(got, "121NUY") {
+				got := <-answers
+				if !strings.HasPrefix(got, tt.want) || tt.lentMeanwhile != strings.Contains(got, "limit of 1 item") {
 					t.Errorf("got %s", got)
 				}
 			}
 			if n := p.countOpenLoans(t, id); n != 1 {
 				t.Errorf("%d loans are open, want 1", n)
+			}
+		})
+	}
+}
+
+// A machine's patron is sent to the staff while the check-out sleeps before the commit. A repeat lends
+// once, wherever it is sent.
+func TestSIP2_RepeatsOfUnknownOutcomes(t *testing.T) {
+	t.Parallel()
+	const same = -1
+	for where, instance := range map[string]int{
+		"the same connection": same, "another connection": 0, "another instance": 1,
+	} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			p, g := startGatedPair(t, circulation.Validated, 5*time.Second)
+			id, patron := p.addPatron(t)
+			book := p.addBooks(t, 1)[0]
+			m := p.newMachine(t, p.Machines[0])
+			g.armed.Store(true)
+			message := newSIPCheckOut(patron, book)
+			if got := m.ask(message); !strings.HasPrefix(got, "120NUN") ||
+				!strings.Contains(got, "We could not confirm this loan.") {
+				t.Errorf("the first was answered with %s", got)
+			}
+			g.waitReached(t)
+			if instance != same {
+				m = p.newMachine(t, p.Machines[instance])
+			}
+			if got := m.ask(message); !strings.HasPrefix(got, "120NUN") {
+				t.Errorf("a repeat meanwhile was answered with %s", got)
+			}
+			g.wake()
+			m.lendForSure(message)
+			if got := p.readState(t, id, book); got != lentOnce {
+				t.Errorf("left %+v, want %+v", got, lentOnce)
 			}
 		})
 	}

@@ -1,0 +1,162 @@
+package desk_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/sip2/wire"
+	"checkoutlock/schemas/fault"
+)
+
+func TestCheckOut_Repeats(t *testing.T) {
+	t.Parallel()
+	limit := refuse(fault.Refusal("ITEM_LIMIT_LOAN_TYPE", "limit", fault.Param("itemLimit", "3")))
+	const refused = refusedBook + "AFYou have reached the limit of 3 items of this kind.|"
+	for name, tt := range map[string]struct {
+		lend    func(context.Context, checkout.Request) error
+		between func(*backend)
+		want    string
+		judged  int
+	}{
+		"get the loan": {want: lentBook, judged: 1},
+		"get the loan an hour later": {
+			between: func(b *backend) { b.today = b.today.Add(time.Hour) }, judged: 1,
+		},
+		"are new once the loan is closed": {between: func(b *backend) { clear(b.stored) }, want: lentBook, judged: 2},
+		"get the refusal": {
+			lend: limit, between: func(b *backend) { b.lend = nil }, want: refused, judged: 1,
+		},
+		"are judged again after the minute": {
+			lend: limit, between: func(b *backend) { b.lend, b.today = nil, b.today.Add(time.Minute) }, judged: 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBackend()
+			b.lend = tt.lend
+			first := b.send(t, checkOutBook)
+			if tt.between != nil {
+				tt.between(b)
+			}
+			got := b.send(t, checkOutBook)
+			if tt.want != "" && got != tt.want || got[2] != '1' && tt.lend == nil || len(b.lent) != tt.judged {
+				t.Errorf("first %s\nthen  %s, judged %d times, want %d", first, got, len(b.lent), tt.judged)
+			}
+		})
+	}
+}
+
+func TestCheckOut_KeysDiffer(t *testing.T) {
+	t.Parallel()
+	b := newBackend()
+	for _, message := range []string{
+		checkOutBook, strings.Replace(checkOutBook, "105959", "110000", 1), strings.Replace(checkOutBook, "11N", "11Y", 1),
+		strings.Replace(checkOutBook, "AAann", "AAcarl", 1), strings.Replace(checkOutBook, "ABbook", "ABfilm", 1),
+	} {
+		b.send(t, message)
+	}
+	b.terminal.Login = "desk-2"
+	b.send(t, checkOutBook)
+	if len(b.keys) != 6 || len(b.lent) != 6 {
+		t.Errorf("got %d keys and %d check-outs, want 6", len(b.keys), len(b.lent))
+	}
+	for key := range b.keys {
+		if strings.Contains(key, "ann") || strings.Contains(key, "book") {
+			t.Errorf("the key %s shows a barcode", key)
+		}
+	}
+}
+
+func TestCheckOut_AnswersBeforeTheMachineGivesUp(t *testing.T) {
+	t.Parallel()
+	for name, commits := range map[string]bool{"the loan exists by then": true, "it is not known": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { answerInTime(t, commits) })
+		})
+	}
+}
+
+// answerInTime lets a commit take longer than the machine's patience.
+func answerInTime(t *testing.T, commits bool) {
+	b := newBackend()
+	release := make(chan struct{})
+	b.lend = func(context.Context, checkout.Request) error { // a commit, which regards no deadline
+		if commits {
+			b.store(strings.Replace(loanID, "0bab56e5", "00000000", 1))
+		}
+		<-release
+		return nil
+	}
+	d := b.desk(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	start := time.Now()
+	got := b.answer(ctx, t, d, checkOutBook)
+	if took := time.Since(start); took > 1450*time.Millisecond {
+		t.Errorf("answered after %v", took)
+	}
+	if commits != (got.Result == wire.OK) || !commits && (got.Result != wire.Unknown ||
+		!strings.Contains(b.logged(), "loan_id=00000000-")) {
+		t.Errorf("got %+v, logged %s", got, b.logged())
+	}
+	close(release)
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	d.Run(stopped) // waits for the check-out
+	if got := b.send(t, checkOutBook); got != lentBook {
+		t.Errorf("the repeat got %s", got)
+	}
+	if len(b.lent) != 1 {
+		t.Errorf("lent %d times", len(b.lent))
+	}
+}
+
+func (b *backend) logged() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.log.String()
+}
+
+func TestCheckOut_WaitsForTheFirst(t *testing.T) {
+	t.Parallel()
+	b := newBackend()
+	entered, release := make(chan struct{}), make(chan struct{})
+	b.lend = func(context.Context, checkout.Request) error {
+		close(entered)
+		<-release
+		return nil
+	}
+	d := b.desk(t)
+	answers := make(chan wire.Answer, 2)
+	go func() { answers <- b.answer(t.Context(), t, d, checkOutBook) }()
+	<-entered
+	other := b.desk(t) // another instance
+	go func() { answers <- b.answer(t.Context(), t, other, checkOutBook) }()
+	close(release)
+	for range 2 {
+		if got := string((<-answers).Encode(wire.Request{}, wire.UTF8)); got != lentBook {
+			t.Errorf("got %s", got)
+		}
+	}
+	if len(b.lent) != 1 {
+		t.Errorf("lent %d times", len(b.lent))
+	}
+}
+
+func TestCheckOut_MasksCardsInTheLog(t *testing.T) {
+	t.Parallel()
+	b := newBackend()
+	b.send(t, strings.Replace(checkOutBook, "AAann", "AA1234567890", 1)+"BIY|")
+	if log := b.logged(); strings.Contains(log, "1234567890") || !strings.Contains(log, "****890") {
+		t.Errorf("logged %s", log)
+	}
+	if !slices.Contains(strings.Fields(b.logged()), "terminal=desk-1") {
+		t.Errorf("the log names no terminal: %s", b.logged())
+	}
+}
