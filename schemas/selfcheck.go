@@ -13,9 +13,9 @@ const (
 	TerminalStateDays = 7
 	// TerminalCountsMs is how long a report about connections counts.
 	TerminalCountsMs = 45_000
-	// RefusalSlots cover an hour, with RefusalSlotMinutes each.
-	RefusalSlots       = 12
-	RefusalSlotMinutes = 5
+	// TerminalSlots cover an hour, with TerminalSlotMinutes each.
+	TerminalSlots       = 12
+	TerminalSlotMinutes = 5
 )
 
 // TerminalReport is the body of POST /self-check-activity: what terminals of one library did in one
@@ -40,12 +40,22 @@ type TerminalState struct {
 	LastDate    string `json:"lastDate,omitempty"` // storage sets it
 	// Attention is what the machine said of itself: one of the constants, or empty.
 	Attention string `json:"attention,omitempty"`
-	// Refusals count refused messages by RefusalSlotMinutes, the last ones first; at most RefusalSlots.
-	Refusals []int `json:"refusals,omitempty"`
-	// Refused is the sum of the last hour, of all instances. Storage sets it.
-	Refused int `json:"refused,omitempty"`
+	// Counts are by TerminalSlotMinutes, the last ones first; at most TerminalSlots.
+	Counts []TerminalCounts `json:"counts,omitempty"`
+	// LastHour is the sum of the last hour, of all instances. Storage sets it.
+	LastHour *TerminalCounts `json:"lastHour,omitempty"`
 	// Instances are those with open connections, by name. Storage sets it.
 	Instances []string `json:"instances,omitempty"`
+}
+
+// TerminalCounts count what happened at one self-check machine.
+type TerminalCounts struct {
+	CheckOuts int `json:"checkOuts,omitempty"` // answered with OK
+	Refused   int `json:"refused,omitempty"`   // messages of all kinds
+	// Repeated are messages that got the answer of the same message before.
+	Repeated    int `json:"repeated,omitempty"`
+	Unreadable  int `json:"unreadable,omitempty"` // lines that were answered with 96
+	WrongLogins int `json:"wrongLogins,omitempty"`
 }
 
 // What a machine says of itself.

@@ -19,14 +19,16 @@ func TestTerminalRoutes_KeepReports(t *testing.T) {
 	db, id := pgtest.New(t)
 	a := recordAPI{newAPI(t, httpapi.TerminalRoutes(postgres.NewRecordStore(db, func() {}))), id}
 	const path = "/self-check-activity"
-	body := `{"terminals":[{"login":"desk-1","connections":1,"address":"10.0.0.1","lastMessage":"11","refusals":[2,1]}],` +
+	body := `{"terminals":[{"login":"desk-1","connections":1,"address":"10.0.0.1","lastMessage":"11",` +
+		`"counts":[{"refused":2},{"refused":1}]}],` +
 		`"notes":[{"id":"` + uuid.NewString() + `","login":"desk-1","kind":"cancelled","itemBarcode":"B-1"}]}`
 	w := a.call(http.MethodPost, path, body, map[string]string{
 		okapi.TenantHeader: id.String(), schemas.HolderHeader: "circulation-1",
 	})
 	wantStatus(t, "POST", w, http.StatusNoContent)
 	got := decode[schemas.TerminalActivity](t, a.must(t, http.MethodGet, path, "", http.StatusOK))
-	if len(got.Terminals) != 1 || got.Terminals[0].Instances[0] != "circulation-1" || got.Terminals[0].Refused != 3 ||
+	if len(got.Terminals) != 1 || got.Terminals[0].Instances[0] != "circulation-1" ||
+		got.Terminals[0].LastHour.Refused != 3 ||
 		len(got.Notes) != 1 || got.Notes[0].ItemBarcode != "B-1" || got.Notes[0].Instance != "circulation-1" {
 		t.Errorf("got %+v", got)
 	}

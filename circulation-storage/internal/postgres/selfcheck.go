@@ -19,17 +19,17 @@ const reportTerminalsSQL = `
 WITH settings AS MATERIALIZED (SELECT ` + notDurable + `),
 states AS (
     INSERT INTO {schema}.self_check_state AS s
-           (instance, login, reported_date, connections, address, connected_date, last_message, last_date, attention, refusals)
+           (instance, login, reported_date, connections, address, connected_date, last_message, last_date, attention, counts)
     SELECT DISTINCT ON (t.login) $1::text, t.login, statement_timestamp(), coalesce(t.connections, 0), t.address,
            CASE WHEN t.connections > 0 THEN statement_timestamp() - coalesce(t."connectedMs", 0) * interval '1 ms' END,
            t."lastMessage", CASE WHEN t."lastMessage" <> '' THEN statement_timestamp() - coalesce(t."lastMs", 0) * interval '1 ms' END,
-           t.attention, coalesce(t.refusals, '{}')
+           t.attention, coalesce(t.counts, '[]')
       FROM settings, json_to_recordset($2::json) AS t(login text, connections integer, address text, "connectedMs" bigint,
-           "lastMessage" text, "lastMs" bigint, attention text, refusals integer[])
+           "lastMessage" text, "lastMs" bigint, attention text, counts jsonb)
      ORDER BY t.login
         ON CONFLICT ON CONSTRAINT self_check_state_pkey DO UPDATE
        SET reported_date = excluded.reported_date, connections = excluded.connections, address = excluded.address,
-           connected_date = excluded.connected_date, attention = excluded.attention, refusals = excluded.refusals,
+           connected_date = excluded.connected_date, attention = excluded.attention, counts = excluded.counts,
            last_message = coalesce(excluded.last_message, s.last_message), last_date = coalesce(excluded.last_date, s.last_date)),
 added AS (
     INSERT INTO {schema}.self_check_note (id, noted_date, instance, login, kind, code, user_barcode, item_barcode, loan_id)
@@ -71,20 +71,25 @@ func marshalList[T any](list []T) (string, error) {
 var terminalCounts = `interval '` + strconv.Itoa(schemas.TerminalCountsMs) + ` ms'`
 
 // terminalStatesSQL joins what all instances reported of a terminal. Connections count while the report
-// is young: an instance that died reports no end of them. Refusals count until the end of their slot is
-// an hour old.
+// is young: an instance that died reports no end of them. What is counted counts until the end of its
+// slot is an hour old.
 var terminalStatesSQL = `
 WITH known AS (
-    SELECT s.*, s.connections > 0 AND s.reported_date BETWEEN statement_timestamp() - ` + terminalCounts + `
-               AND statement_timestamp() + ` + terminalCounts + ` AS connected,
-           (SELECT coalesce(sum(r.n), 0) FROM unnest(s.refusals) WITH ORDINALITY AS r(n, slot)
-             WHERE s.reported_date - (r.slot - 1) * $2::interval > statement_timestamp() - interval '1 hour') AS refused
-      FROM {schema}.self_check_state s)
+    SELECT s.*, n.*, s.connections > 0 AND s.reported_date BETWEEN statement_timestamp() - ` + terminalCounts + `
+               AND statement_timestamp() + ` + terminalCounts + ` AS connected
+      FROM {schema}.self_check_state s, LATERAL (
+           SELECT sum(c.out) AS check_outs, sum(c.refused) AS refused, sum(c.repeated) AS repeated,
+                  sum(c.unreadable) AS unreadable, sum(c.wrong) AS wrong_logins
+             FROM ROWS FROM (jsonb_to_recordset(s.counts) AS ("checkOuts" integer, refused integer, repeated integer,
+                  unreadable integer, "wrongLogins" integer)) WITH ORDINALITY AS c(out, refused, repeated, unreadable, wrong, slot)
+            WHERE s.reported_date - (c.slot - 1) * $2::interval > statement_timestamp() - interval '1 hour') n)
 SELECT login, coalesce(sum(connections) FILTER (WHERE connected), 0),
        coalesce((array_agg(address ORDER BY connected_date DESC) FILTER (WHERE connected))[1], ''),
        max(connected_date) FILTER (WHERE connected),
        coalesce((array_agg(last_message ORDER BY last_date DESC NULLS LAST))[1], ''), max(last_date),
-       coalesce((array_agg(attention ORDER BY last_date DESC NULLS LAST))[1], ''), sum(refused)::bigint,
+       coalesce((array_agg(attention ORDER BY last_date DESC NULLS LAST))[1], ''),
+       coalesce(sum(check_outs), 0)::bigint, coalesce(sum(refused), 0)::bigint, coalesce(sum(repeated), 0)::bigint,
+       coalesce(sum(unreadable), 0)::bigint, coalesce(sum(wrong_logins), 0)::bigint,
        coalesce(array_agg(instance ORDER BY instance) FILTER (WHERE connected), '{}')
   FROM known GROUP BY login ORDER BY login LIMIT $1::bigint`
 
@@ -97,7 +102,7 @@ SELECT id::text, noted_date, instance, login, kind, coalesce(code, ''), coalesce
 func (s *RecordStore) TerminalActivity(ctx context.Context) (schemas.TerminalActivity, error) {
 	var a schemas.TerminalActivity
 	var err error
-	args := []any{schemas.MaxListedTerminals, schemas.RefusalSlotMinutes * time.Minute}
+	args := []any{schemas.MaxListedTerminals, schemas.TerminalSlotMinutes * time.Minute}
 	if a.Terminals, err = readRows(ctx, s.db, "listing what terminals did", terminalStatesSQL, args, scanTerminalState); err != nil {
 		return a, err
 	}
@@ -106,9 +111,10 @@ func (s *RecordStore) TerminalActivity(ctx context.Context) (schemas.TerminalAct
 }
 
 func scanTerminalState(row pgx.CollectableRow) (schemas.TerminalState, error) {
-	var t schemas.TerminalState
+	var n schemas.TerminalCounts
+	t := schemas.TerminalState{LastHour: &n}
 	err := row.Scan(&t.Login, &t.Connections, &t.Address, (*folioTime)(&t.ConnectedDate), &t.LastMessage, (*folioTime)(&t.LastDate),
-		&t.Attention, &t.Refused, &t.Instances)
+		&t.Attention, &n.CheckOuts, &n.Refused, &n.Repeated, &n.Unreadable, &n.WrongLogins, &t.Instances)
 	return t, err
 }
 

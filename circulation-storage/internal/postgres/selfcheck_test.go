@@ -48,32 +48,38 @@ func (m machines) wantOne() schemas.TerminalState {
 	return a.Terminals[0]
 }
 
-func connected(address string, since, last time.Duration, message string, refusals ...int) schemas.TerminalReport {
+func connected(
+	address string, since, last time.Duration, message string, counts ...schemas.TerminalCounts,
+) schemas.TerminalReport {
 	return schemas.TerminalReport{Terminals: []schemas.TerminalState{{
 		Login: "desk-1", Connections: 1, Address: address, ConnectedMs: since.Milliseconds(), LastMs: last.Milliseconds(),
-		LastMessage: message, Refusals: refusals,
+		LastMessage: message, Counts: counts,
 	}}}
 }
 
 func TestTerminals_JoinWhatInstancesReport(t *testing.T) {
 	t.Parallel()
 	m := newMachines(t)
-	m.report("one", connected("10.0.0.1", time.Hour, time.Minute, "11", 2, 1))
-	m.report("two", connected("10.0.0.2", time.Minute, time.Second, "09", 1))
+	m.report("one", connected("10.0.0.1", time.Hour, time.Minute, "11",
+		schemas.TerminalCounts{CheckOuts: 9, Refused: 2}, schemas.TerminalCounts{Refused: 1, Unreadable: 5}))
+	m.report("two", connected("10.0.0.2", time.Minute, time.Second, "09",
+		schemas.TerminalCounts{Refused: 1, Repeated: 7, WrongLogins: 8}))
+	all := schemas.TerminalCounts{CheckOuts: 9, Refused: 4, Repeated: 7, Unreadable: 5, WrongLogins: 8}
 	got := m.wantOne()
-	if got.Connections != 2 || got.Address != "10.0.0.2" || got.LastMessage != "09" || got.Refused != 4 ||
+	if got.Connections != 2 || got.Address != "10.0.0.2" || got.LastMessage != "09" || *got.LastHour != all ||
 		fmt.Sprint(got.Instances) != "[one two]" || got.ConnectedDate == "" || got.LastDate == "" {
 		t.Errorf("got %+v", got)
 	}
-	// An instance that died reports no end: its connections stop to count, and its refusals when they are old.
+	// An instance that died reports no end: its connections stop to count, and what they did when it is old.
 	m.exec(`UPDATE {schema}.self_check_state SET reported_date = reported_date - interval '46 s' WHERE instance = 'two'`)
 	got = m.wantOne()
-	if got.Connections != 1 || got.Address != "10.0.0.1" || got.LastMessage != "09" || got.Refused != 4 {
+	if got.Connections != 1 || got.Address != "10.0.0.1" || got.LastMessage != "09" || *got.LastHour != all {
 		t.Errorf("after the death of an instance: got %+v", got)
 	}
 	m.exec(`UPDATE {schema}.self_check_state SET reported_date = reported_date - interval '56 min'`)
-	if got = m.wantOne(); got.Connections != 0 || got.Address != "" || got.ConnectedDate != "" || got.Refused != 3 {
-		t.Errorf("after an hour: got %+v, want the refusals of the youngest slots", got)
+	all.Unreadable, all.Refused = 0, 3
+	if got = m.wantOne(); got.Connections != 0 || got.Address != "" || got.ConnectedDate != "" || *got.LastHour != all {
+		t.Errorf("after an hour: got %+v, want what the youngest slots count", got)
 	}
 }
 

@@ -26,8 +26,8 @@ const (
 	// one turn.
 	reportTimeout = 2 * time.Second
 	roundTimeout  = 20 * time.Second
-	// refusalSlot is the length of a slot of refusals.
-	refusalSlot = schemas.RefusalSlotMinutes * time.Minute
+	// slotLength is how long events are counted in one slot.
+	slotLength = schemas.TerminalSlotMinutes * time.Minute
 	// maxActive bounds the terminals that are watched, and maxNotes the notes that are kept while
 	// storage is away.
 	maxActive = 4000
@@ -66,9 +66,9 @@ type active struct {
 	lastMessage string
 	lastAt      time.Time
 	attention   string
-	refusals    [schemas.RefusalSlots]int // the current slot first
-	slotBegan   time.Time                 // of the current one
-	changed     bool                      // since the last report
+	counts      [schemas.TerminalSlots]schemas.TerminalCounts // the current slot first
+	slotBegan   time.Time                                     // of the current one
+	changed     bool                                          // since the last report
 	reportedAt  time.Time
 }
 
@@ -114,26 +114,35 @@ func (a *activity) leave(key activeKey, c *connection) {
 	})
 }
 
-// answered notes a message, and whether it was refused.
-func (a *activity) answered(key activeKey, code string, refused bool) {
+// answered notes a message.
+func (a *activity) answered(key activeKey, code string) {
+	a.change(key, func(t *active) { t.lastMessage, t.lastAt = code, time.Now() })
+}
+
+// count adds one to the counter of the current slot that which returns.
+func (a *activity) count(key activeKey, which func(*schemas.TerminalCounts) *int) {
 	a.change(key, func(t *active) {
-		t.lastMessage, t.lastAt = code, time.Now()
-		if refused {
-			t.turn(t.lastAt)
-			t.refusals[0]++
-		}
+		t.turn(time.Now())
+		*which(&t.counts[0])++
 	})
 }
 
-// turn begins the slots of refusals up to now.
+// The counters of a terminal.
+func countCheckOut(n *schemas.TerminalCounts) *int   { return &n.CheckOuts }
+func countRefused(n *schemas.TerminalCounts) *int    { return &n.Refused }
+func countRepeated(n *schemas.TerminalCounts) *int   { return &n.Repeated }
+func countUnreadable(n *schemas.TerminalCounts) *int { return &n.Unreadable }
+func countWrongLogin(n *schemas.TerminalCounts) *int { return &n.WrongLogins }
+
+// turn begins the slots up to now.
 func (t *active) turn(now time.Time) {
-	for i := 0; i < schemas.RefusalSlots && now.Sub(t.slotBegan) >= refusalSlot; i++ {
-		copy(t.refusals[1:], t.refusals[:])
-		t.refusals[0] = 0
-		t.slotBegan = t.slotBegan.Add(refusalSlot)
+	for i := 0; i < schemas.TerminalSlots && now.Sub(t.slotBegan) >= slotLength; i++ {
+		copy(t.counts[1:], t.counts[:])
+		t.counts[0] = schemas.TerminalCounts{}
+		t.slotBegan = t.slotBegan.Add(slotLength)
 	}
-	if now.Sub(t.slotBegan) >= refusalSlot { // the terminal was silent for hours
-		t.refusals, t.slotBegan = [schemas.RefusalSlots]int{}, now
+	if now.Sub(t.slotBegan) >= slotLength { // the terminal was silent for hours
+		t.counts, t.slotBegan = [schemas.TerminalSlots]schemas.TerminalCounts{}, now
 	}
 }
 
@@ -223,7 +232,7 @@ func (a *activity) takeReport(now time.Time) (okapi.Tenant, *sentReport, schemas
 	})
 	for key, t := range a.terminals {
 		due := t.changed || len(t.connections) > 0 && now.Sub(t.reportedAt) >= connectedInterval
-		if !due && len(t.connections) == 0 && now.Sub(t.lastAt) > time.Hour {
+		if !due && len(t.connections) == 0 && now.Sub(t.lastAt) > time.Hour && now.Sub(t.slotBegan) > time.Hour {
 			delete(a.terminals, key)
 		}
 		if !due || isOther(key.tenant) || len(report.Terminals) == schemas.MaxReportedTerminals {
@@ -243,7 +252,7 @@ func (a *activity) takeReport(now time.Time) (okapi.Tenant, *sentReport, schemas
 func (t *active) describe(login string, now time.Time) schemas.TerminalState {
 	t.turn(now)
 	s := schemas.TerminalState{
-		Login: login, Connections: len(t.connections), LastMessage: t.lastMessage, Attention: t.attention, Refusals: slices.Clone(t.refusals[:]),
+		Login: login, Connections: len(t.connections), LastMessage: t.lastMessage, Attention: t.attention, Counts: slices.Clone(t.counts[:]),
 	}
 	if n := len(t.connections); n > 0 {
 		newest := t.connections[n-1]

@@ -74,9 +74,11 @@ func TestActivity_ReportsWhatATerminalDoes(t *testing.T) {
 	second.ask(checkOut)
 	second.ask(checkOut) // a repeat, which is no second refusal
 	second.ask("9910402.00")
-	waitFor(t, "a refusal", h.reports.is("desk-1", func(s schemas.TerminalState) bool {
+	second.ask("rubbish")
+	waitFor(t, "what was counted", h.reports.is("desk-1", func(s schemas.TerminalState) bool {
 		return s.Connections == 2 && s.LastMessage == wire.MachineStatus && s.Attention == schemas.OutOfPaper &&
-			len(s.Refusals) == schemas.RefusalSlots && s.Refusals[0] == 1
+			len(s.Counts) == schemas.TerminalSlots &&
+			s.Counts[0] == schemas.TerminalCounts{Refused: 1, Repeated: 1, Unreadable: 1}
 	}))
 	first.conn.Close()
 	second.ask(status)
@@ -115,14 +117,14 @@ func TestActivity_CountsRefusalsByFiveMinutes(t *testing.T) {
 	t.Parallel()
 	a, tenant := sip2.NewActivity(&reports{}, slog.New(slog.DiscardHandler)), diku(t)
 	now := time.Now()
-	take := func(later time.Duration) []int {
+	take := func(later time.Duration) []schemas.TerminalCounts {
 		t.Helper()
 		a.Answered(tenant, "desk-1", wire.CheckOut, false)
 		report, due := a.Take(now.Add(later))
 		if !due || len(report.Terminals) != 1 {
 			t.Fatalf("got %+v", report)
 		}
-		return report.Terminals[0].Refusals
+		return report.Terminals[0].Counts
 	}
 	a.Answered(tenant, "desk-1", wire.CheckOut, true)
 	a.Answered(tenant, "desk-1", wire.CheckOut, true)
@@ -136,14 +138,14 @@ func TestActivity_CountsRefusalsByFiveMinutes(t *testing.T) {
 	} {
 		got := take(c.later)
 		for slot, n := range got {
-			if want := map[bool]int{true: 2}[slot == c.slot]; n != want {
+			if want := map[bool]int{true: 2}[slot == c.slot]; n.Refused != want {
 				t.Errorf("after %s: got %v, want 2 in slot %d", c.later, got, c.slot)
 				break
 			}
 		}
 	}
 	for _, n := range take(100 * time.Hour) {
-		if n != 0 {
+		if n != (schemas.TerminalCounts{}) {
 			t.Error("old refusals count")
 		}
 	}

@@ -302,6 +302,7 @@ var errTooMalformed = errors.New("too many lines in a row were no message")
 func (c *connection) askAgain(ctx context.Context, err error) error {
 	malformed, _ := errors.AsType[*wire.MalformedError](err)
 	c.metrics.countMalformed(malformed.Reason)
+	c.activity.count(c.key(), countUnreadable)
 	c.Log.InfoContext(ctx, "a machine sent what is no message", "terminal", c.login, "from", c.from, "reason", malformed.Reason)
 	c.malformed++
 	err = c.write(wire.AskAgain(malformed.Checked))
@@ -318,19 +319,29 @@ func (c *connection) skipRepeats(line []byte) {
 		return
 	}
 	for c.in.Skip(line) {
-		c.metrics.repeats.Inc()
+		c.countRepeat()
 	}
+}
+
+func (c *connection) countRepeat() {
+	c.metrics.repeats.Inc()
+	c.activity.count(c.key(), countRepeated)
 }
 
 // note counts and logs an answered message.
 func (c *connection) note(ctx context.Context, r wire.Request, a wire.Answer, repeated bool, took time.Duration) {
 	result := string(a.Result)
-	if repeated {
+	switch {
+	case repeated:
 		result = "repeated"
-		c.metrics.repeats.Inc()
+		c.countRepeat()
+	case a.Result != wire.OK:
+		c.activity.count(c.key(), countRefused)
+	case r.Code == wire.CheckOut:
+		c.activity.count(c.key(), countCheckOut)
 	}
 	c.metrics.observe(r.Code, result, took)
-	c.activity.answered(c.key(), r.Code, !repeated && a.Result != wire.OK)
+	c.activity.answered(c.key(), r.Code)
 	attrs := []slog.Attr{
 		slog.String("message", r.Code), slog.String("terminal", c.login), slog.String("result", result),
 		slog.Float64("took_ms", float64(took.Microseconds())/1000),

@@ -52,9 +52,13 @@ func NewActivity(store ActivityStore, log *slog.Logger) Activity {
 	return Activity{newActivity(store, log)}
 }
 
-// Answered notes a message of a terminal.
+// Answered notes a message of a terminal, and counts it if it was refused.
 func (a Activity) Answered(tenant okapi.Tenant, login, code string, refused bool) {
-	a.a.answered(activeKey{tenant, login}, code, refused)
+	key := activeKey{tenant, login}
+	if refused {
+		a.a.count(key, countRefused)
+	}
+	a.a.answered(key, code)
 }
 
 // KeepNote keeps a note about a message.

@@ -129,8 +129,16 @@ func (c *connection) comparePassword(ctx context.Context, tenant okapi.Tenant, l
 		c.password = password
 	case !isUnavailable(err):
 		c.brake.note(key)
+		c.countWrongLogin(ctx, tenant, login)
 	}
 	return t, err
+}
+
+// countWrongLogin counts a wrong login at the terminal, if the library has one of this login.
+func (c *connection) countWrongLogin(ctx context.Context, tenant okapi.Tenant, login string) {
+	if t, err := c.terminals.Terminal(ctx, login); err == nil {
+		c.activity.count(activeKey{tenant, t.Login}, countWrongLogin)
+	}
 }
 
 // refuseMachine refuses a message whose AC is not the terminal's password, if the terminal has to send it;

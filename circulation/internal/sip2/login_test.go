@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/sip2"
+	"checkoutlock/schemas"
 )
 
 func TestLogin_RefusesWhatIsWrong(t *testing.T) {
@@ -37,7 +38,8 @@ func TestLogin_RefusesWhatIsWrong(t *testing.T) {
 
 func TestLogin_ThreeWrongOnesEndTheConnection(t *testing.T) {
 	t.Parallel()
-	m := start(t, func(*setup) {}).signedIn()
+	h := start(t, func(*setup) {})
+	m := h.signedIn()
 	m.expect("9300CNdesk-1|COwrong|", "940")
 	m.expect(signIn, "941")
 	m.expect("9300CNdesk-1|COwrong|AY3", "940")
@@ -45,6 +47,9 @@ func TestLogin_ThreeWrongOnesEndTheConnection(t *testing.T) {
 	m.expect("9300CNdesk-1|COwrong|", "940")
 	m.expect("9300CNdesk-1|COwrong|", "940")
 	m.expectEnd()
+	waitFor(t, "what was counted", h.reports.is("desk-1", func(s schemas.TerminalState) bool {
+		return len(s.Counts) > 0 && s.Counts[0] == schemas.TerminalCounts{WrongLogins: 4}
+	}))
 }
 
 func TestLogin_WrongOnesAreSlow(t *testing.T) {

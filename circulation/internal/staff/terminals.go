@@ -43,8 +43,15 @@ type terminalRow struct {
 	At       string     // the instances with its connections
 	Message  texts.Code // of the last one
 	Trouble  texts.Code // what the machine says of itself
-	Edit     string     // paths; empty without the permission
+	Counts   []terminalCount
+	Edit     string // paths; empty without the permission
 	Password string
+}
+
+// terminalCount is what happened N times in the last hour, at least once.
+type terminalCount struct {
+	Words texts.Code
+	N     int
 }
 
 // terminalNote is a note as the page shows it.
@@ -179,8 +186,21 @@ func (v *visit) listTerminals(found []library.Terminal, states []schemas.Termina
 func newTerminalRow(t library.Terminal, s schemas.TerminalState) terminalRow {
 	return terminalRow{
 		Terminal: t, State: s, At: strings.Join(s.Instances, ", "),
-		Message: messageWords[s.LastMessage], Trouble: troubleWords[s.Attention],
+		Message: messageWords[s.LastMessage], Trouble: troubleWords[s.Attention], Counts: listCounts(s.LastHour),
 	}
+}
+
+func listCounts(n *schemas.TerminalCounts) []terminalCount {
+	if n == nil {
+		return nil
+	}
+	return slices.DeleteFunc([]terminalCount{
+		{"machines.checkOuts", n.CheckOuts},
+		{"machines.refused", n.Refused},
+		{"machines.repeated", n.Repeated},
+		{"machines.unreadable", n.Unreadable},
+		{"machines.wrongLogins", n.WrongLogins},
+	}, func(c terminalCount) bool { return c.N == 0 })
 }
 
 // addNotes puts the notes on the page. Patrons are masked, unless the visitor may see them and asks for

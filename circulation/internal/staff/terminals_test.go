@@ -63,7 +63,7 @@ func TestTerminalsPage_ListsMachines(t *testing.T) {
 		{ID: newID, Name: "Cellar", Login: "desk-3", ServicePointFromLogin: true, HasPassword: true, Enabled: &no},
 	}}})
 	p := v.get(t, machinesPath)
-	p.want(t, http.StatusOK, "Hall <1> desk-1 Front <desk> yes no – 0 Edit New password",
+	p.want(t, http.StatusOK, "Hall <1> desk-1 Front <desk> yes no – – Edit New password",
 		"Annex 2 desk-2 not found no, it has no password", "Cellar desk-3 from the login no, it is disabled",
 		"Nothing needs to be looked at.")
 	p.has(t, `href="`+machinesPath+"/"+annID+`"`, `href="`+machinesPath+"/"+annID+`/password"`,
@@ -139,7 +139,8 @@ func TestTerminalsPage_ShowsWhatMachinesDo(t *testing.T) {
 	m.activity.Terminals = []schemas.TerminalState{
 		{
 			Login: "desk-1", Connections: 2, Address: "10.1.2.3", ConnectedDate: "2026-03-01T09:00:00.000+00:00",
-			LastMessage: "11", LastDate: "2026-03-01T10:00:00.000+00:00", Refused: 4,
+			LastMessage: "11", LastDate: "2026-03-01T10:00:00.000+00:00",
+			LastHour:  &schemas.TerminalCounts{CheckOuts: 1200, Refused: 4, Repeated: 3, Unreadable: 2, WrongLogins: 1},
 			Instances: []string{"one", "two"}, Attention: schemas.OutOfPaper,
 		},
 		{Login: "filed", Connections: 1, Address: "10.1.2.4", Instances: []string{"one"}},
@@ -148,7 +149,8 @@ func TestTerminalsPage_ShowsWhatMachinesDo(t *testing.T) {
 	v := visit(t, &library{Admin: m})
 	p := v.get(t, machinesPath)
 	p.want(t, http.StatusOK, "since 1 Mar 2026", "from 10.1.2.3, at one, two", "2 connections", "check-out",
-		"! It is out of paper. 4", "filed filed – yes, by a file since", "from 10.1.2.4, at one – 0 –")
+		"! It is out of paper. 1200 lent or renewed 4 refused 3 sent again 2 unreadable 1 wrong password",
+		"filed filed – yes, by a file since", "from 10.1.2.4, at one – – –")
 	p.lacks(t, "gone")
 	m.unknown = fault.New(fault.Unavailable, "down")
 	v.get(t, machinesPath).want(t, http.StatusOK, "What the machines do could not be read.", "Hall Desk-1")

@@ -47,13 +47,14 @@ func TestClient_ReportsWhatTerminalsDo(t *testing.T) {
 			answer(w, 204, "", "")
 			return
 		}
-		answer(w, 200, "", `{"terminals":[{"login":"desk-1","refused":3}],"notes":[]}`)
+		answer(w, 200, "", `{"terminals":[{"login":"desk-1","lastHour":{"refused":3}}],"notes":[]}`)
 	})
 	ctx := inTenant(t, "diku")
 	if err := c.ReportTerminals(ctx, schemas.TerminalReport{}); err != nil {
 		t.Error(err)
 	}
-	if got, err := c.TerminalActivity(ctx); err != nil || len(got.Terminals) != 1 || got.Terminals[0].Refused != 3 {
+	got, err := c.TerminalActivity(ctx)
+	if err != nil || len(got.Terminals) != 1 || got.Terminals[0].LastHour.Refused != 3 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
