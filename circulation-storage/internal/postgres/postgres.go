@@ -8,14 +8,19 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/database"
 	"checkoutlock/migrations"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // Config says where the database is.
@@ -55,3 +60,56 @@ func (db *DB) Pool() *pgxpool.Pool { return db.conns.Ordinary }
 
 // UrgentPool returns the urgent connections, for tests and statistics.
 func (db *DB) UrgentPool() *pgxpool.Pool { return db.conns.Urgent }
+
+// Ready returns why the service cannot work. It returns nil if the database answers and
+// takes writes, and these tenants have the migrations of this build. It runs one
+// statement for any number of tenants. The text is safe to show.
+func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
+	states, err := db.conns.CheckServer(ctx, schemaNames(ids)...)
+	if err != nil {
+		return err
+	}
+	schemas, err := compareSchemas(ids, states)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, s := range schemas {
+		if problem := s.Problem(); problem != "" {
+			errs = append(errs, errors.New(problem))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Await waits until the database answers and takes writes, for patience at most; 0 does
+// not wait. It does not wait after errors that waiting does not mend. The text of the
+// error is safe to show.
+func (db *DB) Await(ctx context.Context, patience time.Duration) error {
+	if err := db.conns.Await(ctx, patience); err != nil {
+		return fmt.Errorf("connecting to the database of DATABASE_URL: %w", err)
+	}
+	return nil
+}
+
+var errNoTenant = fault.New(fault.Malformed, "Unable to process request Tenant must be set")
+
+// toFault is database.ToFault with the faults of a tenant that is not served, and of a row
+// lock that another commit holds.
+func toFault(op string, err error) error {
+	if _, ok := errors.AsType[*fault.Error](err); ok {
+		return err
+	}
+	code, _ := database.SQLState(err)
+	switch code {
+	case database.UndefinedTable, database.InvalidSchemaName:
+		return fault.Wrap(err, fault.UnknownTenant, "Unknown tenant: install it with POST /_/tenant")
+	case database.UndefinedColumn:
+		return fault.Wrap(err, fault.TenantNotReady, "The tenant's database is of an earlier version: upgrade it with POST /_/tenant")
+	case database.LockNotAvailable:
+		f := fault.New(fault.InUse, "A running commit uses it right now: try again, found while %s", op)
+		f.RetryAfter, f.Err = time.Second, err
+		return f
+	}
+	return database.ToFault(op, err)
+}

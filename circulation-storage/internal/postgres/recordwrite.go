@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -197,4 +199,125 @@ func (w *recordWrite) noteDeleted(ctx context.Context, deleted []json.RawMessage
 		}
 	}
 	return nil
+}
+
+// An item shows values of its holdings record. So a write of an item locks the holdings
+// record first. A change of that record rewrites its items in the same transaction, so
+// no reader sees one without the other.
+
+// lockReadRecords locks what the rules of a record read before the record itself: the holdings record
+// of an item, and the service points of a request policy. Their writes change it, in that order.
+func (w *recordWrite) lockReadRecords(ctx context.Context, r records.Record) error {
+	switch w.t.Table {
+	case records.RequestPolicy.Table:
+		return w.t.Prepare(ctx, w, records.Write{Record: r})
+	case records.Item.Table:
+	default:
+		return nil
+	}
+	_, err := w.Read(ctx, records.Holdings.Table, r.Text("holdingsRecordId"))
+	if fault.Is(err, fault.NotFound) {
+		return nil // the item's rules refuse it
+	}
+	return err
+}
+
+// deriveItems rewrites those items of a holdings record, just updated, that take
+// other values from it than before. It writes each as a PUT of the item does: _version
+// counts up and metadata follows, as in FOLIO. So a check-out that judged the item by
+// its old location is refused.
+func (w *recordWrite) deriveItems(ctx context.Context, before records.Record) error {
+	if w.t.Table != records.Holdings.Table {
+		return nil
+	}
+	after, err := w.Read(ctx, w.t.Table, before.ID())
+	if err != nil {
+		return err
+	}
+	ofBefore, ofAfter := records.Record{}, records.Record{} // items without values of their own
+	records.DeriveItem(ofBefore, before)
+	records.DeriveItem(ofAfter, after)
+	if reflect.DeepEqual(ofBefore, ofAfter) {
+		return nil
+	}
+	items, err := w.lockRecords(ctx, lockItemsOfHoldingsSQL, before.ID())
+	if err != nil {
+		return err
+	}
+	var updates batch
+	for _, stored := range items {
+		derived := maps.Clone(stored)
+		records.DeriveItem(derived, after)
+		if reflect.DeepEqual(stored, derived) {
+			continue
+		}
+		if err := w.completeRecord(ctx, records.Item, derived, stored); err != nil {
+			return fmt.Errorf("item %s: %w", stored.ID(), err)
+		}
+		updates.storeRecord(nameTable(updateRecordSQL, records.Item.Table), derived)
+	}
+	return updates.send(ctx, w.tx)
+}
+
+const (
+	// Positions are compared once all are written: requests that change places share
+	// one for a moment.
+	deferPositionsSQL   = `SET CONSTRAINTS {schema}.request_item_id_position_key DEFERRED`
+	comparePositionsSQL = `SET CONSTRAINTS {schema}.request_item_id_position_key IMMEDIATE`
+)
+
+// PutRequests writes all the requests or none: those that exist are replaced, the
+// others created. Requests come from records.ParseRequestBatch. Faults: Invalid
+// for two open requests of an item at one position, those of the type's rules.
+func (s *RecordStore) PutRequests(ctx context.Context, requests []records.Record) error {
+	return s.writeRecords(ctx, records.Request, "writing requests", func(w *recordWrite) error {
+		if _, err := runStatement(ctx, w.tx, deferPositionsSQL); err != nil {
+			return err
+		}
+		stored, err := w.lockRequests(ctx, requests)
+		if err != nil {
+			return err
+		}
+		if err := w.writeRequests(ctx, requests, stored); err != nil {
+			return err
+		}
+		_, err = runStatement(ctx, w.tx, comparePositionsSQL)
+		return w.explainViolation(err, records.Record{}) // which two, PostgreSQL does not say
+	})
+}
+
+// lockRequests returns those that exist, by id, and keeps them from changing.
+func (w *recordWrite) lockRequests(ctx context.Context, requests []records.Record) (map[string]records.Record, error) {
+	ids := make([]string, len(requests))
+	for i, r := range requests {
+		ids[i] = r.ID()
+	}
+	locked, err := w.lockRecords(ctx, lockRequestsSQL, ids)
+	if err != nil {
+		return nil, err
+	}
+	stored := make(map[string]records.Record, len(locked))
+	for _, r := range locked {
+		stored[r.ID()] = r
+	}
+	return stored, nil
+}
+
+// writeRequests completes the requests and writes them in one round trip, in the order
+// of their ids, as all transactions do.
+func (w *recordWrite) writeRequests(ctx context.Context, requests []records.Record, stored map[string]records.Record) error {
+	var writes batch
+	for _, r := range slices.SortedFunc(slices.Values(requests), func(a, b records.Record) int { return strings.Compare(a.ID(), b.ID()) }) {
+		r = maps.Clone(r) // the transaction may run again
+		before := stored[r.ID()]
+		if err := w.completeRecord(ctx, w.t, r, before); err != nil {
+			return fmt.Errorf("request %s: %w", r.ID(), err)
+		}
+		statement := updateRecordSQL
+		if before == nil {
+			statement = insertRecordSQL
+		}
+		writes.storeRecord(nameTable(statement, w.t.Table), r)
+	}
+	return retryCreated(explainDangling(writes.send(ctx, w.tx)), w.t)
 }
