@@ -34,18 +34,24 @@ func enableSIP2(more ...string) []string {
 	return enableLock(append([]string{"SIP2_ADDR=127.0.0.1:0", "MACHINE_PATIENCE=" + sipPatience.String()}, more...)...)
 }
 
-// addTerminal registers the terminal of the tests. Its hash is of the least cost, as the race detector
-// makes the usual one take a second.
+// addTerminal registers the terminal of the tests.
 func (p *pair) addTerminal(t *testing.T) {
 	t.Helper()
-	p.addRecord(t, "/self-check-terminals", record{"login": "desk-1", "name": "Hall", "servicePointId": p.ServicePointID})
-	hash, err := bcrypt.GenerateFromPassword([]byte("desk-1-password"), bcrypt.MinCost)
+	p.addTerminalOfCost(t, "desk-1", bcrypt.MinCost)
+}
+
+// addTerminalOfCost registers a terminal with the password of its login. Its hash is bcrypt's, as the race
+// detector makes argon2id take a second.
+func (p *pair) addTerminalOfCost(t *testing.T, login string, cost int) {
+	t.Helper()
+	id := p.addRecord(t, "/self-check-terminals", record{"login": login, "name": login, "servicePointId": p.ServicePointID})
+	hash, err := bcrypt.GenerateFromPassword([]byte(login+"-password"), cost)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var stored string
 	queryValue(t, p.databaseURL, &stored, "UPDATE "+p.tableName("self_check_terminal")+
-		" SET password_hash = '"+string(hash)+"' RETURNING password_hash")
+		" SET password_hash = '"+string(hash)+"' WHERE id = '"+id+"' RETURNING password_hash")
 }
 
 // newMachine returns a machine that will connect to an address.

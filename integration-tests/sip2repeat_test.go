@@ -224,15 +224,13 @@ func TestSIP2_KilledCirculation(t *testing.T) {
 // longer than a machine's patience are not refused.
 func TestSIP2_AllMachinesSignInAgainAfterARestart(t *testing.T) {
 	t.Parallel()
-	const machines = 100
+	const machines, cost = 40, 10 // 60 ms each, two at a time: more than the patience of 1 s
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
 	all := make([]*sipMachine, machines)
 	program, addr := buildProgram(t, "circulation"), fmt.Sprintf("127.0.0.1:%d", findFreePort(t))
 	for i := range all {
 		login := fmt.Sprintf("hall-%d", i)
-		p.addRecord(t, "/self-check-terminals", record{
-			"login": login, "name": login, "servicePointId": p.ServicePointID, "password": login + "-password",
-		})
+		p.addTerminalOfCost(t, login, cost)
 		all[i] = p.newMachine(t, addr)
 		all[i].login = "9300CN" + login + "@" + p.Storage.Tenant + "|CO" + login + "-password|"
 	}

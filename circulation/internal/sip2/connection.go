@@ -211,7 +211,7 @@ func (c *connection) handle(ctx context.Context, r wire.Request) (wire.Answer, [
 	var a wire.Answer
 	switch r.Code {
 	case wire.Login:
-		a = c.signIn(ctx, r) // its deadline begins with its turn
+		a = c.signIn(ctx, r) // it may wait for its turn, longer than the machine does
 	case wire.MachineStatus:
 		a = c.describeService(limited, r)
 	default:

@@ -57,7 +57,7 @@ type limits struct {
 	line     time.Duration // for the rest of a message
 	write    time.Duration // for an answer
 	wrong    time.Duration // until a wrong login is answered
-	turn     time.Duration // until a login is verified
+	turn     time.Duration // until a login is verified, with its wait for others
 	resend   time.Duration // after which a machine may have sent its message again
 	maxConns int
 }

@@ -55,6 +55,8 @@ func (b *brake) note(key string) {
 // signIn answers 93 with 94. A wrong login signs out, and is answered late, always after the same time.
 func (c *connection) signIn(ctx context.Context, r wire.Request) wire.Answer {
 	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, c.turn)
+	defer cancel()
 	t, err := c.verify(ctx, r)
 	if err == nil {
 		c.metrics.logins.WithLabelValues("ok").Inc()
@@ -97,9 +99,7 @@ func (c *connection) verify(ctx context.Context, r wire.Request) (library.Termin
 	}
 	t, err := c.comparePassword(ctx, tenant, login, r.Field("CO"))
 	if err == nil && t.ServicePointFromLogin {
-		ctx, cancel := c.withDeadline(okapi.WithTenant(ctx, tenant))
-		defer cancel()
-		c.servicePoint, err = c.ServicePoint(ctx, r.Field("CP"))
+		c.servicePoint, err = c.ServicePoint(okapi.WithTenant(ctx, tenant), r.Field("CP"))
 	}
 	if err != nil {
 		return t, err
@@ -112,13 +112,12 @@ func (c *connection) verify(ctx context.Context, r wire.Request) (library.Termin
 func (c *connection) comparePassword(ctx context.Context, tenant okapi.Tenant, login, password string) (library.Terminal, error) {
 	key := c.from.String() + " " + tenant.String() + " " + strings.ToLower(login)
 	c.pause(c.brake.wait(key, c.wrong))
-	leave, err := c.waitForTurn()
+	leave, err := c.waitForTurn(ctx)
 	if err != nil {
 		return library.Terminal{}, err
 	}
 	defer leave()
-	ctx, cancel := c.withDeadline(okapi.WithTenant(ctx, tenant))
-	defer cancel()
+	ctx = okapi.WithTenant(ctx, tenant)
 	t, err := c.terminals.VerifyTerminal(ctx, login, password)
 	if err == nil && (!t.IsEnabled() || !admits(t, c.from)) {
 		err = fault.New(fault.LoginRefused, "The terminal is disabled, or may not connect from here")
@@ -162,14 +161,14 @@ func (c *connection) refuseMachine(ctx context.Context, r wire.Request) (wire.An
 	return c.refuse(ctx, r, texts.MachineNotSignedIn), true
 }
 
-// waitForTurn waits until few other logins are being verified. That may take longer than the machine's
+// waitForTurn waits until few other logins are being verified. A login may take longer than the machine's
 // patience: 940 would say that its password is wrong. A machine that comes again meanwhile waits anew,
 // and storage remembers what it has compared.
-func (c *connection) waitForTurn() (leave func(), err error) {
+func (c *connection) waitForTurn(ctx context.Context) (leave func(), err error) {
 	select {
 	case c.brake.slots <- struct{}{}:
 		return func() { <-c.brake.slots }, nil
-	case <-time.After(c.turn):
+	case <-ctx.Done():
 	case <-c.stopping:
 	}
 	return nil, fault.New(fault.Timeout, "Too many logins at once")
