@@ -44,7 +44,8 @@ func (p *pair) addTerminal(t *testing.T) {
 // detector makes argon2id take a second.
 func (p *pair) addTerminalOfCost(t *testing.T, login string, cost int) {
 	t.Helper()
-	id := p.addRecord(t, "/self-check-terminals", record{"login": login, "name": "Hall", "servicePointId": p.ServicePointID})
+	terminal := record{"login": login, "name": "Hall", "servicePointId": p.ServicePointID}
+	id := p.addRecord(t, "/self-check-terminals", terminal)
 	hash, err := bcrypt.GenerateFromPassword([]byte(login+"-password"), cost)
 	if err != nil {
 		t.Fatal(err)
