@@ -145,14 +145,14 @@ func (p *Pages) receive(c echo.Context) error {
 	var f flow
 	if !p.guard.unseal(p.flowCookie(), page.ReadCookie(c, p.flowCookie()), &f) || time.Since(f.Began) >= flowTime ||
 		subtle.ConstantTimeCompare([]byte(f.State), []byte(q.Text("state"))) != 1 {
-		return fault.New(fault.Unauthorized, "This sign-in did not begin in this browser, or it took too long. Go to the page again to sign in.")
+		return page.Refuse(fault.Unauthorized, "signIn.notBegun", nil)
 	}
 	page.SetCookie(c, p.flowCookie(), "", -time.Second) // it counts once
 	if iss := q.Text("iss"); iss != "" && iss != p.guard.provider.settings.Issuer {
-		return fault.New(fault.Unauthorized, "Another sign-in service answered than the one that was asked")
+		return page.Refuse(fault.Unauthorized, "signIn.otherService", nil)
 	}
 	if refusal := q.Text("error"); refusal != "" {
-		return fault.New(fault.Unauthorized, "Your library's sign-in service did not let you in (%s)", fault.Shown(refusal))
+		return page.Refuse(fault.Unauthorized, "signIn.notLetIn", texts.Values{"reason": fault.Shown(refusal)})
 	}
 	claims, err := p.guard.provider.redeem(c.Request().Context(), q.Text("code"), f, p.Root)
 	if err != nil {
@@ -221,12 +221,12 @@ func (g *Guard) admitClaims(said claims) (session, error) {
 		s.Name = cmp.Or(s.Name, name)
 	}
 	if s.Name == "" {
-		return s, fault.New(fault.Unauthorized, "Your library's sign-in service sent no name that can be shown")
+		return s, page.Refuse(fault.Unauthorized, "signIn.nameless", nil)
 	}
 	if at, ok := said["auth_time"].(float64); ok {
 		s.Began = time.Unix(int64(at), 0)
 		if s.isOver(g.limits, now) {
-			return s, fault.New(fault.Unauthorized, "Your sign-in at your library's sign-in service is too old. Sign out there, then sign in again")
+			return s, page.Refuse(fault.Unauthorized, "signIn.tooOld", nil)
 		}
 	}
 	grants := g.provider.settings.grants()
@@ -236,7 +236,7 @@ func (g *Guard) admitClaims(said claims) (session, error) {
 		}
 	}
 	if len(s.Groups) == 0 {
-		return s, fault.New(fault.Forbidden, "You are signed in as %s, but none of your groups may use these pages", s.Name)
+		return s, page.Refuse(fault.Forbidden, "signIn.noGroup", texts.Values{"name": s.Name})
 	}
 	return s, nil
 }

@@ -69,7 +69,7 @@ func (p *Pages) Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
 		}
 		setCaller(c, s.Name, "", p.guard.permissionsOf(s))
 		if !p.guard.May(c.Request().Context(), permission) {
-			return fault.New(fault.Forbidden, "Access requires permission: %s. You are signed in as %s.", permission, s.Name)
+			return page.Refuse(fault.Forbidden, "error.notPermitted", texts.Values{"permission": permission, "name": s.Name})
 		}
 		if now := time.Now(); now.Sub(s.Used) >= renewAfter && !isStream(c) {
 			s.Used = now
@@ -152,8 +152,7 @@ func (p *Pages) setSealed(c echo.Context, name string, value any, maxAge time.Du
 // askSignIn sends a visitor to the sign-in, and from there back. A form's text would be lost.
 func (p *Pages) askSignIn(c echo.Context) error {
 	if !isRead(c) || isStream(c) {
-		return fault.New(fault.Unauthorized, "You are not signed in, or your sign-in has ended. Nothing was changed: "+
-			"go back, copy what you typed, load the page again and sign in.")
+		return page.Refuse(fault.Unauthorized, "error.signedOut", nil)
 	}
 	return redirect(c, p.rootOf(c)+"sign-in?to="+url.QueryEscape(c.Request().URL.RequestURI()))
 }

@@ -31,8 +31,7 @@ func CheckToken(c echo.Context) (string, error) {
 	known := len(sent) == len(rand.Text())
 	if method := c.Request().Method; method != http.MethodGet && method != http.MethodHead {
 		if !known || IsCrossSite(c.Request()) || subtle.ConstantTimeCompare([]byte(sent), []byte(c.FormValue(tokenField))) != 1 {
-			return "", fault.New(fault.Forbidden, "This form did not come from a page that was opened here, or it is too old. Nothing was changed: "+
-				"go back, load the page again and repeat the change. Your browser has to accept cookies.")
+			return "", Refuse(fault.Forbidden, "error.formOld", nil)
 		}
 	}
 	if known {

@@ -5,6 +5,7 @@ package page
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -108,6 +109,24 @@ type Outage struct {
 // ErrSignInAway is the cause of a fault if people cannot sign in, which says nothing about lending.
 var ErrSignInAway = errors.New("the sign-in service is away")
 
+// refusal is a fault with the text for the page that says it in the reader's language.
+type refusal struct {
+	error // a *fault.Error in English, for programs and the log
+	text  texts.Text
+}
+
+func (r *refusal) Unwrap() error { return r.error }
+
+// Refuse returns a fault that DescribeProblem says in the reader's language.
+func Refuse(code fault.Code, text texts.Code, values texts.Values) error {
+	said := texts.Text{Code: text, Values: values}
+	catalogue, err := texts.New()
+	if err != nil {
+		return fmt.Errorf("reading the texts: %w", err)
+	}
+	return &refusal{fault.New(code, "%s", catalogue.Say(said, texts.English)), said}
+}
+
 // retryAfter is when a page that is not available is loaded again, in seconds.
 const retryAfter = 10
 
@@ -118,6 +137,9 @@ func DescribeProblem(c echo.Context, err error, back string, outage Outage) Prob
 	shown := Problem{
 		Heading: cmp.Or(headings[fault.Status(f.Code)], "error.cannot"), Detail: f.Msg,
 		RequestID: okapi.FromContext(c.Request().Context()).RequestID, Back: back,
+	}
+	if r, ok := errors.AsType[*refusal](err); ok {
+		shown.Text, shown.Detail = r.text, ""
 	}
 	if _, known := errors.AsType[*fault.Error](err); f.Code == fault.Internal && !known {
 		shown.Text, shown.Detail = texts.Text{Code: "error.noPage"}, "" // the log has the cause

@@ -31,6 +31,7 @@ func TestDescribeProblem_SaysWhatAnOutageMeans(t *testing.T) {
 		},
 		"slow":                  {err: fault.New(fault.Timeout, "Slow"), detail: "Slow", again: true, call: true},
 		"a bug":                 {err: errors.New("secret"), means: "error.noPage", call: true},
+		"a refusal with a text": {err: page.Refuse(fault.NotFound, "error.noSuchPage", nil), means: "error.noSuchPage"},
 		"a mistake of a reader": {err: fault.New(fault.Malformed, "No such kind"), detail: "No such kind"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"checkoutlock/circulation/internal/drill"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/page"
 	"checkoutlock/web/texts"
 )
 
@@ -36,7 +37,7 @@ type drillColumn struct {
 
 func (p *pages) newDrillPage(v *visit) (drillPage, error) {
 	if p.drills == nil {
-		return drillPage{}, fault.New(fault.NotFound, "There are no drills here: your operator has turned them off.")
+		return drillPage{}, page.Refuse(fault.NotFound, "drill.none", nil)
 	}
 	return drillPage{Action: v.path("/drill"), Tenant: drill.Tenant, Limit: drill.Limit, CheckOuts: drill.CheckOuts}, nil
 }

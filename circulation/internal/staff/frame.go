@@ -161,7 +161,7 @@ func (p *pages) withTenant(next echo.HandlerFunc) echo.HandlerFunc {
 		name := c.Param("tenant")
 		id, err := okapi.ParseTenant(strings.ToLower(name))
 		if err != nil {
-			return fault.New(fault.NotFound, "There is no such library: %v", err)
+			return page.Refuse(fault.NotFound, "error.noLibrary", texts.Values{"name": fault.Shown(name)})
 		}
 		if id.String() != name { // as people type it
 			to := *c.Request().URL
@@ -175,7 +175,7 @@ func (p *pages) withTenant(next echo.HandlerFunc) echo.HandlerFunc {
 				return fault.New(fault.Forbidden, "The gateway in front sent no %s, so your permissions are not known. "+
 					"Without a gateway, set STAFF_AUTH to basic, oidc or none.", okapi.TenantHeader)
 			default:
-				return fault.New(fault.Forbidden, "You are signed in to the library %s, not to %s", fault.Shown(sent), id)
+				return page.Refuse(fault.Forbidden, "error.otherLibrary", texts.Values{"of": fault.Shown(sent), "to": id.String()})
 			}
 		}
 		c.SetRequest(c.Request().WithContext(okapi.WithTenant(c.Request().Context(), id)))
@@ -198,7 +198,7 @@ func (p *pages) withVisit(h func(*visit) error) echo.HandlerFunc {
 	}
 }
 
-func refusePath(echo.Context) error { return fault.New(fault.NotFound, "There is no such page.") }
+func refusePath(echo.Context) error { return page.Refuse(fault.NotFound, "error.noSuchPage", nil) }
 
 // showFirst handles GET /: it leads to the pages.
 func showFirst(c echo.Context) error {
