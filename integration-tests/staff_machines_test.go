@@ -68,7 +68,7 @@ func TestStaffMachines_ShowWhatTheyDo(t *testing.T) {
 		text := tab.Text("main")
 		return strings.Contains(text, "from 127.0.0.1") && strings.Contains(text, "Taken off-line, not lent")
 	})
-	tab.See("Hall", "check-out", books[1], "Patrons are masked.")
+	tab.See("Hall", "check-out", "1 lent or renewed", "1 refused", books[1], "Patrons are masked.")
 	tab.CheckAxe()
 	tab.Click("Show the patrons")
 	tab.See(patron)

@@ -58,6 +58,15 @@ type TerminalCounts struct {
 	WrongLogins int `json:"wrongLogins,omitempty"`
 }
 
+// Add adds n.
+func (c *TerminalCounts) Add(n TerminalCounts) {
+	c.CheckOuts += n.CheckOuts
+	c.Refused += n.Refused
+	c.Repeated += n.Repeated
+	c.Unreadable += n.Unreadable
+	c.WrongLogins += n.WrongLogins
+}
+
 // What a machine says of itself.
 const (
 	OutOfPaper   = "outOfPaper"

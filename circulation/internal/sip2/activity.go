@@ -119,20 +119,13 @@ func (a *activity) answered(key activeKey, code string) {
 	a.change(key, func(t *active) { t.lastMessage, t.lastAt = code, time.Now() })
 }
 
-// count adds one to the counter of the current slot that which returns.
-func (a *activity) count(key activeKey, which func(*schemas.TerminalCounts) *int) {
+// count adds to what the current slot counts.
+func (a *activity) count(key activeKey, n schemas.TerminalCounts) {
 	a.change(key, func(t *active) {
 		t.turn(time.Now())
-		*which(&t.counts[0])++
+		t.counts[0].Add(n)
 	})
 }
-
-// The counters of a terminal.
-func countCheckOut(n *schemas.TerminalCounts) *int   { return &n.CheckOuts }
-func countRefused(n *schemas.TerminalCounts) *int    { return &n.Refused }
-func countRepeated(n *schemas.TerminalCounts) *int   { return &n.Repeated }
-func countUnreadable(n *schemas.TerminalCounts) *int { return &n.Unreadable }
-func countWrongLogin(n *schemas.TerminalCounts) *int { return &n.WrongLogins }
 
 // turn begins the slots up to now.
 func (t *active) turn(now time.Time) {

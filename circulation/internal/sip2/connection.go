@@ -13,6 +13,7 @@ import (
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/sip2/wire"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/schemas/redact"
@@ -302,7 +303,7 @@ var errTooMalformed = errors.New("too many lines in a row were no message")
 func (c *connection) askAgain(ctx context.Context, err error) error {
 	malformed, _ := errors.AsType[*wire.MalformedError](err)
 	c.metrics.countMalformed(malformed.Reason)
-	c.activity.count(c.key(), countUnreadable)
+	c.activity.count(c.key(), schemas.TerminalCounts{Unreadable: 1})
 	c.Log.InfoContext(ctx, "a machine sent what is no message", "terminal", c.login, "from", c.from, "reason", malformed.Reason)
 	c.malformed++
 	err = c.write(wire.AskAgain(malformed.Checked))
@@ -325,7 +326,7 @@ func (c *connection) skipRepeats(line []byte) {
 
 func (c *connection) countRepeat() {
 	c.metrics.repeats.Inc()
-	c.activity.count(c.key(), countRepeated)
+	c.activity.count(c.key(), schemas.TerminalCounts{Repeated: 1})
 }
 
 // note counts and logs an answered message.
@@ -336,9 +337,9 @@ func (c *connection) note(ctx context.Context, r wire.Request, a wire.Answer, re
 		result = "repeated"
 		c.countRepeat()
 	case a.Result != wire.OK:
-		c.activity.count(c.key(), countRefused)
+		c.activity.count(c.key(), schemas.TerminalCounts{Refused: 1})
 	case r.Code == wire.CheckOut:
-		c.activity.count(c.key(), countCheckOut)
+		c.activity.count(c.key(), schemas.TerminalCounts{CheckOuts: 1})
 	}
 	c.metrics.observe(r.Code, result, took)
 	c.activity.answered(c.key(), r.Code)

@@ -56,7 +56,7 @@ func NewActivity(store ActivityStore, log *slog.Logger) Activity {
 func (a Activity) Answered(tenant okapi.Tenant, login, code string, refused bool) {
 	key := activeKey{tenant, login}
 	if refused {
-		a.a.count(key, countRefused)
+		a.a.count(key, schemas.TerminalCounts{Refused: 1})
 	}
 	a.a.answered(key, code)
 }

@@ -9,6 +9,7 @@ import (
 	"checkoutlock/circulation/internal/cache"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/sip2/wire"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web/texts"
@@ -136,7 +137,7 @@ func (c *connection) comparePassword(ctx context.Context, tenant okapi.Tenant, l
 // countWrongLogin counts a wrong login at the terminal, if the library has one of this login.
 func (c *connection) countWrongLogin(ctx context.Context, tenant okapi.Tenant, login string) {
 	if t, err := c.terminals.Terminal(ctx, login); err == nil {
-		c.activity.count(activeKey{tenant, t.Login}, countWrongLogin)
+		c.activity.count(activeKey{tenant, t.Login}, schemas.TerminalCounts{WrongLogins: 1})
 	}
 }
 
