@@ -95,10 +95,23 @@ func (c *connection) serveSafely(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := c.answer(ctx, line); err != nil {
+		if err := c.answerApart(ctx, line); err != nil {
 			return err
 		}
 	}
+}
+
+// answerApart answers a message in a goroutine of its own, and waits for it. A check-out grows the stack
+// to 32 kB, which a connection would keep while it is idle.
+func (c *connection) answerApart(ctx context.Context, line []byte) (err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer fault.Recover(&err)
+		err = c.answer(ctx, line)
+	}()
+	<-done
+	return err
 }
 
 // read waits for a message. The time until it begins and the time until it ends are bounded.
