@@ -191,7 +191,7 @@ func (c *connection) answer(ctx context.Context, line []byte) error {
 	sent, repeated := c.last, r.Code == wire.Resend
 	if !repeated {
 		if sent, repeated = c.kept.find(r, began); !repeated {
-			a, sent = c.handle(ctx, r)
+			a, sent, repeated = c.handle(ctx, r)
 		}
 	}
 	c.last = sent
@@ -218,11 +218,10 @@ func (c *connection) remember(r wire.Request) wire.Request {
 }
 
 // handle answers a request that is new on the connection.
-func (c *connection) handle(ctx context.Context, r wire.Request) (wire.Answer, []byte) {
+func (c *connection) handle(ctx context.Context, r wire.Request) (a wire.Answer, line []byte, repeated bool) {
 	began := time.Now()
 	limited, cancel := c.withDeadline(ctx)
 	defer cancel()
-	var a wire.Answer
 	switch r.Code {
 	case wire.Login:
 		a = c.signIn(ctx, r) // it may wait for its turn, longer than the machine does
@@ -234,8 +233,8 @@ func (c *connection) handle(ctx context.Context, r wire.Request) (wire.Answer, [
 	if c.terminal.PrintTexts {
 		a.Print(c.printWidth)
 	}
-	sent := a.Encode(r, wire.CharacterSet(c.terminal.CharacterSet))
-	return a, c.kept.keep(r, a, sent, began)
+	line, repeated = c.kept.keep(r, a, a.Encode(r, wire.CharacterSet(c.terminal.CharacterSet)), began)
+	return a, line, repeated
 }
 
 // withDeadline ends ctx before the machine's patience does.

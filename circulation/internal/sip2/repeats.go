@@ -37,18 +37,18 @@ func (k *kept) matches(r wire.Request, now time.Time) bool {
 	return k.line != nil && k.body == r.Body() && k.sequence == r.Sequence && now.Sub(k.at) < keepFor
 }
 
-// keep remembers an answer, and returns the line to send: the kept one if only its date differs. What
-// trying again may change is not kept, nor what has no date.
-func (k *kept) keep(r wire.Request, a wire.Answer, line []byte, now time.Time) []byte {
+// keep remembers an answer, and returns the line to send: the kept one, as for a repeat, if only its date
+// differs. What trying again may change is not kept, nor what has no date.
+func (k *kept) keep(r wire.Request, a wire.Answer, line []byte, now time.Time) (sent []byte, repeated bool) {
 	if k.matches(r, now) && a.Code == k.answer.Code && slices.Equal(a.Fields, k.answer.Fields) {
-		return k.line
+		return k.line, true
 	}
 	*k = kept{}
 	dated := r.Code != wire.Login && r.Code != wire.MachineStatus
 	if dated && (a.Result == wire.OK || a.Result == wire.Refused) {
 		*k = kept{body: r.Body(), sequence: r.Sequence, answer: a, line: bytes.Clone(line), at: now}
 	}
-	return line
+	return line, false
 }
 
 // changesRecords reports whether a request must not run twice at once.

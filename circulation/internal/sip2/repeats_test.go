@@ -10,6 +10,7 @@ import (
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/sip2"
 	"checkoutlock/circulation/internal/sip2/wire"
+	"checkoutlock/schemas"
 )
 
 // counting answers with a number that counts its calls, and with result.
@@ -79,7 +80,7 @@ func TestRepeat_OfALoanIsLookedAtAnew(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
 	var ended atomic.Bool
-	m := start(t, func(s *setup) {
+	h := start(t, func(s *setup) {
 		s.handlers[wire.CheckOut] = func(_ context.Context, _ library.Terminal, r wire.Request) wire.Answer {
 			calls.Add(1)
 			if ended.Load() {
@@ -89,9 +90,13 @@ func TestRepeat_OfALoanIsLookedAtAnew(t *testing.T) {
 			a.Add("AA", r.Field("AA"))
 			return a
 		}
-	}).signedIn()
+	})
+	m := h.signedIn()
 	first := m.ask(checkOut)
 	m.expect(checkOut, first)
+	waitFor(t, "one check-out and a repeat", h.reports.is("desk-1", func(s schemas.TerminalState) bool {
+		return len(s.Counts) > 0 && s.Counts[0] == schemas.TerminalCounts{CheckOuts: 1, Repeated: 1}
+	}))
 	ended.Store(true)
 	if again := m.ask(checkOut); !strings.HasPrefix(again, "120") || calls.Load() != 3 {
 		t.Errorf("got %q after %d calls", again, calls.Load())
