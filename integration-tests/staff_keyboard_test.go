@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +47,9 @@ func TestStaffKeyboard_TurnsTheLockOn(t *testing.T) {
 	checkFocus(t, tab, "Turn on")
 	tab.Press("Enter")
 	tab.See("The check-out lock is on now.", "The keyboard suffices")
+	if got := tab.Text(".note:focus"); !strings.Contains(got, "The check-out lock is on now.") {
+		t.Errorf("the focused note says %q", got)
+	}
 
 	tab.TabTo("Turn off …")
 	tab.Press("Enter")

@@ -1,6 +1,7 @@
 package staff_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -37,6 +38,9 @@ func TestFeaturePage_ShowsWhetherTheLimitHolds(t *testing.T) {
 	p.want(t, 200, "Patrons over their limit now 1")
 	p.lacks(t, "Ahrens", "****1234")
 	visitAs(t, l, auth.Gateway, granted(admin.MaySeeSettings)).get(t, "/staff/diku/").lacks(t, "Patrons over")
+
+	l.review.OverLimit = slices.Repeat([]string{annID}, schemas.MaxOverLimit)
+	visit(t, l).get(t, "/staff/diku/").want(t, 200, "Patrons over their limit now 100 or more")
 }
 
 func TestFeaturePage_ListsMachinesWithUnknownServicePoints(t *testing.T) {
