@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -107,4 +108,32 @@ func TestStaffKeyboard_FocusStays(t *testing.T) {
 	tab.Press("Enter")
 	tab.See("The lock was released.", "No lock is held now.")
 	p.checkNoLocks(t)
+}
+
+// The skip link leads past navigation and filters, so few tabs lead to the first row of the history.
+func TestStaffKeyboard_ReachesTheFirstRowInTenTabs(t *testing.T) {
+	t.Parallel()
+	const most = 10
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	_, patron := p.addPatron(t)
+	book := p.addBooks(t, 1)[0]
+	readObject(t, p.lendBook(t, 0, book, patron), http.StatusCreated)
+	p.waitForHistory(t, 0, book)
+	tab := p.openStaffPage(t, 0)
+	tab.Click("Check-out history")
+	tab.See(book)
+	tab.Reload()
+	var passed []string
+	for range most {
+		tab.Press("Tab")
+		focused := tab.Focused()
+		switch focused {
+		case "Skip to the results":
+			tab.Press("Enter")
+		case book:
+			return
+		}
+		passed = append(passed, focused)
+	}
+	t.Errorf("%d tabs do not lead to the item of the first row, but to %q", most, passed)
 }
