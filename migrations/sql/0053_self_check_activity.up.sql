@@ -10,13 +10,13 @@ CREATE TABLE self_check_state (
     last_message   text,
     last_date      timestamptz,
     attention      text,
-    counts         jsonb       NOT NULL,
+    refusals       integer[]   NOT NULL,
     CONSTRAINT self_check_state_pkey PRIMARY KEY (instance, login)
 );
 COMMENT ON COLUMN self_check_state.connections IS 'Open connections at reported_date; they count for 45 s.';
 COMMENT ON COLUMN self_check_state.connected_date IS 'When the newest of the connections began; address is its address.';
 COMMENT ON COLUMN self_check_state.attention IS 'What the machine said of itself that staff should see.';
-COMMENT ON COLUMN self_check_state.counts IS 'What happened, by five minutes, the last five before reported_date first.';
+COMMENT ON COLUMN self_check_state.refusals IS 'Refused messages by five minutes, the last five before reported_date first.';
 
 CREATE TABLE self_check_note (
     id           uuid        NOT NULL CONSTRAINT self_check_note_pkey PRIMARY KEY,
