@@ -91,6 +91,20 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+func TestLock_SaysThatTheDatabaseIsAwayWhenTheTimeEndsDuringAnAttempt(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	_, c := startHooked(t, 300*time.Millisecond, func(ctx context.Context) error {
+		if calls.Add(1) == 1 {
+			return fault.New(fault.Unavailable, "the server restarts")
+		}
+		<-ctx.Done()
+		return fault.New(fault.Timeout, "timed out")
+	})
+	_, err := c.Lock(t.Context(), lockFor(15, resource("k", "a")))
+	wantStatus(t, err, codes.Unavailable, "the database is not available: try again")
+}
+
 func TestLock_SurvivesAShortOutage(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
