@@ -17,6 +17,7 @@ import (
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
+	"checkoutlock/web/page"
 )
 
 // Mode is how staff authenticate.
@@ -185,7 +186,7 @@ func requireLoopbackHost(r *http.Request, why, remedy string) error {
 	if web.IsLoopback(r.Host) {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "%s, so only addresses of this computer itself are served, "+
+	return page.Explain(fault.New(fault.Forbidden, "%s, so only addresses of this computer itself are served, "+
 		"such as http://localhost, not %q: a page of another site may use that name. "+
-		"To be reached by other names, %s.", why, fault.Shown(r.Host), remedy)
+		"To be reached by other names, %s.", why, fault.Shown(r.Host), remedy), "error.otherHost")
 }

@@ -127,6 +127,9 @@ func Refuse(code fault.Code, text texts.Code, values texts.Values) error {
 	return &refusal{fault.New(code, "%s", catalogue.Say(said, texts.English)), said}
 }
 
+// Explain returns the fault err, whose words are for operators, with a text for readers.
+func Explain(err error, text texts.Code) error { return &refusal{err, texts.Text{Code: text}} }
+
 // retryAfter is when a page that is not available is loaded again, in seconds.
 const retryAfter = 10
 

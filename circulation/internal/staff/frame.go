@@ -172,8 +172,8 @@ func (p *pages) withTenant(next echo.HandlerFunc) echo.HandlerFunc {
 			switch sent := c.Request().Header.Get(okapi.TenantHeader); sent {
 			case id.String():
 			case "":
-				return fault.New(fault.Forbidden, "The gateway in front sent no %s, so your permissions are not known. "+
-					"Without a gateway, set STAFF_AUTH to basic, oidc or none.", okapi.TenantHeader)
+				return page.Explain(fault.New(fault.Forbidden, "The gateway in front sent no %s, so your permissions are not known. "+
+					"Without a gateway, set STAFF_AUTH to basic, oidc or none.", okapi.TenantHeader), "error.noGateway")
 			default:
 				return page.Refuse(fault.Forbidden, "error.otherLibrary", texts.Values{"of": fault.Shown(sent), "to": id.String()})
 			}

@@ -64,7 +64,7 @@ func TestPages_CheckTheGatewaysPermissions(t *testing.T) {
 			path: "/staff/other/", header: granted(admin.MaySeeSettings), status: 403,
 			words: "You are signed in to the library diku, not to other",
 		},
-		"without a gateway": {path: "/staff/diku/", status: 403, words: "set STAFF_AUTH to basic, oidc or none"},
+		"without a gateway": {path: "/staff/diku/", status: 403, words: "are not known. Please tell your operator"},
 		"no such tenant": {
 			path: "/staff/Robert'%29--/", header: granted(admin.MaySeeSettings), status: 404, words: "There is no such library",
 		},
@@ -148,7 +148,7 @@ func TestPages_WithoutSignInWarnAndServeThisComputerOnly(t *testing.T) {
 	v.get(t, "/staff/diku/").lacks(t, "Signed in as")
 	v.get(t, "/staff/diku/nothing").lacks(t, "Signed in as")
 	v.host = "evil.example:9801" // a name that leads to this computer too
-	v.get(t, "/staff/diku/").want(t, 403, "only addresses of this computer itself are served")
+	v.get(t, "/staff/diku/").want(t, 403, "These pages are served only at addresses of this computer itself")
 }
 
 // A proxy may put a prefix before all paths, so no link begins at the root.
