@@ -15,8 +15,9 @@ import (
 const (
 	ownersPerFront = 4
 	keysPerFront   = 2
-	// pause is between two tries of an owner.
-	pause = 5 * time.Millisecond
+	// pause is between two tries of an owner, or two looks at a condition. Without it, the owners
+	// would take the machine from the service.
+	pause = 20 * time.Millisecond
 )
 
 // load is owners that take, hold and release locks through all fronts.

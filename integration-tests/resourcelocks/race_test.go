@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 )
 
 const (
 	racers = 32
-	rounds = 5
+	rounds = 5 // of each front
 )
 
 func TestRaces_OneOwnerWins(t *testing.T) {
@@ -20,16 +21,21 @@ func TestRaces_OneOwnerWins(t *testing.T) {
 	instances := []addresses{startInstance(t, database), startInstance(t, database)}
 	for _, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			for range rounds {
-				runRace(t, p, instances, "race-"+uuid.NewString())
-			}
+			judged := 0
+			waitUntil(t, fmt.Sprintf("%d rounds within the time to live", rounds), func() bool {
+				if runRace(t, p, instances, "race-"+uuid.NewString()) {
+					judged++
+				}
+				return judged == rounds
+			})
 		})
 	}
 }
 
-// runRace lets owners ask for a key at once. They leave when all have their answer.
-func runRace(t *testing.T, p protocol, instances []addresses, key string) {
+// runRace lets owners ask for a key at once. They leave when all have their answer. It reports
+// whether it could judge them: on a slow machine, a second may win because the time of the first
+// is over.
+func runRace(t *testing.T, p protocol, instances []addresses, key string) bool {
 	t.Helper()
 	holds, errs := make([]*hold, racers), make([]error, racers)
 	start := make(chan struct{})
@@ -40,10 +46,18 @@ func runRace(t *testing.T, p protocol, instances []addresses, key string) {
 			holds[i], errs[i] = p.acquire(t.Context(), instances[i%len(instances)], key, fmt.Sprintf("owner-%d", i))
 		})
 	}
+	began := time.Now()
 	close(start)
 	racing.Wait()
+	judged := time.Since(began) < lockTTL
 	var winner *hold
 	for i, h := range holds {
+		if h != nil {
+			defer h.leave()
+		}
+		if !judged {
+			continue
+		}
 		switch {
 		case h != nil && winner != nil:
 			t.Errorf("%d also won", i)
@@ -53,10 +67,14 @@ func runRace(t *testing.T, p protocol, instances []addresses, key string) {
 			t.Errorf("owner %d got %v, want a refusal", i, errs[i])
 		}
 	}
+	if !judged {
+		return false
+	}
 	if winner == nil {
 		t.Fatal("no owner won")
 	}
 	if err := winner.release(t.Context()); err != nil {
 		t.Error(err)
 	}
+	return true
 }
