@@ -202,6 +202,9 @@ type CheckOutFacts struct {
 	// Slip has the records that a check-in and its staff slip name besides these: loanType, library,
 	// campus, institution, requester, group and servicePoints. It is null if there are none.
 	Slip json.RawMessage `json:"slip,omitempty"`
+
+	// ReferenceVersion changes with the reference records, which circulation keeps.
+	ReferenceVersion string `json:"referenceVersion,omitempty"`
 }
 
 // MaxQueue is the longest queue of requests that a check-out reads. Positions come first,

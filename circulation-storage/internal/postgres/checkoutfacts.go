@@ -38,7 +38,8 @@ const (
        (SELECT coalesce(l.user_id = (SELECT id FROM patron), false) FROM {schema}.loan l WHERE l.is_open AND l.item_id = (SELECT id FROM item)),
        (SELECT json_agg(o.jsonb ORDER BY o.position, o.id) FROM (SELECT * FROM queue ORDER BY position, id LIMIT $3::bigint) AS o),
        ` + openLoansSQL + `,
-       ` + groupLimitsSQL
+       ` + groupLimitsSQL + `,
+       (SELECT version::text FROM {schema}.reference_version WHERE only_row)`
 )
 
 // barcodeFactsSQL is for most check-outs: it has no proxy, no ids, and no requests for titles.
@@ -122,7 +123,7 @@ type factsRow struct {
 func (f *factsRow) fields() []any {
 	return []any{
 		&f.ProxyUser, &f.relations, &f.User, &f.blocks, &f.AutomatedBlocks, &f.Item, &f.Holdings, &f.Instance, &f.onLoan,
-		&f.requests, &f.counted.loans, &f.counted.limits,
+		&f.requests, &f.counted.loans, &f.counted.limits, &f.ReferenceVersion,
 	}
 }
 

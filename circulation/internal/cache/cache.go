@@ -1,5 +1,5 @@
-// Package cache keeps values for a short time, in a bounded number. Callers that want the same
-// value at the same time share one fetch.
+// Package cache keeps values for a short time, or until a version says that they changed, in a
+// bounded number. Callers that want the same value at the same time share one fetch.
 package cache
 
 import (
@@ -15,6 +15,10 @@ import (
 type Cache[K comparable, V any] struct {
 	// Now is the clock.
 	Now func() time.Time
+	// Version returns what changes with each write of what the key's value is made from, and when
+	// that was begun to be read. A fetched value also counts as read then, if its version is still
+	// the same. Nil or an empty version confirm no value.
+	Version func(key K) (version string, read time.Time)
 
 	age  time.Duration
 	size int
@@ -25,22 +29,41 @@ type Cache[K comparable, V any] struct {
 
 // entry is a value, or a fetch of one that runs until done is closed.
 type entry[V any] struct {
-	begun time.Time
-	age   time.Duration
-	done  chan struct{}
-	value V
-	err   error
+	begun   time.Time
+	age     time.Duration
+	version string // as known when the fetch began
+	done    chan struct{}
+	value   V
+	err     error
 }
 
-// isFresh reports whether the entry may still be used. The error of a failed fetch reaches only
-// the callers that waited for it.
-func (e *entry[V]) isFresh(now time.Time) bool {
+// maxConfirmed is how long versions keep a value fresh. It bounds the harm of a server that answers
+// as if it were still the primary.
+const maxConfirmed = time.Minute
+
+// isFresh reports whether the entry of key may still be used. The error of a failed fetch reaches
+// only the callers that waited for it.
+func (c *Cache[K, V]) isFresh(key K, e *entry[V], now time.Time) bool {
 	select {
 	case <-e.done:
-		return e.err == nil && now.Sub(e.begun) < e.age
 	default:
 		return true
 	}
+	if e.err != nil {
+		return false
+	}
+	if now.Sub(e.begun) < e.age {
+		return true
+	}
+	version, read := c.readVersion(key)
+	return version != "" && version == e.version && now.Sub(read) < e.age && now.Sub(e.begun) < maxConfirmed
+}
+
+func (c *Cache[K, V]) readVersion(key K) (version string, read time.Time) {
+	if c.Version == nil {
+		return "", time.Time{}
+	}
+	return c.Version(key)
 }
 
 // New returns an empty cache of at most size values. A fetched value stays fresh for age, counted
@@ -86,12 +109,13 @@ func (c *Cache[K, V]) getEntry(key K) (e *entry[V], old V, added bool) {
 	defer c.mu.Unlock()
 	now := c.Now()
 	if e, ok := c.entries[key]; ok {
-		if e.isFresh(now) {
+		if c.isFresh(key, e, now) {
 			return e, old, false
 		}
 		old = e.value
 	}
 	e = &entry[V]{begun: now, age: c.age, done: make(chan struct{})}
+	e.version, _ = c.readVersion(key)
 	c.addEntry(key, e)
 	return e, old, true
 }
@@ -107,7 +131,7 @@ func (c *Cache[K, V]) addEntry(key K, e *entry[V]) {
 // makeRoom drops the outdated entries, or all of them if none is outdated. c.mu is held.
 func (c *Cache[K, V]) makeRoom(now time.Time) {
 	for key, e := range c.entries {
-		if !e.isFresh(now) {
+		if !c.isFresh(key, e, now) {
 			delete(c.entries, key)
 		}
 	}
@@ -126,7 +150,7 @@ func (c *Cache[K, V]) Peek(key K) (value V, ok bool) {
 // peekEntry is Peek while c.mu is held.
 func (c *Cache[K, V]) peekEntry(key K) (value V, ok bool) {
 	e := c.entries[key]
-	if e == nil || !e.isFresh(c.Now()) {
+	if e == nil || !c.isFresh(key, e, c.Now()) {
 		return value, false
 	}
 	select {

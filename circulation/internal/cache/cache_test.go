@@ -142,6 +142,49 @@ func TestCache_DropsAFetchFromBeforeAChange(t *testing.T) {
 	})
 }
 
+func TestCache_KeepsWhatAVersionConfirms(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache()
+		version, read := "a", time.Now()
+		c.Version = func(string) (string, time.Time) { return version, read }
+		fetch, _ := slowly(0, nil)
+		want := func(what string, n int) {
+			t.Helper()
+			if got, err := c.Get(t.Context(), someKey, fetch); got != n || err != nil {
+				t.Errorf("%s: got %d, %v, want fetch %d", what, got, err, n)
+			}
+		}
+		pass := func() { <-time.After(maxAge) }
+		want("new", 1)
+		pass()
+		read = time.Now()
+		want("the version is the same", 1)
+		pass()
+		want("the version was read a while ago", 2)
+		pass()
+		version, read = "b", time.Now()
+		want("the version changed", 3)
+		pass()
+		version, read = "", time.Now()
+		want("there is no version", 4)
+		pass()
+		read = time.Now()
+		want("there is still none", 5)
+		version = "c"
+		pass()
+		want("the version came later than the value", 6)
+		for range 59 {
+			pass()
+			read = time.Now()
+			want("the version is the same for a minute", 6)
+		}
+		pass()
+		read = time.Now()
+		want("after a minute", 7)
+	})
+}
+
 func TestCache_IsBounded(t *testing.T) {
 	t.Parallel()
 	c := newCache()

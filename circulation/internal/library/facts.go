@@ -43,6 +43,9 @@ type Facts struct {
 
 	Slip  Slip          `json:"slip"` // only for a check-in
 	Rules *policy.Rules `json:"-"`    // nil before the rules were read
+
+	// ReferenceVersion changes with the records that are cached. Empty is unknown.
+	ReferenceVersion string `json:"referenceVersion"`
 }
 
 // Slip has the records that a staff slip names and a check-in reads besides the others. A record that

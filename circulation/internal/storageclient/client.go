@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"checkoutlock/circulation/internal/cache"
@@ -21,7 +22,7 @@ import (
 const (
 	// callTimeout bounds one call, except for the wait for a lock.
 	callTimeout = 10 * time.Second
-	// cacheAge is how old a reference record may be.
+	// cacheAge is how old a reference record may be that no version confirms.
 	cacheAge = time.Second
 	// cacheSize bounds the number of records kept, over all tenants.
 	cacheSize = 4096
@@ -56,6 +57,15 @@ type Client struct {
 	settle  *http.Client // for requests that settle
 	read    *http.Client // for all others
 	cache   *cache.Cache[cacheKey, any]
+
+	mu       sync.Mutex
+	versions map[string]referenceVersion // by tenant
+}
+
+// referenceVersion changes with a tenant's reference records.
+type referenceVersion struct {
+	version string
+	read    time.Time // when the call began that returned it
 }
 
 // cacheKey names a reference record.
@@ -63,12 +73,35 @@ type cacheKey struct{ tenant, path string }
 
 // New returns a client. It connects when it is used.
 func New(o Options) *Client {
-	return &Client{
+	c := &Client{
 		options: o,
 		base:    strings.TrimSuffix(o.URL.String(), "/"),
 		settle:  newHTTPClient(o.URL, settleConnections(o.CheckOuts)),
 		read:    newHTTPClient(o.URL, readConnections(o.CheckOuts)),
 		cache:   cache.New[cacheKey, any](cacheAge, cacheSize),
+
+		versions: map[string]referenceVersion{},
+	}
+	c.cache.Version = func(key cacheKey) (string, time.Time) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		v := c.versions[key.tenant]
+		return v.version, v.read
+	}
+	return c
+}
+
+// noteVersion keeps the version of the tenant's reference records, unless it knows one of a call that
+// began later. So records that a version confirms are as fresh as that call.
+func (c *Client) noteVersion(ctx context.Context, version string, read time.Time) {
+	tenant, err := okapi.TenantFrom(ctx)
+	if err != nil {
+		return // no call is made without a tenant
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.versions[tenant.String()].read.Before(read) {
+		c.versions[tenant.String()] = referenceVersion{version, read}
 	}
 }
 

@@ -28,10 +28,16 @@ func (c *Client) SettleCheckOut(ctx context.Context, loanID string) (schemas.Set
 	return call(ctx, c, r, "loan", func(settled schemas.SettledCheckOut) bool { return settled.GivenUp || len(settled.Loan) > 0 })
 }
 
-// Snapshot implements library.Records.
+// Snapshot implements library.Records. Its answer confirms the reference records that the client
+// keeps, unless one has changed.
 func (c *Client) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
 	r := send("reading the facts of a check-out", http.MethodPost, "/loan-storage/check-out-facts", subjects, http.StatusOK)
-	return call(ctx, c, r, "onLoan", func(facts library.Facts) bool { return facts.OnLoan != nil })
+	began := c.cache.Now()
+	facts, err := call(ctx, c, r, "onLoan", func(facts library.Facts) bool { return facts.OnLoan != nil })
+	if err == nil {
+		c.noteVersion(ctx, facts.ReferenceVersion, began)
+	}
+	return facts, err
 }
 
 // CommittedLoan implements checkout.Committer.

@@ -101,7 +101,8 @@ func readRecord[T any](ctx context.Context, c *Client, from collection, id strin
 }
 
 // keepRecord is readRecord for reference records, which change rarely. The client keeps them for a
-// second.
+// second, and on while Snapshot finds them unchanged: their tables renew reference_version, but not
+// for a new record, so nothing may keep that there is none.
 func keepRecord[T any](ctx context.Context, c *Client, from collection, id string, parse func([]byte) (T, error)) (T, error) {
 	return getCached(ctx, c, from.path+"/"+id, func(ctx context.Context, _ any) (T, error) {
 		return fetchRecord(ctx, c, from, id, parse)

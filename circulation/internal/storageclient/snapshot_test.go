@@ -9,6 +9,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
+const groupID = "6d5e9a5c-7d0e-4a53-9dd5-2f1c0b8b5e1a"
+
 func TestClient_Snapshot(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
@@ -35,6 +37,44 @@ func TestClient_Snapshot(t *testing.T) {
 		seen.Holdings.InstanceID != "n" || seen.Instance.Title != "Moby Dick" || seen.OnLoan == nil || !*seen.OnLoan ||
 		len(seen.Requests) != 1 || len(seen.OpenLoans) != 1 || seen.OpenLoans[0].Count != 2 {
 		t.Errorf("got %+v", seen)
+	}
+}
+
+func TestClient_Snapshot_ConfirmsReferenceRecords(t *testing.T) {
+	t.Parallel()
+	version, groups := "1", 0
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			groups++
+			answer(w, 200, "", `{"id":"`+groupID+`"}`)
+			return
+		}
+		answer(w, 200, "", `{"onLoan":false,"referenceVersion":"`+version+`"}`)
+	})
+	advance := stopClock(c)
+	for i, step := range []struct {
+		name, tenant, version string
+		groups                int
+	}{
+		{"the first time", "diku", "1", 1},
+		{"unchanged", "diku", "1", 1},
+		{"changed", "diku", "2", 2},
+		{"another tenant", "college", "1", 3},
+		{"unchanged since", "diku", "2", 3},
+	} {
+		version = step.version
+		ctx := inTenant(t, step.tenant)
+		_, err := c.Snapshot(ctx, schemas.CheckOutSubjects{})
+		if err == nil {
+			_, err = c.Group(ctx, groupID)
+		}
+		if err != nil || groups != step.groups {
+			t.Errorf("%d, %s: read the group %d times, want %d: %v", i, step.name, groups, step.groups, err)
+		}
+		advance(cacheAge)
+	}
+	if _, err := c.Group(inTenant(t, "diku"), groupID); err != nil || groups != 4 {
+		t.Errorf("read the group %d times, want once more without a look at the version: %v", groups, err)
 	}
 }
 

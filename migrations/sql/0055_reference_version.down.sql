@@ -1,0 +1,3 @@
+-- Destroys nothing: each instance of circulation reads reference records each second again.
+DROP FUNCTION renew_reference_version() CASCADE;
+DROP TABLE reference_version;
