@@ -40,7 +40,9 @@ bootstrap:
     synchronous_mode: true
     postgresql:
       use_pg_rewind: true
-      parameters: {max_connections: 60, wal_log_hints: 'on', fsync: 'off', full_page_writes: 'on'}
+      parameters:
+        {max_connections: 60, wal_log_hints: 'on', fsync: 'off', full_page_writes: 'on',
+         wal_sender_timeout: 5s, wal_retrieve_retry_interval: 500ms}
   initdb: [encoding: UTF8, locale: C]
 postgresql:
   listen: '%[2]s:5432'

@@ -27,6 +27,8 @@ const (
 // The ways to the primary, one for each storage.
 var ways = []string{"HAProxy", "hosts in the URL"}
 
+const hostsInURL = 1 // in ways
+
 // library is a tenant at two circulations and two storages, which reach the cluster by different ways.
 type library struct {
 	*stack.Library
