@@ -197,14 +197,14 @@ func (o *load) findPause(way int, since time.Time) (longest time.Duration) {
 	return longest
 }
 
-// findFirst returns how long after that the first item was lent.
-func (o *load) findFirst(way int, since time.Time) time.Duration {
+// findFirst returns when the first item was lent since then.
+func (o *load) findFirst(way int, since time.Time) time.Time {
 	for _, lent := range o.lent[way] {
 		if lent.After(since) {
-			return lent.Sub(since)
+			return lent
 		}
 	}
-	return 0
+	return since
 }
 
 // lines counts the lines of the storages' logs about outages.
