@@ -49,15 +49,17 @@ func runRace(t *testing.T, p protocol, instances []addresses, key string) bool {
 	began := time.Now()
 	close(start)
 	racing.Wait()
-	judged := time.Since(began) < lockTTL
-	var winner *hold
-	for i, h := range holds {
+	took := time.Since(began)
+	for _, h := range holds {
 		if h != nil {
 			defer h.leave()
 		}
-		if !judged {
-			continue
-		}
+	}
+	if took >= lockTTL {
+		return false
+	}
+	var winner *hold
+	for i, h := range holds {
 		switch {
 		case h != nil && winner != nil:
 			t.Errorf("%d also won", i)
@@ -66,9 +68,6 @@ func runRace(t *testing.T, p protocol, instances []addresses, key string) bool {
 		case !errors.Is(errs[i], errRefused):
 			t.Errorf("owner %d got %v, want a refusal", i, errs[i])
 		}
-	}
-	if !judged {
-		return false
 	}
 	if winner == nil {
 		t.Fatal("no owner won")

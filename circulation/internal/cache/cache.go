@@ -15,9 +15,9 @@ import (
 type Cache[K comparable, V any] struct {
 	// Now is the clock.
 	Now func() time.Time
-	// Version returns what changes with each write of what the key's value is made from, and when
-	// that was begun to be read. A fetched value also counts as read then, if its version is still
-	// the same. Nil or an empty version confirm no value.
+	// Version returns the version of what the key's value is made from, and when the call began that
+	// read it. A fetched value counts as fetched then, too, if its version is the same. No function,
+	// and an empty version, confirm no value.
 	Version func(key K) (version string, read time.Time)
 
 	age  time.Duration
