@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/integration-tests/lockhistory"
 	"checkoutlock/integration-tests/stack"
@@ -53,7 +51,7 @@ func runLockHistory(t *testing.T, seed uint64) {
 	t.Helper()
 	session := "history " + uuid.NewString()
 	p := startPair(t, stack.Options{Storages: 3, DatabaseVia: func(_ int, databaseURL string) string {
-		return nameSessions(t, databaseURL, session)
+		return lockhistory.NameSessions(t, databaseURL, session)
 	}}, 1)
 	h := lockhistory.New(historyTTL)
 	loss := lockhistory.NewLoss(seed, lostPercent)
@@ -70,15 +68,18 @@ func runLockHistory(t *testing.T, seed uint64) {
 				rng:  rand.New(rand.NewPCG(seed, uint64(number))),
 			}
 			clients.Go(func() {
-				for cycles.Add(1) <= total {
+				for n := cycles.Add(1); n <= total; n = cycles.Add(1) {
+					if n%lockhistory.CyclesPerEnd == 0 {
+						if err := lockhistory.EndSessions(t.Context(), p.databaseURL, session); err != nil {
+							t.Error(err)
+						}
+					}
 					c.useLock()
 				}
 			})
 		}
 	}
-	ended := make(chan struct{})
 	var faults sync.WaitGroup
-	faults.Go(func() { p.endSessions(t, session, 400*time.Millisecond, ended) })
 	for i := range 2 { // two of three storages go, one after the other
 		waitUntil(t, patience, "the clients go on", func() bool { return cycles.Load() > total*int32(i+1)/3 })
 		faults.Go(func() {
@@ -88,46 +89,8 @@ func runLockHistory(t *testing.T, seed uint64) {
 		})
 	}
 	clients.Wait()
-	close(ended)
 	faults.Wait()
 	h.Check(t)
-}
-
-// nameSessions returns the address with a name for its sessions.
-func nameSessions(t *testing.T, databaseURL, name string) string {
-	t.Helper()
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	query := u.Query()
-	query.Set("application_name", name)
-	u.RawQuery = query.Encode()
-	return u.String()
-}
-
-// endSessions ends the sessions of that name again and again, until ended is closed.
-func (p *pair) endSessions(t *testing.T, name string, interval time.Duration, ended <-chan struct{}) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), p.databaseURL)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer conn.Close(t.Context())
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ended:
-			return
-		case <-tick.C:
-		}
-		if _, err := conn.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-			WHERE application_name = $1 AND state <> 'idle'`, name); err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 // lockClient acquires, renews, releases and loses locks of one patron.

@@ -50,15 +50,18 @@ func TestKill_OfPostgreSQL(t *testing.T) {
 		if err := pg.Restart(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		waitUntil(t, "the service is ready", func() bool {
-			status, _, err := call(t.Context(), http.MethodGet, instances[1]["operators"]+"/admin/health/ready", "")
-			return err == nil && status == http.StatusOK
-		})
+		waitUntil(t, "the service is ready", func() bool { return isReady(t, instances[1]) })
 		left.check(t, instances[1])
 		takers.check(t, l.service)
 	}
 	l.await(t, 10)
 	l.check(t)
+}
+
+func isReady(t *testing.T, instance addresses) bool {
+	t.Helper()
+	status, _, err := call(t.Context(), http.MethodGet, instance["operators"]+"/admin/health/ready", "")
+	return err == nil && status == http.StatusOK
 }
 
 // leftLocks are locks, one of each front, that their owners do not release.

@@ -21,9 +21,6 @@ const (
 	lostPercent   = 6 // of requests, and of answers
 	historyKeys   = 3
 	clientsPerKey = 3
-	// cyclesPerEnd is how often a lock is used between two ends of all sessions that work. A slow
-	// machine thus loses no more answers than a fast one.
-	cyclesPerEnd = 8
 )
 
 // One lock at a time explains what all clients of a resource see, while instances are killed.
@@ -43,19 +40,13 @@ func TestLocks_AreLinearizable(t *testing.T) {
 
 func runHistory(t *testing.T, seed uint64, total int32) {
 	t.Helper()
-	database := createDatabase(t)
+	server, session := createDatabase(t), "history"
+	database := lockhistory.NameSessions(t, server, session)
 	first, second, third := startChild(t, database), startChild(t, database), startChild(t, database)
 	var at atomic.Pointer[[]addresses]
 	at.Store(&[]addresses{first.addresses, second.addresses})
 	h := lockhistory.New(lockTTL)
 	loss := lockhistory.NewLoss(seed, lostPercent)
-	var ending sync.Mutex // so that none ends the session that ends the others
-	endWorkingSessions := func() {
-		ending.Lock()
-		defer ending.Unlock()
-		execAll(t, database, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-			WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'`)
-	}
 	var cycles atomic.Int32
 	var clients sync.WaitGroup
 	for number := range historyKeys * clientsPerKey {
@@ -65,8 +56,10 @@ func runHistory(t *testing.T, seed uint64, total int32) {
 		}
 		clients.Go(func() {
 			for n := cycles.Add(1); n <= total; n = cycles.Add(1) {
-				if n%cyclesPerEnd == 0 {
-					endWorkingSessions()
+				if n%lockhistory.CyclesPerEnd == 0 {
+					if err := lockhistory.EndSessions(t.Context(), server, session); err != nil {
+						t.Error(err)
+					}
 				}
 				c.useLock()
 			}
@@ -121,12 +114,12 @@ func (c *historyClient) useLock() {
 	}
 }
 
-// do makes a call as a user to one of the instances.
+// do makes a call as a user to one of the instances. After an unknown outcome, it returns when
+// an instance is ready, so that an outage takes one answer of each client.
 func (c *historyClient) do(call lockhistory.Call, method, operation, user, lockID string) lockhistory.Answer {
 	call.Key = c.key
-	return c.history.Do(c.number, call, func() lockhistory.Answer {
-		instances := *c.at.Load()
-		address := instances[c.rng.IntN(len(instances))]["sunbird"] + "/v1/lock/" + operation
+	answer := c.history.Do(c.number, call, func() lockhistory.Answer {
+		address := c.chooseInstance()["sunbird"] + "/v1/lock/" + operation
 		fields := map[string]any{
 			"resourceId": c.key, "resourceType": "content", "resourceInfo": "{}", "createdBy": user, "creatorInfo": "{}",
 			"reason": "a test", "filters": map[string]string{"resourceId": c.key},
@@ -156,6 +149,15 @@ func (c *historyClient) do(call lockhistory.Call, method, operation, user, lockI
 		}
 		return c.judge(call.Kind, answer.StatusCode, text)
 	})
+	if answer.Outcome == lockhistory.Unknown {
+		waitUntil(c.t, "an instance is ready", func() bool { return isReady(c.t, c.chooseInstance()) })
+	}
+	return answer
+}
+
+func (c *historyClient) chooseInstance() addresses {
+	instances := *c.at.Load()
+	return instances[c.rng.IntN(len(instances))]
 }
 
 func (c *historyClient) judge(kind lockhistory.Kind, status int, text []byte) lockhistory.Answer {

@@ -67,7 +67,7 @@ func TestMain(m *testing.M) {
 }
 
 func serveAsChild(databaseURL string) error {
-	instance, err := stack.StartResourceLocks(context.Background(), databaseURL, settings, slog.New(slog.DiscardHandler))
+	instance, err := stack.StartResourceLocks(context.Background(), databaseURL, settings, newLog(os.Stderr))
 	if err != nil {
 		return err
 	}
@@ -76,6 +76,10 @@ func serveAsChild(databaseURL string) error {
 	}
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return errors.Join(err, instance.Stop())
+}
+
+func newLog(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
 // addresses are the URLs of an instance by front.
@@ -93,8 +97,7 @@ func addressesOf(instance *stack.ResourceLocks) addresses {
 // settings of all instances.
 func startInstance(t *testing.T, databaseURL string, more ...string) addresses {
 	t.Helper()
-	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	instance, err := stack.StartResourceLocks(t.Context(), databaseURL, slices.Concat(settings, more), log)
+	instance, err := stack.StartResourceLocks(t.Context(), databaseURL, slices.Concat(settings, more), newLog(t.Output()))
 	if err != nil {
 		t.Fatal(err)
 	}
