@@ -19,7 +19,7 @@ const (
 	// checkTime bounds the search for an order of the calls.
 	checkTime = 2 * time.Minute
 	// mostUnknown is the share of answers that may be lost, in percent. More prove little.
-	mostUnknown = 50
+	mostUnknown = 40
 )
 
 // History is a record of calls. Clients share it.

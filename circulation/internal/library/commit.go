@@ -25,7 +25,7 @@ const (
 func RetryCommit[T any](ctx context.Context, send func(context.Context) (T, error), onRepeat func(error)) (T, error) {
 	pauses := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(50*time.Millisecond),
-		backoff.WithMaxInterval(500*time.Millisecond),
+		backoff.WithMaxInterval(250*time.Millisecond),
 		backoff.WithMaxElapsedTime(commitBudget),
 	)
 	for {
