@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,9 +18,8 @@ import (
 const (
 	// databaseVariable names a running server for the tests, such as CI's.
 	databaseVariable = "TEST_DATABASE_URL"
-	// maxConnections lets some thirty tests with a pool of their own run at once.
+	// maxConnections lets some tests with a pool of their own run at once.
 	maxConnections = "300"
-	poolSize       = "16"
 	// isolation is not that which the services need: their sessions must set it.
 	isolation = "serializable"
 
@@ -42,11 +39,14 @@ type database struct {
 	server *devpostgres.Server // nil for a database that this process did not start
 }
 
+// Tests are those of a package: a *testing.M.
+type Tests interface{ Run() (code int) }
+
 // Main runs the tests of a package and returns the exit code: os.Exit(testserver.Main(m)). The
 // database is that of TEST_DATABASE_URL, else a throw-away server of this process. That one
 // starts when the first test asks for it and stops after the last. Each of clean then removes from
 // the database of TEST_DATABASE_URL what the tests have left, if they asked for it.
-func Main(m *testing.M, clean ...func(ctx context.Context, url string) error) int {
+func Main(m Tests, clean ...func(ctx context.Context, url string) error) int {
 	shared.inMain = true
 	code := m.Run()
 	if err := errors.Join(shared.clean(clean), shared.stop()); err != nil {
@@ -109,20 +109,4 @@ func (d *database) stop() error {
 		return nil
 	}
 	return d.server.Stop()
-}
-
-// WithPool adds a pool's size to a connection string of either form that pgx reads: a URL, or words
-// like host=….
-func WithPool(database string) (string, error) {
-	if !strings.Contains(database, "://") {
-		return database + " pool_max_conns=" + poolSize, nil
-	}
-	u, err := url.Parse(database)
-	if err != nil {
-		return "", errors.New(databaseVariable + " is no URL") // the parser's message may hold the password
-	}
-	q := u.Query()
-	q.Set("pool_max_conns", poolSize)
-	u.RawQuery = q.Encode()
-	return u.String(), nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -218,7 +219,8 @@ func TestCheckoutLockRoutes_OneOfManyGetsTheLock(t *testing.T) {
 
 func TestCheckoutLockRoutes_RefuseTheTwentyFirstWaiter(t *testing.T) {
 	t.Parallel()
-	a := serve(t, newLockAPI(t))
+	_, id := pgtest.New(t)
+	a := serve(t, sharedLockAPI(t, pgtest.Open(t), id))
 	ann := uuid.New()
 	a.mustPost(t, ann, `,"ttlMs":60000`)
 	var waiters []<-chan result

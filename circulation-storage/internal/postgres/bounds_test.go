@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -44,7 +45,7 @@ func TestInTx_HasTimeOutsOnTheServer(t *testing.T) {
 
 func TestCommits_PlanAStatementOnceAConnection(t *testing.T) {
 	t.Parallel()
-	l := newHarness(t)
+	l := newHarness(t).reach(pgtest.URL(t))
 	user := uuid.New()
 	held := l.lock(user)
 	for range 10 {

@@ -152,7 +152,7 @@ func TestDB_OnAServerThatCannotWrite(t *testing.T) {
 
 func TestOpen_KeepsConnectionsForLending(t *testing.T) {
 	t.Parallel()
-	l := newHarness(t)
+	l := newHarness(t).reach(pgtest.URL(t))
 	user := uuid.New()
 	for range l.db.Pool().Config().MaxConns { // as slow queries of records
 		held, err := l.db.Pool().Acquire(l.ctx())

@@ -106,7 +106,7 @@ func TestReady_NamesTheTenantThatLacksMigrations(t *testing.T) {
 
 func TestReady_IsOneStatementForAllTenants(t *testing.T) {
 	t.Parallel()
-	db, _ := pgtest.New(t)
+	db := pgtest.Open(t)
 	ids := make([]okapi.Tenant, 10)
 	for i := range ids {
 		ids[i] = pgtest.Tenant(t)

@@ -115,7 +115,7 @@ func TestRecordStore_DeleteMatching_KeepsAllWhenOneIsReferenced(t *testing.T) {
 // Check-outs read records over the same connections.
 func TestRecordStore_DeleteMatching_LeavesConnectionsToShortCalls(t *testing.T) {
 	t.Parallel()
-	l := patrons(t)
+	l := patrons(t).alone(t)
 	tx, err := l.db.UrgentPool().Begin(l.in(t))
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestRecordStore_DeleteMatching_LeavesConnectionsToShortCalls(t *testing.T) 
 
 func TestRecordStore_DeleteMatching_RemovesNothingWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
-	l := patrons(t)
+	l := patrons(t).alone(t)
 	tx, err := l.db.UrgentPool().Begin(l.in(t))
 	if err != nil {
 		t.Fatal(err)

@@ -31,6 +31,14 @@ func newLibrary(tb testing.TB) library {
 	return library{id, store, db, unfenced}
 }
 
+// alone is the same library through a pool that no other test uses.
+func (l library) alone(t *testing.T) library {
+	t.Helper()
+	l.db = pgtest.Open(t)
+	l.store = postgres.NewRecordStore(l.db, func() { l.unfenced.Add(1) })
+	return l
+}
+
 // in is the context of a call for the tenant.
 func (l library) in(tb testing.TB) context.Context {
 	tb.Helper()

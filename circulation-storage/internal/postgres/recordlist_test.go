@@ -164,7 +164,7 @@ func longPage(t *testing.T, n int) library {
 // Pools of tests have eight connections, so four long pages have a place.
 func TestRecordStore_List_LeavesConnectionsToShortPages(t *testing.T) {
 	t.Parallel()
-	l := longPage(t, 4)
+	l := longPage(t, 4).alone(t)
 	begun, proceed := make(chan struct{}), make(chan struct{})
 	ended := make(chan error, 4)
 	for range 4 {

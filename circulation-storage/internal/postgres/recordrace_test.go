@@ -15,10 +15,11 @@ import (
 
 const rivals = 20
 
-// warm opens all connections of the pool. Otherwise the first write ends before the others
-// have a connection, and nothing races.
-func (l library) warm(t *testing.T) {
+// warm is the same library through a pool whose connections are all open. Otherwise the first write
+// ends before the others have a connection, and nothing races.
+func (l library) warm(t *testing.T) library {
 	t.Helper()
+	l = l.alone(t)
 	for range l.db.Pool().Config().MaxConns {
 		c, err := l.db.Pool().Acquire(l.in(t))
 		if err != nil {
@@ -26,6 +27,7 @@ func (l library) warm(t *testing.T) {
 		}
 		defer c.Release()
 	}
+	return l
 }
 
 // race runs do in parallel, started together, and returns how often each code
@@ -57,7 +59,7 @@ func wantOneWinner(t *testing.T, codes map[fault.Code]int, losers fault.Code) {
 func TestRecordStore_OneOfParallelUpdatesOfAVersionWins(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	l.warm(t)
+	l = l.warm(t)
 	item := l.create(t, records.Item, l.newItem(t, l.holdings(t, l.location(t, "main")), "b"))
 	changes := make([]records.Record, rivals)
 	for i := range changes {
@@ -74,7 +76,7 @@ func TestRecordStore_OneOfParallelUpdatesOfAVersionWins(t *testing.T) {
 func TestRecordStore_OneOfParallelItemsWithOneBarcodeIsStored(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	l.warm(t)
+	l = l.warm(t)
 	o := l.newItem(t, l.holdings(t, l.location(t, "main")), "Same")
 	items := make([]records.Record, rivals)
 	for i := range items {
@@ -92,7 +94,7 @@ func TestRecordStore_OneOfParallelItemsWithOneBarcodeIsStored(t *testing.T) {
 func TestRecordStore_OneOfParallelOpenLoansOfAnItemIsStored(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	l.warm(t)
+	l = l.warm(t)
 	loans := make([]records.Record, rivals)
 	item := uuid.NewString()
 	for i := range loans {
@@ -177,7 +179,7 @@ func TestRecordStore_ItemWhoseHoldingsMoveMeanwhile(t *testing.T) {
 func TestRecordStore_ItemsAgreeWithHoldingsChangedInParallel(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	l.warm(t)
+	l = l.warm(t)
 	main, annex := l.location(t, "main"), l.location(t, "annex")
 	var holdings [rivals]records.Record
 	var items [rivals]records.Record

@@ -108,7 +108,7 @@ func TestPutRequests_WithoutPreparedStatements(t *testing.T) {
 func TestPutRequests_ManyAtOnceLeaveOneOrder(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	l.warm(t)
+	l = l.warm(t)
 	queue := queueOf(t, 4)
 	if err := l.store.PutRequests(l.in(t), queue); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestPutRequests_ManyAtOnceLeaveOneOrder(t *testing.T) {
 func TestPutRequests_ThatAnotherCreatesMeanwhile(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	l.warm(t)
+	l = l.warm(t)
 	queue := queueOf(t, 3)
 	if codes := race(rivals, func(int) error { return l.store.PutRequests(l.in(t), queue) }); codes[""] != rivals {
 		t.Errorf("got %v, want %d successes", codes, rivals)

@@ -15,7 +15,6 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/tenantjob"
-	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
@@ -86,12 +85,7 @@ func TestTenantJobs_TwoAtOnceAreOne(t *testing.T) {
 	begun := make(chan struct{})
 	processes := make([]*tenantjob.Service, 2)
 	for i := range processes {
-		pooled, err := testserver.WithPool(pgtest.URL(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		own := openAt(t, pooled, slog.New(slog.DiscardHandler))
-		processes[i], _ = startJobs(t, own, func(context.Context, tenantjob.Attributes) error {
+		processes[i], _ = startJobs(t, pgtest.Open(t), func(context.Context, tenantjob.Attributes) error {
 			works.Add(1)
 			<-begun
 			return nil

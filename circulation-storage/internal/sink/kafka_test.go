@@ -20,7 +20,6 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/sink"
-	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -89,16 +88,8 @@ func openSink(t *testing.T, s sink.Settings) events.Sink {
 // so that the process keeps its lease and its answers are lost. stop ends it in order.
 func startProcess(t *testing.T, id okapi.Tenant, s sink.Settings) (kill, stop func()) {
 	t.Helper()
-	direct := pgtest.URL(t)
-	pooled, err := testserver.WithPool(direct)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := pgtest.Open(t)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: pooled, MigrateURL: direct}, log)
-	if err != nil {
-		t.Fatal(err)
-	}
 	to, closeSink, err := s.Open()
 	if err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func fillLocks(b *testing.B, s *schematest.Schema, db *postgres.DB, rows int) {
 func BenchmarkLockStore(b *testing.B) {
 	for _, rows := range []int{0, 1_000_000} {
 		s := schematest.New(b)
-		db := s.Open("&pool_max_conns=32")
+		db := s.OpenAlone(32)
 		fillLocks(b, s, db, rows)
 		store := postgres.NewLockStore(db)
 		for _, workers := range []int{1, 8, 64} {
@@ -109,7 +109,7 @@ func benchmarkLocks(b *testing.B, store *postgres.LockStore, name string, worker
 // newClaims returns a claim store with a lease that outlives the benchmark.
 func newClaims(b *testing.B) (*postgres.ClaimStore, func(paths ...string) engine.Claim) {
 	b.Helper()
-	store := postgres.NewClaimStore(schematest.New(b).Open("&pool_max_conns=64"))
+	store := postgres.NewClaimStore(schematest.New(b).OpenAlone(64))
 	instance := uuid.New()
 	if err := store.StartLease(b.Context(), instance, time.Hour); err != nil {
 		b.Fatal(err)

@@ -17,12 +17,12 @@ import (
 // connections. Another process renews a lock that it has not granted.
 func TestHolders_KeepTheirLocksInABurst(t *testing.T) {
 	t.Parallel()
-	for _, size := range []int{2, 4, 20} {
+	for _, size := range []int32{2, 4, 20} {
 		t.Run(fmt.Sprintf("%d connections", size), func(t *testing.T) {
 			t.Parallel()
 			s := schematest.New(t)
 			granting := postgres.NewLockStore(s.Open(""))
-			db := s.Open(fmt.Sprintf("&pool_max_conns=%d", size))
+			db := s.OpenAlone(size)
 			store := postgres.NewLockStore(db)
 			lock := func(store *postgres.LockStore, name, owner string) (engine.Result, error) {
 				return store.Acquire(t.Context(), engine.Acquire{

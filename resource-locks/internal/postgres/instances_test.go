@@ -203,7 +203,7 @@ func TestClaims_ManyWorkersOfTwoInstances(t *testing.T) {
 // Many callers may want all connections for locks. A lost lease would end all web sockets.
 func TestClaimStore_BusyPoolCostsNoLease(t *testing.T) {
 	t.Parallel()
-	db := schematest.New(t).Open("&pool_max_conns=2") // one of them is for lists
+	db := schematest.New(t).OpenAlone(2) // one of them is for lists
 	store := postgres.NewClaimStore(db)
 	defer db.HoldConnection(t)()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

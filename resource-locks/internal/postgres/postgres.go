@@ -35,21 +35,23 @@ type DB struct {
 
 // Open prepares the connections. It does not connect: Await waits for the server.
 func Open(ctx context.Context, cfg database.Settings, log *slog.Logger) (*DB, error) {
-	return OpenSchema(ctx, cfg, schemaName, log)
-}
-
-// OpenSchema is Open for another schema, such as that of a test.
-func OpenSchema(ctx context.Context, cfg database.Settings, schema string, log *slog.Logger) (*DB, error) {
 	conns, err := database.Open(ctx, cfg, log)
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{conns: conns, schema: schema, log: log}
+	db := &DB{conns: conns, schema: schemaName, log: log}
 	db.splitConnections()
 	if conns.Ordinary.Config().ConnConfig.RuntimeParams["statement_timeout"] == "" {
 		db.readBounds, db.writeBounds = readBounds, writeBounds
 	}
 	return db, nil
+}
+
+// InSchema returns the same connections to another schema, such as that of a test.
+func (db *DB) InSchema(name string) *DB {
+	other := *db
+	other.schema = name
+	return &other
 }
 
 // Close waits for connections in use and closes them.

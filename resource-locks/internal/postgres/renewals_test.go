@@ -104,7 +104,7 @@ func TestRenewals_FrozenRowDelaysNoOther(t *testing.T) {
 // of two groups leave before they get it.
 func TestRenewals_LeavingLeaderFailsNoOther(t *testing.T) {
 	t.Parallel()
-	db := schematest.New(t).Open("&pool_max_conns=2") // one of them is for lists
+	db := schematest.New(t).OpenAlone(2) // one of them is for lists
 	store := postgres.NewLockStore(db)
 	asked := acquireKeys(t, store, "a", "b", "c")
 	release := db.HoldConnection(t)

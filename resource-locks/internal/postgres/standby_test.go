@@ -16,11 +16,11 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// openServer returns the schema "locks" of a server.
+// openServer connects to a server until the test ends.
 func openServer(t *testing.T, url string) *postgres.DB {
 	t.Helper()
 	cfg := database.Settings{URL: url, MaxConns: 4, StatementTimeout: time.Minute}
-	db, err := postgres.OpenSchema(t.Context(), cfg, "locks", slog.New(slog.NewTextHandler(t.Output(), nil)))
+	db, err := postgres.Open(t.Context(), cfg, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"log/slog"
+	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,10 +25,39 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-const cleanupTimeout = 2 * time.Minute // for a slow disk
+const (
+	cleanupTimeout = 2 * time.Minute // for a slow disk
+	// sharedConnections are enough for each of the tests that run at once.
+	sharedConnections = 64
+	ownConnections    = 16
+)
+
+// pool is what the tests of this process share, because a connection of their own takes longer than
+// most of them. The first test opens it.
+type pool struct {
+	open sync.Once
+	db   *postgres.DB
+	err  error
+}
+
+// shared is the pool of this process. Tests reach it in a variable only.
+var shared pool
+
+// run runs the tests of a package.
+type run struct{ *testing.M }
+
+// Run implements testserver.Tests. After the last test, it closes the shared pool.
+func (r run) Run() int {
+	defer func() {
+		if shared.db != nil {
+			shared.db.Close()
+		}
+	}()
+	return r.M.Run()
+}
 
 // Main runs the tests of a package and returns the exit code: os.Exit(pgtest.Main(m)).
-func Main(m *testing.M) int { return testserver.Main(m, spares.Drop) }
+func Main(m *testing.M) int { return testserver.Main(run{m}, spares.Drop) }
 
 // spares are the schemas that tests of this process have given back. Tests reach them in a
 // variable only.
@@ -52,9 +83,10 @@ func Tenant(tb testing.TB) okapi.Tenant {
 	return id
 }
 
-// New returns a pool of sixteen connections to the database of [URL], and a tenant installed
-// in it. When the test ends, New removes the tenant and closes the pool. The schema is as the
-// migrations leave it, but another tenant may have had it under another name.
+// New returns the pool of connections to the database of [URL] that the tests of this process
+// share, and a tenant installed in it. [Open] is for a test that needs a pool of its own. When the test ends, New removes
+// the tenant. The schema is as the migrations leave it, but another tenant may have had it under
+// another name.
 func New(tb testing.TB) (*postgres.DB, okapi.Tenant) {
 	tb.Helper()
 	db, id := open(tb), Tenant(tb)
@@ -87,21 +119,32 @@ func giveBack(
 	return spares.GiveBack(ctx, db.Pool(), used, func(ctx context.Context) error { return db.Purge(ctx, id) })
 }
 
-// open returns a pool of sixteen connections, which closes when the test ends.
-func open(tb testing.TB) *postgres.DB {
+// Open returns a pool of sixteen connections for a test that uses them up, counts them or closes
+// them. It closes when the test ends.
+func Open(tb testing.TB) *postgres.DB {
 	tb.Helper()
-	direct := URL(tb)
-	pooled, err := testserver.WithPool(direct)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	log := slog.New(slog.NewTextHandler(tb.Output(), nil))
-	db, err := postgres.Open(tb.Context(), postgres.Config{URL: pooled, MigrateURL: direct}, log)
+	db, err := postgres.Open(tb.Context(), postgres.Config{URL: URL(tb), MaxConns: ownConnections},
+		slog.New(slog.NewTextHandler(tb.Output(), nil)))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(db.Close)
 	return db
+}
+
+// open returns the shared pool.
+func open(tb testing.TB) *postgres.DB {
+	tb.Helper()
+	url := URL(tb)
+	shared.open.Do(func() {
+		// It outlives the first test, which opens it.
+		shared.db, shared.err = postgres.Open(context.WithoutCancel(tb.Context()),
+			postgres.Config{URL: url, MaxConns: sharedConnections}, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	})
+	if shared.err != nil {
+		tb.Fatal(shared.err)
+	}
+	return shared.db
 }
 
 // Listed is a page of records with how many match in all.

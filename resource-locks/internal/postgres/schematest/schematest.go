@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/hex"
 	"log/slog"
+	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,10 +19,37 @@ import (
 	"checkoutlock/resource-locks/internal/postgres"
 )
 
-const cleanupTimeout = 2 * time.Minute // for a slow disk
+const (
+	cleanupTimeout = 2 * time.Minute // for a slow disk
+	// sharedConnections are enough for each of the tests that run at once.
+	sharedConnections = 64
+)
+
+// pools are those that the tests of this process share, because connections of their own take longer
+// than most of them.
+type pools struct {
+	mu           sync.Mutex
+	byParameters map[string]*postgres.DB
+}
+
+// shared are the pools of this process. Tests reach them in a variable only.
+var shared = pools{byParameters: map[string]*postgres.DB{}}
+
+// run runs the tests of a package.
+type run struct{ *testing.M }
+
+// Run implements testserver.Tests. After the last test, it closes the shared pools.
+func (r run) Run() int {
+	defer func() {
+		for _, db := range shared.byParameters {
+			db.Close()
+		}
+	}()
+	return r.M.Run()
+}
 
 // Main runs the tests of a package and returns the exit code: os.Exit(schematest.Main(m)).
-func Main(m *testing.M) int { return testserver.Main(m) }
+func Main(m *testing.M) int { return testserver.Main(run{m}) }
 
 // Schema is an installed schema of one test.
 type Schema struct {
@@ -37,8 +66,6 @@ func New(tb testing.TB) *Schema {
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), cleanupTimeout)
 		defer cancel()
-		db := s.open(ctx, "")
-		defer db.Close()
 		if _, err := db.Pool().Exec(ctx, `DROP SCHEMA `+s.Name+` CASCADE`); err != nil {
 			tb.Error(err)
 		}
@@ -49,24 +76,35 @@ func New(tb testing.TB) *Schema {
 	return s
 }
 
-// Open returns connections of one more process to the schema. They close when the test
-// ends. parameters extend the connection's URL, such as "&default_query_exec_mode=exec".
+// Open returns connections to the schema. Tests share those with the same parameters, which extend
+// the connection's URL, such as "&default_query_exec_mode=exec".
 func (s *Schema) Open(parameters string) *postgres.DB {
 	s.tb.Helper()
-	db := s.open(s.tb.Context(), parameters)
-	s.tb.Cleanup(db.Close)
-	return db
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	db := shared.byParameters[parameters]
+	if db == nil {
+		// They outlive the first test, which opens them.
+		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		db = s.open(context.WithoutCancel(s.tb.Context()), parameters, sharedConnections, log)
+		shared.byParameters[parameters] = db
+	}
+	return db.InSchema(s.Name)
 }
 
-func (s *Schema) open(ctx context.Context, parameters string) *postgres.DB {
+// OpenAlone returns so many connections that no other test uses. They close when the test ends.
+func (s *Schema) OpenAlone(size int32) *postgres.DB {
 	s.tb.Helper()
-	direct := testserver.URL(s.tb)
-	pooled, err := testserver.WithPool(direct)
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	cfg := database.Settings{URL: pooled + parameters, MigrateURL: direct, StatementTimeout: 4 * time.Second}
-	db, err := postgres.OpenSchema(ctx, cfg, s.Name, slog.New(slog.NewTextHandler(s.tb.Output(), nil)))
+	db := s.open(s.tb.Context(), "", size, slog.New(slog.NewTextHandler(s.tb.Output(), nil)))
+	s.tb.Cleanup(db.Close)
+	return db.InSchema(s.Name)
+}
+
+func (s *Schema) open(ctx context.Context, parameters string, size int32, log *slog.Logger) *postgres.DB {
+	s.tb.Helper()
+	url := testserver.URL(s.tb)
+	cfg := database.Settings{URL: url + parameters, MigrateURL: url, MaxConns: size, StatementTimeout: 4 * time.Second}
+	db, err := postgres.Open(ctx, cfg, log)
 	if err != nil {
 		s.tb.Fatal(err)
 	}
