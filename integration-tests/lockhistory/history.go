@@ -88,7 +88,7 @@ func (h *History) Check(t *testing.T) {
 		t.Error("no lock was granted")
 	}
 	m := model.ToModel()
-	result, info := porcupine.CheckOperationsVerbose(m, append(h.calls, h.expiries...), checkTime)
+	result, info := porcupine.CheckOperationsVerbose(m, append(allowWithdrawn(h.calls, h.ttl), h.expiries...), checkTime)
 	if result == porcupine.Ok {
 		return
 	}

@@ -60,6 +60,24 @@ func TestModel(t *testing.T) {
 			during(2, 3, Call{Kind: Read}, Answer{Done, "1"}),
 			during(4, 5, Call{Kind: Read}, Answer{Done, "2"}),
 		}},
+		{name: "a refused waiter had the lock for a moment", legal: true, calls: []made{
+			grant(0, 1, "a", "1"),
+			during(2, 3, Call{Kind: Acquire, Holder: "b"}, Answer{Outcome: Refused}),
+			during(2, 4, Call{Kind: Release, ID: "1"}, Answer{Outcome: Done}),
+			during(5, 6, Call{Kind: Read}, Answer{Done, "2"}),
+			grant(7, 8, "c", "3"),
+		}},
+		{name: "nobody waited for the lock that is read", legal: false, calls: []made{
+			grant(0, 1, "a", "1"),
+			during(2, 4, Call{Kind: Release, ID: "1"}, Answer{Outcome: Done}),
+			during(5, 6, Call{Kind: Read}, Answer{Done, "2"}),
+		}},
+		{name: "a refused waiter had the lock of another", legal: false, calls: []made{
+			grant(0, 1, "a", "1"),
+			during(2, 3, Call{Kind: Acquire, Holder: "b"}, Answer{Outcome: Refused}),
+			during(5, 6, Call{Kind: Read}, Answer{Done, "2"}),
+			during(7, 8, Call{Kind: Release, ID: "1"}, Answer{Outcome: Done}),
+		}},
 		{name: "a forced release", legal: true, calls: []made{
 			grant(0, 1, "a", "1"),
 			during(2, 3, Call{Kind: Force, ID: "1"}, Answer{Outcome: Done}),
@@ -79,6 +97,7 @@ func TestModel(t *testing.T) {
 					history = append(history, newOperation(0, x, Answer{Outcome: Done}, at(m.from+ttl), at(m.to+ttl)))
 				}
 			}
+			history = allowWithdrawn(history, ttl*time.Millisecond)
 			if got := porcupine.CheckOperations(model.ToModel(), history); got != tt.legal {
 				t.Errorf("legal is %t, want %t", got, tt.legal)
 			}
