@@ -67,7 +67,7 @@ func TestModel(t *testing.T) {
 			during(5, 6, Call{Kind: Read}, Answer{Done, "2"}),
 			grant(7, 8, "c", "3"),
 		}},
-		{name: "nobody waited for the lock that is read", legal: false, calls: []made{
+		{name: "no client waited for the lock that is read", legal: false, calls: []made{
 			grant(0, 1, "a", "1"),
 			during(2, 4, Call{Kind: Release, ID: "1"}, Answer{Outcome: Done}),
 			during(5, 6, Call{Kind: Read}, Answer{Done, "2"}),

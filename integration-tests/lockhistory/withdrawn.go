@@ -6,7 +6,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// allowWithdrawn lets refused acquires have had the lock for a short time, if somebody read a lock
+// allowWithdrawn lets refused acquires have had the lock for a short time, if a client read a lock
 // that no acquire was answered with. A release hands the lock over to the first waiter. If that one's
 // wait ends meanwhile, it is refused, and the lock is withdrawn: only a read sees it. The result is
 // the calls, and the ends of the locks that they may have had.
