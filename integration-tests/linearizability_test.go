@@ -49,7 +49,7 @@ func TestLock_IsLinearizable(t *testing.T) {
 
 func runLockHistory(t *testing.T, seed uint64) {
 	t.Helper()
-	session := "history " + uuid.NewString()
+	session := "history-" + uuid.NewString()
 	p := startPair(t, stack.Options{Storages: 3, DatabaseVia: func(_ int, databaseURL string) string {
 		return lockhistory.NameSessions(t, databaseURL, session)
 	}}, 1)

@@ -18,7 +18,8 @@ const CyclesPerEnd = 8
 // statement that runs; to end them all would lose most answers.
 const endedSessions = 3
 
-// NameSessions returns the address of a database, a URL, with a name for its sessions.
+// NameSessions returns the address of a database, a URL, with a name for its sessions. No other test
+// has the name.
 func NameSessions(t *testing.T, databaseURL, name string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)

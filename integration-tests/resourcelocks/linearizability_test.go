@@ -40,7 +40,7 @@ func TestLocks_AreLinearizable(t *testing.T) {
 
 func runHistory(t *testing.T, seed uint64, total int32) {
 	t.Helper()
-	server, session := createDatabase(t), "history"
+	server, session := createDatabase(t), "history-"+uuid.NewString()
 	database := lockhistory.NameSessions(t, server, session)
 	first, second, third := startChild(t, database), startChild(t, database), startChild(t, database)
 	var at atomic.Pointer[[]addresses]
