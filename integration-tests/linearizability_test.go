@@ -81,7 +81,9 @@ func runLockHistory(t *testing.T, seed uint64) {
 	}
 	var faults sync.WaitGroup
 	for i := range 2 { // two of three storages go, one after the other
-		waitUntil(t, patience, "the clients go on", func() bool { return cycles.Load() > total*int32(i+1)/3 })
+		for done := cycles.Load(); done <= total*int32(i+1)/3; done = cycles.Load() {
+			waitUntil(t, patience, "the clients go on", func() bool { return cycles.Load() > done })
+		}
 		faults.Go(func() {
 			if err := p.StopStorage(i); err != nil {
 				t.Error(err)

@@ -66,7 +66,9 @@ func runHistory(t *testing.T, seed uint64, total int32) {
 		})
 	}
 	for i, killed := range []*child{first, second} {
-		waitUntil(t, "the clients go on", func() bool { return cycles.Load() > total*int32(i+1)/3 })
+		for done := cycles.Load(); done <= total*int32(i+1)/3; done = cycles.Load() {
+			waitUntil(t, "the clients go on", func() bool { return cycles.Load() > done })
+		}
 		killed.kill()
 		at.Store(&[][]addresses{{second.addresses, third.addresses}, {third.addresses}}[i])
 	}

@@ -84,9 +84,9 @@ func Tenant(tb testing.TB) okapi.Tenant {
 }
 
 // New returns the pool of connections to the database of [URL] that the tests of this process
-// share, and a tenant installed in it. [Open] is for a test that needs a pool of its own. When the test ends, New removes
-// the tenant. The schema is as the migrations leave it, but another tenant may have had it under
-// another name.
+// share, and a tenant installed in it. [Open] is for a test that needs a pool of its own. When the
+// test ends, New removes the tenant. The schema is as the migrations leave it, but another tenant
+// may have had it under another name.
 func New(tb testing.TB) (*postgres.DB, okapi.Tenant) {
 	tb.Helper()
 	db, id := open(tb), Tenant(tb)

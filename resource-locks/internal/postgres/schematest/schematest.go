@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"log/slog"
+	"net/url"
 	"os"
 	"sync"
 	"testing"
@@ -102,8 +103,13 @@ func (s *Schema) OpenAlone(size int32) *postgres.DB {
 
 func (s *Schema) open(ctx context.Context, parameters string, size int32, log *slog.Logger) *postgres.DB {
 	s.tb.Helper()
-	url := testserver.URL(s.tb)
-	cfg := database.Settings{URL: url + parameters, MigrateURL: url, MaxConns: size, StatementTimeout: 4 * time.Second}
+	direct := testserver.URL(s.tb)
+	u, err := url.Parse(direct)
+	if err != nil {
+		s.tb.Fatalf("the tests need a database that is named by a URL: %v", err)
+	}
+	u.RawQuery += parameters
+	cfg := database.Settings{URL: u.String(), MigrateURL: direct, MaxConns: size, StatementTimeout: 4 * time.Second}
 	db, err := postgres.Open(ctx, cfg, log)
 	if err != nil {
 		s.tb.Fatal(err)
