@@ -32,7 +32,8 @@ func NameSessions(t *testing.T, databaseURL, name string) string {
 	return u.String()
 }
 
-// EndSessions ends a few sessions of that name that work. databaseURL does not have the name.
+// EndSessions ends a few sessions of that name, first those that work. databaseURL does not have the
+// name.
 func EndSessions(ctx context.Context, databaseURL, name string) (err error) {
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
@@ -42,7 +43,7 @@ func EndSessions(ctx context.Context, databaseURL, name string) (err error) {
 	if _, err := conn.Exec(ctx, `
 SELECT pg_terminate_backend(pid)
 FROM (
-	SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND state <> 'idle' ORDER BY random() LIMIT $2
+	SELECT pid FROM pg_stat_activity WHERE application_name = $1 ORDER BY state = 'idle', random() LIMIT $2
 ) AS s`, name, endedSessions); err != nil {
 		return fmt.Errorf("ending sessions: %w", err)
 	}
