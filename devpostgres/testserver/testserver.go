@@ -37,18 +37,28 @@ type database struct {
 	url    string
 	err    error
 	server *devpostgres.Server // nil for a database that this process did not start
+
+	mu    sync.Mutex
+	atEnd []func()
 }
 
-// Tests are those of a package: a *testing.M.
-type Tests interface{ Run() (code int) }
+// AtEnd calls f after the last test of this process, before its server stops.
+func AtEnd(f func()) {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	shared.atEnd = append(shared.atEnd, f)
+}
 
 // Main runs the tests of a package and returns the exit code: os.Exit(testserver.Main(m)). The
 // database is that of TEST_DATABASE_URL, else a throw-away server of this process. That one
 // starts when the first test asks for it and stops after the last. Each of clean then removes from
 // the database of TEST_DATABASE_URL what the tests have left, if they asked for it.
-func Main(m Tests, clean ...func(ctx context.Context, url string) error) int {
+func Main(m *testing.M, clean ...func(ctx context.Context, url string) error) int {
 	shared.inMain = true
 	code := m.Run()
+	for _, f := range shared.atEnd {
+		f()
+	}
 	if err := errors.Join(shared.clean(clean), shared.stop()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)

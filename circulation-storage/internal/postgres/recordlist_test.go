@@ -161,7 +161,7 @@ func longPage(t *testing.T, n int) library {
 	return l
 }
 
-// Pools of tests have eight connections, so four long pages have a place.
+// A pool of its own has eight connections for records, so four long pages have a place.
 func TestRecordStore_List_LeavesConnectionsToShortPages(t *testing.T) {
 	t.Parallel()
 	l := longPage(t, 4).alone(t)

@@ -58,8 +58,7 @@ func wantOneWinner(t *testing.T, codes map[fault.Code]int, losers fault.Code) {
 
 func TestRecordStore_OneOfParallelUpdatesOfAVersionWins(t *testing.T) {
 	t.Parallel()
-	l := newLibrary(t)
-	l = l.warm(t)
+	l := newLibrary(t).warm(t)
 	item := l.create(t, records.Item, l.newItem(t, l.holdings(t, l.location(t, "main")), "b"))
 	changes := make([]records.Record, rivals)
 	for i := range changes {
@@ -75,8 +74,7 @@ func TestRecordStore_OneOfParallelUpdatesOfAVersionWins(t *testing.T) {
 
 func TestRecordStore_OneOfParallelItemsWithOneBarcodeIsStored(t *testing.T) {
 	t.Parallel()
-	l := newLibrary(t)
-	l = l.warm(t)
+	l := newLibrary(t).warm(t)
 	o := l.newItem(t, l.holdings(t, l.location(t, "main")), "Same")
 	items := make([]records.Record, rivals)
 	for i := range items {
@@ -93,8 +91,7 @@ func TestRecordStore_OneOfParallelItemsWithOneBarcodeIsStored(t *testing.T) {
 
 func TestRecordStore_OneOfParallelOpenLoansOfAnItemIsStored(t *testing.T) {
 	t.Parallel()
-	l := newLibrary(t)
-	l = l.warm(t)
+	l := newLibrary(t).warm(t)
 	loans := make([]records.Record, rivals)
 	item := uuid.NewString()
 	for i := range loans {
@@ -178,8 +175,7 @@ func TestRecordStore_ItemWhoseHoldingsMoveMeanwhile(t *testing.T) {
 // In any order of the writes, every item ends at the location of its holdings record.
 func TestRecordStore_ItemsAgreeWithHoldingsChangedInParallel(t *testing.T) {
 	t.Parallel()
-	l := newLibrary(t)
-	l = l.warm(t)
+	l := newLibrary(t).warm(t)
 	main, annex := l.location(t, "main"), l.location(t, "annex")
 	var holdings [rivals]records.Record
 	var items [rivals]records.Record

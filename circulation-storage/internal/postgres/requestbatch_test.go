@@ -107,8 +107,7 @@ func TestPutRequests_WithoutPreparedStatements(t *testing.T) {
 // A deadlock reaches no caller, and the queue has one order or the other.
 func TestPutRequests_ManyAtOnceLeaveOneOrder(t *testing.T) {
 	t.Parallel()
-	l := newLibrary(t)
-	l = l.warm(t)
+	l := newLibrary(t).warm(t)
 	queue := queueOf(t, 4)
 	if err := l.store.PutRequests(l.in(t), queue); err != nil {
 		t.Fatal(err)
@@ -133,8 +132,7 @@ func TestPutRequests_ManyAtOnceLeaveOneOrder(t *testing.T) {
 
 func TestPutRequests_ThatAnotherCreatesMeanwhile(t *testing.T) {
 	t.Parallel()
-	l := newLibrary(t)
-	l = l.warm(t)
+	l := newLibrary(t).warm(t)
 	queue := queueOf(t, 3)
 	if codes := race(rivals, func(int) error { return l.store.PutRequests(l.in(t), queue) }); codes[""] != rivals {
 		t.Errorf("got %v, want %d successes", codes, rivals)

@@ -43,21 +43,8 @@ type pool struct {
 // shared is the pool of this process. Tests reach it in a variable only.
 var shared pool
 
-// run runs the tests of a package.
-type run struct{ *testing.M }
-
-// Run implements testserver.Tests. After the last test, it closes the shared pool.
-func (r run) Run() int {
-	defer func() {
-		if shared.db != nil {
-			shared.db.Close()
-		}
-	}()
-	return r.M.Run()
-}
-
 // Main runs the tests of a package and returns the exit code: os.Exit(pgtest.Main(m)).
-func Main(m *testing.M) int { return testserver.Main(run{m}, spares.Drop) }
+func Main(m *testing.M) int { return testserver.Main(m, spares.Drop) }
 
 // spares are the schemas that tests of this process have given back. Tests reach them in a
 // variable only.
@@ -140,6 +127,9 @@ func open(tb testing.TB) *postgres.DB {
 		// It outlives the first test, which opens it.
 		shared.db, shared.err = postgres.Open(context.WithoutCancel(tb.Context()),
 			postgres.Config{URL: url, MaxConns: sharedConnections}, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+		if shared.err == nil {
+			testserver.AtEnd(shared.db.Close)
+		}
 	})
 	if shared.err != nil {
 		tb.Fatal(shared.err)

@@ -36,21 +36,8 @@ type pools struct {
 // shared are the pools of this process. Tests reach them in a variable only.
 var shared = pools{byParameters: map[string]*postgres.DB{}}
 
-// run runs the tests of a package.
-type run struct{ *testing.M }
-
-// Run implements testserver.Tests. After the last test, it closes the shared pools.
-func (r run) Run() int {
-	defer func() {
-		for _, db := range shared.byParameters {
-			db.Close()
-		}
-	}()
-	return r.M.Run()
-}
-
 // Main runs the tests of a package and returns the exit code: os.Exit(schematest.Main(m)).
-func Main(m *testing.M) int { return testserver.Main(run{m}) }
+func Main(m *testing.M) int { return testserver.Main(m) }
 
 // Schema is an installed schema of one test.
 type Schema struct {
@@ -88,6 +75,7 @@ func (s *Schema) Open(parameters string) *postgres.DB {
 		// They outlive the first test, which opens them.
 		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		db = s.open(context.WithoutCancel(s.tb.Context()), parameters, sharedConnections, log)
+		testserver.AtEnd(db.Close)
 		shared.byParameters[parameters] = db
 	}
 	return db.InSchema(s.Name)
