@@ -25,9 +25,9 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// patience is the longest wait for a condition. Also on a busy machine, only a fault takes
-// longer.
-const patience = time.Minute
+// patience is the longest wait for a condition. Only a fault takes longer, also on a machine of a
+// tenth of the usual speed.
+const patience = 3 * time.Minute
 
 // Settings of the instances. The times are short, so that tests can wait for them.
 const (
