@@ -74,7 +74,7 @@ func run(ctx context.Context, chosen *regexp.Regexp, report string, rounds int) 
 	var table strings.Builder
 	fmt.Fprintf(&table, `# Reliability
 
-What `+"`make torture`"+` saw on %s, with %d round(s). The tests say what must hold:
+What `+"`make torture`"+` saw on %s, with `+"`ROUNDS=%d`"+`. The tests say what must hold:
 the promises of [ARCHITECTURE.md](../ARCHITECTURE.md#promises).
 
 | What was done | Tests | Runs | Skipped | Failed | Time |
