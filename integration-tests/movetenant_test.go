@@ -20,7 +20,7 @@ import (
 )
 
 // refusalLimit is the longest time without a check-out while a tenant moves. It suits slow machines:
-// two cores of 2026 need less than 6 s for 100 MB.
+// two cores of 2026 need 3 to 6 s for 100 MB.
 const refusalLimit = 30 * time.Second
 
 // megabytes is the least size of the tenant that moves under load.
