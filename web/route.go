@@ -2,14 +2,12 @@ package web
 
 import (
 	"cmp"
-	"compress/gzip"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
-	"github.com/labstack/echo/v4/middleware"
 
 	"checkoutlock/schemas/fault"
 )
@@ -171,17 +169,10 @@ func Empty(status int, h echo.HandlerFunc) Endpoint {
 // Handle answers by itself, with one of the answers.
 func Handle(h echo.HandlerFunc, answers ...Answer) Endpoint { return Endpoint{answers, h} }
 
-// minCompressed is the least size in bytes of an answer that is compressed. A
-// smaller one fits in one packet anyway.
-const minCompressed = 1400
-
 // addRoutes adds the routes, each GET also as HEAD. net/http drops the body of an
-// answer to HEAD. Only GET is compressed: other answers are small, and Echo holds the
-// buffers of a compression, a megabyte, for as long as a check-out waits for its lock.
+// answer to HEAD. Only GET is compressed: other answers are small.
 func addRoutes(e *echo.Echo, routes []Route) {
-	compress := middleware.GzipWithConfig(middleware.GzipConfig{
-		Skipper: refusesGzip, Level: gzip.BestSpeed, MinLength: minCompressed,
-	})
+	compress := newCompression()
 	for _, r := range routes {
 		h := r.Query.read(r.Endpoint.handle)
 		for _, guard := range slices.Backward(r.Guards) {

@@ -2,27 +2,11 @@ package web
 
 import (
 	"errors"
-	"strconv"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/schemas/fault"
 )
-
-// refusesGzip reads Accept-Encoding. The middleware only sees whether gzip is named, and
-// would compress for "gzip;q=0".
-func refusesGzip(c echo.Context) bool {
-	for _, part := range strings.Split(c.Request().Header.Get(echo.HeaderAcceptEncoding), ",") {
-		coding, weight, weighted := strings.Cut(part, ";")
-		if strings.TrimSpace(coding) != "gzip" {
-			continue
-		}
-		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64)
-		return weighted && (err != nil || q <= 0)
-	}
-	return true
-}
 
 // describeRouting converts the router's errors for an unknown path or method into
 // faults that name it. Both services answer them as FOLIO's errors JSON.
