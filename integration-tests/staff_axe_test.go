@@ -12,26 +12,17 @@ import (
 // too.
 func TestStaffPages_AreAccessible(t *testing.T) {
 	t.Parallel()
-	all := startVenues(t)
-	for name, opts := range map[string][]browser.Option{
-		"light":          nil, // also checked on paper
-		"dark":           {browser.Dark()},
-		"twice as large": {browser.Zoom(2)},
-	} {
-		t.Run(name, func(t *testing.T) { // not parallel: scenes change the library's locks
-			for _, venue := range all {
-				tab := venue.openFirstPage(t, opts...)
-				for _, s := range venue.scenes {
-					t.Log(s.name)
-					s.show(t, venue.pair, tab)
-					tab.CheckAxe()
-					tab.CheckWidth()
-					if opts == nil {
-						tab.OnPaper(tab.CheckWidth)
-					}
-				}
-			}
-		})
+	for _, venue := range startVenues(t) {
+		tab := venue.openFirstPage(t)
+		for _, s := range venue.scenes {
+			t.Log(s.name)
+			s.show(t, venue.pair, tab)
+			tab.CheckAxe()
+			tab.CheckWidth()
+			tab.With(tab.CheckWidth, browser.Paper())
+			tab.With(tab.CheckAxe, browser.Dark())
+			tab.With(func() { tab.CheckAxe(); tab.CheckWidth() }, browser.Zoom(2))
+		}
 	}
 }
 
@@ -54,20 +45,20 @@ func TestStaffPages_Print(t *testing.T) {
 	tab.Fill(waitsLabel, "5000, 5000")
 	const warning = "A machine may wait longer (10 s) than until the lock expires (3 s)"
 	tab.See(warning, "Save the times", "Waiting times")
-	tab.OnPaper(func() {
+	tab.With(func() {
 		tab.See(warning)
 		tab.Gone("Save the times")
 		tab.Gone("Waiting times")
-	})
+	}, browser.Paper())
 
 	userID, _ := p.addPatron(t)
 	p.acquireLockAs(t, userID, "self-check-3", "", time.Minute)
 	tab.Click("Locks now")
 	tab.See(maskID(userID), "Pause", "Copy", "Refresh", "Filter")
-	tab.OnPaper(func() {
+	tab.With(func() {
 		tab.See(maskID(userID), "1 lock held")
 		for _, button := range []string{"Pause", "Copy", "Refresh", "Filter", "Show the patrons"} {
 			tab.Gone(button)
 		}
-	})
+	}, browser.Paper())
 }

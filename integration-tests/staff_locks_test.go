@@ -182,7 +182,7 @@ func TestStaffLocks_Filter(t *testing.T) {
 func TestStaffLocks_ShowWhoWaits(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: enableLock(
-		"RETRY_INTERVAL_MS=10000|10000", "LOCK_TTL_MS=60000", "MACHINE_PATIENCE=60s",
+		"RETRY_INTERVAL_MS=10000|10000|5000", "LOCK_TTL_MS=60000", "MACHINE_PATIENCE=60s",
 	)}, 1)
 	userID, barcode := p.addPatron(t)
 	books := p.addBooks(t, 2)

@@ -47,7 +47,9 @@ func (p *Page) runAxe() []violation {
 		p.enableScripts(true)
 		defer p.enableScripts(false)
 	}
-	p.runVoid("loading axe", chromedp.Evaluate[chromedp.Void](p.axe))
+	if !runAction(p, "looking for axe", chromedp.Evaluate[bool](`"axe" in window`)) {
+		p.runVoid("loading axe", chromedp.Evaluate[chromedp.Void](p.axe))
+	}
 	return runAction(p, "running axe", chromedp.Evaluate[[]violation](`axe.run({resultTypes: ["violations"]}).then(r => r.violations.map(v => ({
 		ID: v.id, Impact: v.impact, Help: v.help, HelpURL: v.helpUrl,
 		Nodes: v.nodes.map(n => ({Target: n.target.flat(Infinity), HTML: n.html, FailureSummary: n.failureSummary})),

@@ -43,6 +43,15 @@ func Size(width, height int) Option {
 // and the window shows half as much.
 func Zoom(factor float64) Option { return func(o *options) { o.zoom = factor } }
 
+// Paper lays pages out as they are printed on A4. Hidden elements cannot be clicked then.
+func Paper() Option {
+	return func(o *options) { o.media, o.width, o.zoom = "print", paperWidth, 1 }
+}
+
+// paperWidth is the width of the layout that browsers print on A4. The sheet has 718 pixels
+// between margins of a centimetre, and browsers print at three quarters of the size.
+const paperWidth = 957
+
 // Header adds a header to each request, as a gateway does.
 func Header(name, value string) Option {
 	return func(o *options) { o.headers[name] = value }
@@ -68,8 +77,14 @@ func newOptions(opts []Option) *options {
 	return o
 }
 
-// apply is the action that sets the options of a tab.
-func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+// call is a command of Chromium's protocol.
+type call struct {
+	method string
+	params any
+}
+
+// emulate is the action that sets the size, colours and media of a tab.
+func (o *options) emulate(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 	colours, forced := "light", "none"
 	if o.dark {
 		colours = "dark"
@@ -77,6 +92,20 @@ func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void,
 	if o.forcedColours {
 		forced = "active"
 	}
+	return callAll(ctx, t,
+		call{emulation.CommandSetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+			Width: int64(float64(o.width) / o.zoom), Height: int64(float64(o.height) / o.zoom), DeviceScaleFactor: o.zoom,
+		}},
+		call{emulation.CommandSetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: o.media, Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: colours},
+			{Name: "forced-colors", Value: forced},
+			{Name: "prefers-reduced-motion", Value: "reduce"}, // clicks and pictures need elements that do not move
+		}}},
+	)
+}
+
+// apply is the action that sets all options of a tab.
+func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 	var info struct {
 		TargetInfo struct {
 			BrowserContextID string `json:"browserContextId"`
@@ -85,18 +114,10 @@ func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void,
 	if err := t.Call(ctx, target.CommandGetTargetInfo, map[string]any{}, &info); err != nil {
 		return chromedp.Void{}, err
 	}
-	for _, c := range []struct {
-		method string
-		params any
-	}{
-		{emulation.CommandSetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
-			Width: int64(float64(o.width) / o.zoom), Height: int64(float64(o.height) / o.zoom), DeviceScaleFactor: o.zoom,
-		}},
-		{emulation.CommandSetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: o.media, Features: []*emulation.MediaFeature{
-			{Name: "prefers-color-scheme", Value: colours},
-			{Name: "forced-colors", Value: forced},
-			{Name: "prefers-reduced-motion", Value: "reduce"}, // clicks and pictures need elements that do not move
-		}}},
+	if _, err := o.emulate(ctx, t); err != nil {
+		return chromedp.Void{}, err
+	}
+	calls := []call{
 		{network.CommandSetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: o.headers}},
 		{emulation.CommandSetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: o.noScript}},
 		// Each tab has the focus, so that parallel tests can use the keyboard.
@@ -106,30 +127,30 @@ func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void,
 			"permissions":      []string{"clipboardReadWrite", "clipboardSanitizedWrite"},
 			"browserContextId": info.TargetInfo.BrowserContextID,
 		}},
-	} {
-		if err := t.Call(ctx, c.method, c.params, nil); err != nil {
-			return chromedp.Void{}, err
-		}
 	}
 	for _, cookie := range o.cookies {
-		if err := t.Call(ctx, network.CommandSetCookie, cookie, nil); err != nil {
+		calls = append(calls, call{network.CommandSetCookie, cookie})
+	}
+	return callAll(ctx, t, calls...)
+}
+
+func callAll(ctx context.Context, t *chromedp.Target, calls ...call) (chromedp.Void, error) {
+	for _, c := range calls {
+		if err := t.Call(ctx, c.method, c.params, nil); err != nil {
 			return chromedp.Void{}, err
 		}
 	}
 	return chromedp.Void{}, nil
 }
 
-// paperWidth is the width of the layout that browsers print on A4. The sheet has 718 pixels
-// between margins of a centimetre, and browsers print at three quarters of the size.
-const paperWidth = 957
-
-// OnPaper shows the page as it is printed while look runs. Hidden elements cannot be clicked
-// then.
-func (p *Page) OnPaper(look func()) {
+// With shows the page with other sizes, colours or media while look runs. Its page is not loaded again.
+func (p *Page) With(look func(), opts ...Option) {
 	p.t.Helper()
-	printed := *p.options
-	printed.media, printed.width, printed.zoom = "print", paperWidth, 1
-	p.runVoid("printing", printed.apply)
-	defer p.runVoid("back to the screen", p.options.apply)
+	other := *p.options
+	for _, set := range opts {
+		set(&other)
+	}
+	p.runVoid("changing how the page is shown", other.emulate)
+	defer p.runVoid("showing the page as before", p.options.emulate)
 	look()
 }

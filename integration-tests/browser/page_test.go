@@ -224,7 +224,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestPage_OnPaper(t *testing.T) {
+func TestPage_With(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t, Dark(), Zoom(2))
 	p.Goto(servePages(t, map[string]string{"/": `<style>
@@ -236,7 +236,8 @@ func TestPage_OnPaper(t *testing.T) {
 		addEventListener("resize", write)
 		write()</script>`}))
 	p.See("shown 640 wide")
-	p.OnPaper(func() { p.See("printed 957 wide") })
+	p.With(func() { p.See("printed 957 wide") }, Paper())
+	p.With(func() { p.See("shown 1280 wide") }, Zoom(1))
 	p.See("shown 640 wide")
 }
 

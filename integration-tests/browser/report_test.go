@@ -217,6 +217,6 @@ func TestPage_FitsWidth(t *testing.T) {
 	expectFailure(t, func(t testing.TB) {
 		p := chromium.Open(t)
 		p.Goto(base + "/box")
-		p.OnPaper(p.CheckWidth)
+		p.With(p.CheckWidth, Paper())
 	}, "too wide for the window on "+base+"/box", `<div style="width: 1000px`)
 }
