@@ -5,7 +5,6 @@ package schemas
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -41,10 +40,11 @@ const FolioUUID = `^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[1-5][a-fA-F0-9]{3}-[89abAB][a
 
 const uuidLength = 36
 
-var folioUUID = regexp.MustCompile(FolioUUID)
-
 // IsFolioUUID reports whether id matches FolioUUID, as a patron's and a lock's must.
-func IsFolioUUID(id string) bool { return folioUUID.MatchString(id) }
+func IsFolioUUID(id string) bool {
+	parsed, err := uuid.Parse(id)
+	return err == nil && len(id) == uuidLength && parsed.Version() >= 1 && parsed.Version() <= 5 && parsed.Variant() == uuid.RFC4122
+}
 
 // IsUUID reports whether id is a UUID of 36 characters with hyphens, in either case. All
 // ids on the wire are. uuid.Parse also accepts braces, a prefix and a form without

@@ -1,6 +1,7 @@
 package schemas_test
 
 import (
+	"regexp"
 	"testing"
 
 	"checkoutlock/schemas"
@@ -36,6 +37,20 @@ func TestIsFolioUUID(t *testing.T) {
 	} {
 		if got := schemas.IsFolioUUID(id); got != want {
 			t.Errorf("%q: got %t, want %t", id, got, want)
+		}
+	}
+}
+
+func TestIsFolioUUID_MatchesThePattern(t *testing.T) {
+	t.Parallel()
+	pattern := regexp.MustCompile(schemas.FolioUUID)
+	const id = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+	for place := range id {
+		for char := range 256 {
+			changed := id[:place] + string([]byte{byte(char)}) + id[place+1:]
+			if got := schemas.IsFolioUUID(changed); got != pattern.MatchString(changed) {
+				t.Errorf("%q: got %t", changed, got)
+			}
 		}
 	}
 }

@@ -2,9 +2,9 @@ package web
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,9 +15,14 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// requestIDPattern is what a request id may look like: enough for Okapi's
+// isRequestID reports whether id has 1 to 200 characters of those that it may have: enough for Okapi's
 // "123456/circulation;654321/loan-storage", too little to forge log lines.
-var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9/;:._-]{1,200}$`)
+func isRequestID(id string) bool {
+	odd := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/;:._-", r)
+	}
+	return id != "" && len(id) <= 200 && !strings.ContainsFunc(id, odd)
+}
 
 // readCall reads the call's data from its headers. It replaces a request id that is
 // missing or unusable. checkHeaders reads the permissions.
@@ -27,7 +32,7 @@ func readCall(r *http.Request) okapi.Call {
 		Token:     r.Header.Get(okapi.TokenHeader),
 		Machine:   readAddress(r),
 	}
-	if !requestIDPattern.MatchString(info.RequestID) {
+	if !isRequestID(info.RequestID) {
 		info.RequestID = uuid.NewString()
 	}
 	if sent := r.Header.Get(okapi.UserIDHeader); sent != "" {
@@ -41,15 +46,15 @@ func readCall(r *http.Request) okapi.Call {
 // readAddress returns the caller's address: the one that the first proxy saw, as far as the header
 // X-Forwarded-For can be read, else that of the connection.
 func readAddress(r *http.Request) string {
-	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"), ",")
-	if sent, err := netip.ParseAddr(strings.TrimSpace(first)); err == nil && sent.Zone() == "" {
-		return sent.Unmap().String()
+	if forwarded := r.Header.Get("X-Forwarded-For"); forwarded != "" {
+		first, _, _ := strings.Cut(forwarded, ",")
+		if sent, err := netip.ParseAddr(strings.TrimSpace(first)); err == nil && sent.Zone() == "" {
+			return sent.Unmap().String()
+		}
 	}
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return ""
-	}
-	return peer.Addr().Unmap().WithZone("").String()
+	peer, _, _ := net.SplitHostPort(r.RemoteAddr) // of net/http, which writes an IPv4 address as such
+	peer, _, _ = strings.Cut(peer, "%")
+	return peer
 }
 
 // requireTenant refuses a call without a usable tenant; there is no default.
