@@ -25,10 +25,10 @@ import (
 // value in UTF-8 is Malformed.
 func ReadBody(c echo.Context) (json.RawMessage, error) {
 	body, err := readText(c)
-	if err != nil {
-		return nil, err
+	if err != nil || json.Valid(body) {
+		return body, err
 	}
-	return body, Unmarshal(body, new(json.RawMessage))
+	return nil, Unmarshal(body, new(json.RawMessage)) // which says what is wrong
 }
 
 // readText is ReadBody for a caller that parses the body.

@@ -73,16 +73,17 @@ func (s Slip) FindServicePoint(id string) ServicePoint {
 }
 
 // ReadFacts reads what the subjects name and what belongs to it: in one call what must be current,
-// and then the records that are cached. If it fails, the facts are what was found until then.
+// and then the records that are cached, one by one, because few are missing there. If it fails, the
+// facts are what was found until then.
 func ReadFacts(ctx context.Context, records Records, subjects schemas.CheckOutSubjects) (Facts, error) {
 	facts, err := readCurrent(ctx, records, subjects)
 	if err != nil {
 		return facts, err
 	}
-	g, ctx := NewCalls(ctx)
-	FindInto(ctx, g, &facts.Group, facts.User.PatronGroup, records.Group)
-	facts.readShelf(ctx, g, records)
-	return facts, g.Wait()
+	if err := readInto(ctx, &facts.Group, facts.User.PatronGroup, records.Group); err != nil {
+		return facts, err
+	}
+	return facts, facts.readShelf(ctx, records)
 }
 
 // readCurrent reads what must be current.
@@ -115,18 +116,18 @@ func (f Facts) ReloadItem(ctx context.Context, records Records, servicePointID s
 	}
 	seen.User, seen.Group, seen.ManualBlocks, seen.AutomatedBlocks = f.User, f.Group, f.ManualBlocks, f.AutomatedBlocks
 	seen.Proxy, seen.ProxyRelations, seen.Rules = f.Proxy, f.ProxyRelations, f.Rules
-	g, ctx := NewCalls(ctx)
-	seen.readShelf(ctx, g, records)
-	if err := g.Wait(); err != nil {
+	if err := seen.readShelf(ctx, records); err != nil {
 		return f, fmt.Errorf("reading what belongs to the changed item: %w", err)
 	}
 	return seen, nil
 }
 
-// readShelf adds calls that read location and material type of the item.
-func (f *Facts) readShelf(ctx context.Context, g *Calls, records Records) {
-	FindInto(ctx, g, &f.Location, f.Item.EffectiveLocationID, records.Location)
-	FindInto(ctx, g, &f.Material, f.Item.MaterialTypeID, records.MaterialType)
+// readShelf reads location and material type of the item.
+func (f *Facts) readShelf(ctx context.Context, records Records) error {
+	if err := readInto(ctx, &f.Location, f.Item.EffectiveLocationID, records.Location); err != nil {
+		return err
+	}
+	return readInto(ctx, &f.Material, f.Item.MaterialTypeID, records.MaterialType)
 }
 
 // Copy returns the item and the records that it belongs to.
@@ -134,16 +135,20 @@ func (f *Facts) Copy() Copy {
 	return Copy{Item: f.Item, Holdings: f.Holdings, Instance: f.Instance, Location: f.Location, Material: f.Material}
 }
 
-// FindInto adds a call that reads a record into to. A record that does not exist makes it zero; an
-// empty id leaves it as it is.
+// FindInto adds a call of readInto.
 func FindInto[T any](ctx context.Context, g *Calls, to *T, id string, find func(context.Context, string) (T, error)) {
-	if id == "" {
-		return
+	if id != "" {
+		g.Go(func() error { return readInto(ctx, to, id, find) })
 	}
-	g.Go(func() (err error) {
+}
+
+// readInto reads a record into to. A record that does not exist makes it zero; an empty id leaves it
+// as it is.
+func readInto[T any](ctx context.Context, to *T, id string, find func(context.Context, string) (T, error)) (err error) {
+	if id != "" {
 		*to, _, err = fault.Found(find(ctx, id))
-		return err
-	})
+	}
+	return err
 }
 
 // IsOnLoan reports whether the item has an open loan.
