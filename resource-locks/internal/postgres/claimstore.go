@@ -166,15 +166,13 @@ next AS (
     ON CONFLICT ON CONSTRAINT namespace_pkey DO UPDATE SET last_number = n.last_number + 1, used_at = excluded.used_at
     RETURNING n.last_number AS number),
 asked AS MATERIALIZED (
-    SELECT r.position, r.write, r.path, r.key FROM unnest($7::bytea[], $8::boolean[], $9::bytea[]) WITH ORDINALITY r(path, write, key, position)),
+    SELECT r.position, r.write, r.path, r.key, r.cuts::smallint[]
+      FROM unnest($7::bytea[], $8::boolean[], $9::bytea[], $11::text[]) WITH ORDINALITY r(path, write, key, cuts, position)),
 placed AS MATERIALIZED (
     SELECT next.number, clock_timestamp() AS at, ` + latestConflict(`asked mine`, `r.number < next.number`) + ` AS latest FROM next),
 resources AS (
     INSERT INTO {schema}.claim_resource (number, position, write, namespace, path, key, cuts)
-    SELECT p.number, a.position, a.write, $1::text, a.path, a.key, ARRAY(
-           SELECT cut::smallint FROM generate_series(0, length(a.path)) cut
-            WHERE CASE WHEN cut = 0 THEN true ELSE get_byte(a.path, cut - 1) = 0 END ORDER BY cut)
-      FROM placed p CROSS JOIN asked a),
+    SELECT p.number, a.position, a.write, $1::text, a.path, a.key, a.cuts FROM placed p CROSS JOIN asked a),
 stored AS (
     INSERT INTO {schema}.claim (id, instance, number, waits_for, queued_at, held_at, abandon, resources, prefixes, namespace, owner)
     SELECT $2::uuid, $3::uuid, p.number, p.latest, p.at, CASE WHEN p.latest IS NULL THEN p.at END, $4::interval,
@@ -187,12 +185,12 @@ SELECT c.number, c.held_at IS NOT NULL, NULL FROM {schema}.claim c WHERE c.id = 
 
 // Enqueue implements engine.ClaimStore.
 func (s *ClaimStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place, error) {
-	paths, writes, keys := encodeResources(q.Resources)
+	paths, writes, keys, cuts := encodeResources(q.Resources)
 	var place engine.Place
 	found := false
 	b := s.newBatch(q.Namespace, false, callWait)
 	args := []any{
-		q.Namespace, q.ID, q.Instance, q.Abandon, len(q.Resources), q.Owner, paths, writes, keys, engine.CountPrefixes(q.Resources),
+		q.Namespace, q.ID, q.Instance, q.Abandon, len(q.Resources), q.Owner, paths, writes, keys, engine.CountPrefixes(q.Resources), cuts,
 	}
 	b.queue.Queue(storeClaimSQL, args...).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&place.Number, &place.Held, nil)
