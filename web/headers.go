@@ -15,8 +15,8 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// isRequestID reports whether id has 1 to 200 characters of those that it may have: enough for Okapi's
-// "123456/circulation;654321/loan-storage", too little to forge log lines.
+// isRequestID reports whether a request id may be used: 1 to 200 characters, of which there are enough
+// for Okapi's "123456/circulation;654321/loan-storage", and none that could forge a log line.
 func isRequestID(id string) bool {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/;:._-", r)
@@ -52,9 +52,9 @@ func readAddress(r *http.Request) string {
 			return sent.Unmap().String()
 		}
 	}
-	peer, _, _ := net.SplitHostPort(r.RemoteAddr) // of net/http, which writes an IPv4 address as such
-	peer, _, _ = strings.Cut(peer, "%")
-	return peer
+	peer, _, _ := net.SplitHostPort(r.RemoteAddr)
+	address, _, _ := strings.Cut(peer, "%") // without the zone
+	return address
 }
 
 // requireTenant refuses a call without a usable tenant; there is no default.
