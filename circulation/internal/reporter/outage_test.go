@@ -44,7 +44,7 @@ func TestRecorder_KeepsTheNewestEndingsDuringAnOutage(t *testing.T) {
 		}
 		b.script(always(errDown))
 		b.lend(ctx, 0, 1)
-		<-time.After(3 * time.Second)
+		<-time.After(4 * time.Second) // the longest of the first pauses make the third try after 3 s
 		if n := len(b.takeReports()); n < 3 {
 			t.Errorf("%d tries in the first seconds of the next outage, want short pauses again", n)
 		}
