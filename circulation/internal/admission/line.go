@@ -260,11 +260,6 @@ func (l *Line) findNext() *patron {
 // awaitPlace waits until w has its place or its time is over. It returns the error of a context that
 // ends before.
 func (l *Line) awaitPlace(ctx context.Context, key patronKey, w *waiter) (Result, error) {
-	select {
-	case <-w.admitted: // at once, which needs no timer
-		return Admitted, nil
-	default:
-	}
 	timer := time.NewTimer(l.options.Wait)
 	defer timer.Stop()
 	select {
