@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -66,6 +67,7 @@ func (d *database) makeLogFiles(ctx context.Context) error {
 		}
 	}
 	_, err := d.pool.Exec(ctx, "CHECKPOINT")
+	syscall.Sync() // the kernel would write the files while the first measurements run
 	return err
 }
 
