@@ -247,7 +247,7 @@ var mutations = []mutation{
 	},
 	{
 		promise: "a claim waits for what is below its path", file: locksSQL + "claimstore.go",
-		old: "SELECT (` + below + ` AND r.write) FROM ` + mine + `", new: "SELECT (` + below + ` AND r.write AND false) FROM ` + mine + `",
+		old: "` + below + ` AND r.write),", new: "` + below + ` AND r.write AND false),",
 		tests: locksSQL, test: "TestClaimStore",
 	},
 	{

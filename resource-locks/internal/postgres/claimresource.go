@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"crypto/sha256"
-	"strconv"
 	"strings"
 
 	"checkoutlock/resource-locks/internal/engine"
@@ -11,30 +10,27 @@ import (
 // segmentKeySize is how many bytes of a key stand for a segment.
 const segmentKeySize = 16
 
-// encodeResources returns paths, modes, keys and cuts, each path and mode once. A path is its
-// segments, each with a zero byte behind it. No segment has one. Its cuts are the lengths of the paths
-// that it begins with, as a literal of an array of SQL.
+// encodeResources returns paths, modes and keys, each path and mode once. A path is its segments,
+// each with a zero byte behind it. No segment has one.
 //
 // Paths are compared by their keys, which fit an index: for each segment a zero byte and the
 // beginning of its SHA-256. Two segments with the same would only wait for each other.
-func encodeResources(resources []engine.Resource) (paths [][]byte, writes []bool, keys [][]byte, cuts []string) {
+func encodeResources(resources []engine.Resource) (paths [][]byte, writes []bool, keys [][]byte) {
 	seen := map[string]bool{}
 	for _, r := range resources {
-		path, key, lengths := []byte{}, []byte{}, []byte("{0") // not nil, which is NULL
+		path, key := []byte{}, []byte{} // not nil, which is NULL
 		for _, segment := range r.Path {
 			path = append(append(path, segment...), 0)
 			sum := sha256.Sum256([]byte(segment))
 			key = append(append(key, 0), sum[:segmentKeySize-1]...)
-			lengths = strconv.AppendInt(append(lengths, ','), int64(len(path)), 10)
 		}
 		taken := string(path) + map[bool]string{false: "r", true: "w"}[r.Write]
 		if !seen[taken] {
 			seen[taken] = true
 			paths, writes, keys = append(paths, path), append(writes, r.Write), append(keys, key)
-			cuts = append(cuts, string(append(lengths, '}')))
 		}
 	}
-	return paths, writes, keys, cuts
+	return paths, writes, keys
 }
 
 func decodeResources(paths [][]byte, writes []bool) []engine.Resource {

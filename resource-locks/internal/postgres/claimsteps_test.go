@@ -44,12 +44,13 @@ func newLine(t *testing.T, n int) *line {
 	}
 	for first := 2; first < 2+n; first += lineStep {
 		for _, statement := range []string{
-			// As older builds do, it stores no key.
-			`INSERT INTO {schema}.claim_resource (number, position, write, namespace, path, cuts)
-			 SELECT n, p.position, false, 'ns', 'branch'::bytea || '\x00' || p.below, p.cuts || (7 + length(p.below))::smallint
+			`INSERT INTO {schema}.claim_resource (number, position, write, namespace, path, key)
+			 SELECT n, p.position, false, 'ns', 'branch'::bytea || '\x00' || p.below,
+			        '\x00' || substring(sha256('branch') FROM 1 FOR 15) || p.key
 			   FROM generate_series($1::int, $2::int) n CROSS JOIN LATERAL (
-			        VALUES (0, ''::bytea, '{0}'::smallint[]),
-			               (1, ('shelf-' || n)::bytea || '\x00', '{0,7}')) p(position, below, cuts)`,
+			        VALUES (0, ''::bytea, ''::bytea),
+			               (1, ('shelf-' || n)::bytea || '\x00',
+			                '\x00' || substring(sha256(('shelf-' || n)::bytea) FROM 1 FOR 15))) p(position, below, key)`,
 			`INSERT INTO {schema}.claim
 			        (id, instance, number, waits_for, abandon, resources, prefixes, namespace, owner)
 			 SELECT gen_random_uuid(), w.instance, n, 1, '0', 2, 5, 'ns', 'reader'

@@ -132,24 +132,23 @@ func (b *claimBatch) send(ctx context.Context, op string) error {
 }
 
 // latestConflict is the latest of the earlier claims in the namespace $1 that conflict with
-// the resources mine. It looks at their paths and at those that they begin with, at each once,
-// and then at the ranges of writes and reads below each path. A read looks only at writes, so
-// that readers of one path do not look at each other.
+// the resources mine. It looks at their paths, at those that they begin with, and at the ranges
+// of writes and reads below each path. A read looks only at writes, so that readers of one path
+// do not look at each other.
 func latestConflict(mine, earlier string) string {
-	below := `SELECT max(r.number) FROM {schema}.claim_resource r
+	at := `(SELECT r.number FROM {schema}.claim_resource r
+                WHERE r.namespace = $1::text AND r.key = substring(mine.key FROM 1 FOR cut) AND ` + earlier
+	const latest = ` ORDER BY r.number DESC LIMIT 1)`
+	below := `(SELECT max(r.number) FROM {schema}.claim_resource r
                 WHERE r.namespace = $1::text AND r.key > mine.key AND r.key < mine.key || '\x01'::bytea AND ` + earlier
 	return `(
-        SELECT max(found.number) FROM (
-               SELECT (SELECT r.number FROM {schema}.claim_resource r
-                        WHERE r.namespace = $1::text AND r.key = prefix.key AND r.write = prefix.write AND ` + earlier + `
-                        ORDER BY r.number DESC LIMIT 1) AS number
-                 FROM (SELECT DISTINCT substring(mine.key FROM 1 FOR cut) AS key, mode.write
-                         FROM ` + mine + ` CROSS JOIN generate_series(0, length(mine.key), ` + strconv.Itoa(segmentKeySize) + `) cut
-                        CROSS JOIN (VALUES (true), (false)) mode(write) WHERE mode.write OR mine.write) prefix
-               UNION ALL
-               SELECT (` + below + ` AND r.write) FROM ` + mine + `
-               UNION ALL
-               SELECT CASE WHEN mine.write THEN (` + below + ` AND NOT r.write) END FROM ` + mine + `) found)`
+        SELECT max(greatest(
+               ` + at + ` AND r.write` + latest + `,
+               CASE WHEN mine.write THEN ` + at + ` AND NOT r.write` + latest + ` END,
+               CASE WHEN cut = length(mine.key) THEN greatest(
+               ` + below + ` AND r.write),
+               CASE WHEN mine.write THEN ` + below + ` AND NOT r.write) END) END))
+          FROM ` + mine + ` CROSS JOIN generate_series(0, length(mine.key), ` + strconv.Itoa(segmentKeySize) + `) cut)`
 }
 
 // makeDurable turns the commit of a batch durable again.
@@ -166,13 +165,12 @@ next AS (
     ON CONFLICT ON CONSTRAINT namespace_pkey DO UPDATE SET last_number = n.last_number + 1, used_at = excluded.used_at
     RETURNING n.last_number AS number),
 asked AS MATERIALIZED (
-    SELECT r.position, r.write, r.path, r.key, r.cuts::smallint[]
-      FROM unnest($7::bytea[], $8::boolean[], $9::bytea[], $11::text[]) WITH ORDINALITY r(path, write, key, cuts, position)),
+    SELECT * FROM unnest($7::bytea[], $8::boolean[], $9::bytea[]) WITH ORDINALITY r(path, write, key, position)),
 placed AS MATERIALIZED (
     SELECT next.number, clock_timestamp() AS at, ` + latestConflict(`asked mine`, `r.number < next.number`) + ` AS latest FROM next),
 resources AS (
-    INSERT INTO {schema}.claim_resource (number, position, write, namespace, path, key, cuts)
-    SELECT p.number, a.position, a.write, $1::text, a.path, a.key, a.cuts FROM placed p CROSS JOIN asked a),
+    INSERT INTO {schema}.claim_resource (number, position, write, namespace, path, key)
+    SELECT p.number, a.position, a.write, $1::text, a.path, a.key FROM placed p CROSS JOIN asked a),
 stored AS (
     INSERT INTO {schema}.claim (id, instance, number, waits_for, queued_at, held_at, abandon, resources, prefixes, namespace, owner)
     SELECT $2::uuid, $3::uuid, p.number, p.latest, p.at, CASE WHEN p.latest IS NULL THEN p.at END, $4::interval,
@@ -185,12 +183,12 @@ SELECT c.number, c.held_at IS NOT NULL, NULL FROM {schema}.claim c WHERE c.id = 
 
 // Enqueue implements engine.ClaimStore.
 func (s *ClaimStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place, error) {
-	paths, writes, keys, cuts := encodeResources(q.Resources)
+	paths, writes, keys := encodeResources(q.Resources)
 	var place engine.Place
 	found := false
 	b := s.newBatch(q.Namespace, false, callWait)
 	args := []any{
-		q.Namespace, q.ID, q.Instance, q.Abandon, len(q.Resources), q.Owner, paths, writes, keys, engine.CountPrefixes(q.Resources), cuts,
+		q.Namespace, q.ID, q.Instance, q.Abandon, len(q.Resources), q.Owner, paths, writes, keys, engine.CountPrefixes(q.Resources),
 	}
 	b.queue.Queue(storeClaimSQL, args...).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&place.Number, &place.Held, nil)

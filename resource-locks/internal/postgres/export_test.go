@@ -125,7 +125,7 @@ func (s *claimSteps) Settle(
 func (s *ClaimStore) Statements() map[string]int {
 	name := func(statement string) string { return database.NameSchema(s.db.schema, statement) }
 	return map[string]int{
-		name(storeClaimSQL): 11, name(s.removeSQL): 3, name(s.removeWaitingSQL): 3, name(s.removeEndedSQL): 3,
+		name(storeClaimSQL): 10, name(s.removeSQL): 3, name(s.removeWaitingSQL): 3, name(s.removeEndedSQL): 3,
 		name(s.removeForcedSQL): 6, name(s.placeLeftSQL): 2,
 	}
 }
