@@ -19,7 +19,8 @@ const settingsSQL = `SELECT concat_ws(' ', current_setting('transaction_isolatio
 	current_setting('statement_timeout'),
 	current_setting('lock_timeout'), current_setting('idle_in_transaction_session_timeout'),
 	current_setting('plan_cache_mode'),
-	current_setting('enable_seqscan'), current_setting('enable_bitmapscan'), current_setting('synchronous_commit'))`
+	current_setting('enable_seqscan'), current_setting('enable_bitmapscan'), current_setting('jit'),
+	current_setting('synchronous_commit'))`
 
 func TestBounds_HoldInTheirTransactionAlone(t *testing.T) {
 	t.Parallel()
@@ -32,22 +33,22 @@ func TestBounds_HoldInTheirTransactionAlone(t *testing.T) {
 		}
 		return got
 	}
-	const session = "read committed 10s 0 1min auto on on on"
+	const session = "read committed 10s 0 1min auto on on on on"
 	for _, tt := range []struct {
 		name   string
 		bounds database.Bounds
 		want   string
 	}{
 		{
-			name: "time-outs", want: "read committed 2s 50ms 3s auto on on on",
+			name: "time-outs", want: "read committed 2s 50ms 3s auto on on on on",
 			bounds: database.Bounds{Statement: 2 * time.Second, Lock: 50 * time.Millisecond, Idle: 3 * time.Second},
 		},
 		{
-			name: "plans", want: "read committed 2s 0 1min force_generic_plan off off on",
+			name: "plans", want: "read committed 2s 0 1min force_generic_plan off off off on",
 			bounds: database.Bounds{Statement: 2 * time.Second, PlansOnce: true, OnlyIndexes: true},
 		},
 		{
-			name: "durability", want: "read committed 2s 0 1min auto on on off",
+			name: "durability", want: "read committed 2s 0 1min auto on on on off",
 			bounds: database.Bounds{Statement: 2 * time.Second, NotDurable: true},
 		},
 	} {

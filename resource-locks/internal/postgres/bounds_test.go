@@ -132,36 +132,61 @@ func TestClaimStore_EmptyTablesKeepIndexPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := tx.Exec(t.Context(), postgres.LockNamespace, "ns", true, "2000"); err != nil {
-		t.Fatal(err)
-	}
-	conditions := map[string]string{ // of each index, in the line below it
-		"claim_pkey ": "id = ", "claim_waits_for_idx": "waits_for = ",
-		"claim_resource_pkey": "number = ", "claim_resource_key_idx": "key ",
-	}
-	for statement, parameters := range postgres.NewClaimStore(db).Statements() {
-		if _, err := tx.Exec(t.Context(), `PREPARE planned AS `+statement, pgx.QueryExecModeSimpleProtocol); err != nil {
-			t.Fatal(err)
-		}
-		explain := `EXPLAIN EXECUTE planned(NULL` + strings.Repeat(`, NULL`, parameters-1) + `)`
-		rows, _ := tx.Query(t.Context(), explain, pgx.QueryExecModeSimpleProtocol)
-		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	store := postgres.NewClaimStore(db)
+	for bounds, statements := range map[string]map[string]int{
+		postgres.ClaimBounds: store.Searches(), postgres.LockNamespace: store.Statements(),
+	} {
+		nested, err := tx.Begin(t.Context()) // its end restores the settings
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, line := range lines {
-			if strings.Contains(line, "Seq Scan") || strings.Contains(line, "JIT") {
-				t.Errorf("%s\n%s", strings.TrimSpace(line), statement)
-			}
-			for index, condition := range conditions {
-				if strings.Contains(line, " using "+index) && !strings.Contains(lines[i+1], condition) {
-					t.Errorf("%s has no condition on %q\n%s", strings.TrimSpace(line), condition, statement)
-				}
-			}
-		}
-		if _, err := tx.Exec(t.Context(), `DEALLOCATE planned`); err != nil {
+		args := []any{"ns", true, "2000"} // of LockNamespace
+		if _, err := nested.Exec(t.Context(), bounds, args[:strings.Count(bounds, "::")]...); err != nil {
 			t.Fatal(err)
 		}
+		for statement, parameters := range statements {
+			checkIndexPlan(t, nested, statement, parameters)
+		}
+		if err := nested.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// checkIndexPlan fails if the statement's plan reads a whole table, or all entries of an index of
+// claims. Instances are few.
+func checkIndexPlan(t *testing.T, tx pgx.Tx, statement string, parameters int) {
+	t.Helper()
+	conditions := map[string]string{ // of each index, in the line below it
+		"claim_pkey ": "id = ", "claim_waits_for_idx": "waits_for = ", "claim_ends_at_idx": "ends_at ",
+		"claim_instance_id_idx": "instance = ", "claim_number_key": "number = ",
+		"claim_resource_pkey": "number = ", "claim_resource_key_idx": "key ",
+	}
+	if _, err := tx.Exec(t.Context(), `PREPARE planned AS `+statement, pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+	explain := `EXPLAIN EXECUTE planned`
+	if parameters > 0 {
+		explain += `(NULL` + strings.Repeat(`, NULL`, parameters-1) + `)`
+	}
+	rows, _ := tx.Query(t.Context(), explain, pgx.QueryExecModeSimpleProtocol)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range lines {
+		whole := strings.Contains(line, "Seq Scan") && !strings.Contains(line, "Seq Scan on instance")
+		if whole || strings.Contains(line, "JIT") {
+			t.Errorf("%s\n%s", strings.TrimSpace(line), statement)
+		}
+		for index, condition := range conditions {
+			if strings.Contains(line, " using "+index) && !strings.Contains(lines[i+1], condition) {
+				t.Errorf("%s has no condition on %q\n%s", strings.TrimSpace(line), condition, statement)
+			}
+		}
+	}
+	if _, err := tx.Exec(t.Context(), `DEALLOCATE planned`); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -100,7 +100,7 @@ func (s *ClaimStore) ClaimsOf(ctx context.Context, instance, after uuid.UUID, pa
 	found := 0
 	err := s.db.read(ctx, s.db.ordinary, func(conn *pgxpool.Conn) error {
 		found = 0
-		_, err := database.CollectRows(ctx, conn, s.db.readBounds, s.db.nameSchema(conn, claimsOfSQL), []any{instance, after, len(page)}, func(row pgx.CollectableRow) (struct{}, error) {
+		_, err := database.CollectRows(ctx, conn, claimReadBounds, s.db.nameSchema(conn, claimsOfSQL), []any{instance, after, len(page)}, func(row pgx.CollectableRow) (struct{}, error) {
 			err := row.Scan(dest...)
 			page[found] = c
 			found++

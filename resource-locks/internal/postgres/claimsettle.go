@@ -41,7 +41,8 @@ UPDATE {schema}.claim c SET ends_at = clock_timestamp() + c.abandon
 	findDueSQL = `
 SELECT c.namespace, c.id, c.number, c.prefixes FROM {schema}.claim c WHERE c.ends_at <= clock_timestamp()
 UNION ALL
-SELECT c.namespace, c.id, c.number, c.prefixes FROM {schema}.instance i JOIN {schema}.claim c ON c.instance = i.id WHERE ` + leaseOver + `
+SELECT c.namespace, c.id, c.number, c.prefixes
+  FROM {schema}.instance i CROSS JOIN LATERAL (SELECT * FROM {schema}.claim c WHERE c.instance = i.id OFFSET 0) c WHERE ` + leaseOver + `
 UNION ALL
 SELECT DISTINCT r.namespace, NULL::uuid, 0, 0 FROM {schema}.removed_claim r
  ORDER BY number DESC`
@@ -117,7 +118,7 @@ func (s *ClaimStore) settleNamespace(ctx context.Context, caller uuid.UUID, name
 func (s *ClaimStore) listDue(ctx context.Context) (map[string]*dueWork, error) {
 	var due map[string]*dueWork
 	var batch pgx.Batch
-	batch.Queue(lazyBounds)
+	batch.Queue(claimBounds)
 	s.repairing.Do(func() {
 		for _, repair := range [...]string{repairLeasesSQL, repairEndsSQL, repairClaimsSQL} {
 			batch.Queue(repair)

@@ -133,6 +133,17 @@ func (s *ClaimStore) Statements() map[string]int {
 // LockNamespace is the first statement of their batches.
 const LockNamespace = lockNamespaceSQL
 
+// Searches returns the statements that look among all claims, with a number of parameters.
+func (s *ClaimStore) Searches() map[string]int {
+	return map[string]int{
+		database.NameSchema(s.db.schema, findDueSQL): 0, database.NameSchema(s.db.schema, claimsOfSQL): 3,
+		database.NameSchema(s.db.schema, newGrantsSQL): 1,
+	}
+}
+
+// ClaimBounds is the first statement of their batches.
+var ClaimBounds = claimBounds
+
 // SweepNamespacesInPages is SweepNamespaces, where a statement looks at so many namespaces.
 func (s *ClaimStore) SweepNamespacesInPages(ctx context.Context, unused time.Duration, page int) (int, error) {
 	return s.sweepNamespaces(ctx, unused, page)

@@ -35,6 +35,14 @@ var (
 	// lazyBounds is bounds for a transaction that may end before its WAL is on disk.
 	lazyBounds = database.Bounds{Statement: statementTimeout, Lock: 2 * time.Second, NotDurable: true}.Batched()
 
+	// claimBounds is lazyBounds for a statement that looks among all claims. The planner knows
+	// little of them, because they come and go.
+	claimBounds = database.Bounds{
+		Statement: statementTimeout, Lock: 2 * time.Second, NotDurable: true, OnlyIndexes: true,
+	}.Batched()
+	// claimReadBounds is claimBounds for a statement that only reads.
+	claimReadBounds = database.Bounds{Statement: readTimeout, OnlyIndexes: true}.Batched()
+
 	// readBounds is for a statement that only reads behind PgBouncer. Its caller waits for
 	// less. Without PgBouncer, the session has that time-out already.
 	readBounds = database.Bounds{Statement: readTimeout}.Batched()
