@@ -133,18 +133,22 @@ func TestClaimStore_EmptyTablesKeepIndexPlans(t *testing.T) {
 		}
 	}
 	store := postgres.NewClaimStore(db)
-	for bounds, statements := range map[string]map[string]int{
-		postgres.ClaimBounds: store.Searches(), postgres.LockNamespace: store.Statements(),
+	for _, tt := range []struct {
+		bounds     string
+		args       []any
+		statements map[string]int
+	}{
+		{bounds: postgres.LockNamespace, args: []any{"ns", true, "2000"}, statements: store.Statements()},
+		{bounds: postgres.ClaimBounds, statements: store.Searches()},
 	} {
 		nested, err := tx.Begin(t.Context()) // its end restores the settings
 		if err != nil {
 			t.Fatal(err)
 		}
-		args := []any{"ns", true, "2000"} // of LockNamespace
-		if _, err := nested.Exec(t.Context(), bounds, args[:strings.Count(bounds, "::")]...); err != nil {
+		if _, err := nested.Exec(t.Context(), tt.bounds, tt.args...); err != nil {
 			t.Fatal(err)
 		}
-		for statement, parameters := range statements {
+		for statement, parameters := range tt.statements {
 			checkIndexPlan(t, nested, statement, parameters)
 		}
 		if err := nested.Rollback(t.Context()); err != nil {

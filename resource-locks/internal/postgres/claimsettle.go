@@ -37,7 +37,8 @@ UPDATE {schema}.claim c SET ends_at = clock_timestamp() + c.abandon
 
 	// findDueSQL lists the claims that have ended, and a row without one for each namespace
 	// whose claims are to be placed. The latest come first: an ended claim that waits goes
-	// before the one that it waits for, and is never granted.
+	// before the one that it waits for, and is never granted. OFFSET makes the planner look up the
+	// claims of one ended instance after the other. Otherwise it would read all claims.
 	findDueSQL = `
 SELECT c.namespace, c.id, c.number, c.prefixes FROM {schema}.claim c WHERE c.ends_at <= clock_timestamp()
 UNION ALL
