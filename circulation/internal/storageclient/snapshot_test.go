@@ -56,11 +56,11 @@ func TestClient_Snapshot_ConfirmsReferenceRecords(t *testing.T) {
 		name, tenant, version string
 		groups                int
 	}{
-		{"the first time", "diku", "1", 1},
-		{"unchanged", "diku", "1", 1},
-		{"changed", "diku", "2", 2},
-		{"another tenant", "college", "1", 3},
-		{"unchanged since", "diku", "2", 3},
+		{name: "the first time", tenant: "diku", version: "1", groups: 1},
+		{name: "unchanged", tenant: "diku", version: "1", groups: 1},
+		{name: "changed", tenant: "diku", version: "2", groups: 2},
+		{name: "another tenant", tenant: "college", version: "1", groups: 3},
+		{name: "unchanged since", tenant: "diku", version: "2", groups: 3},
 	} {
 		version = step.version
 		ctx := inTenant(t, step.tenant)
