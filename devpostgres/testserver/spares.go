@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Spares are migrated schemas that tests of this process have given back. The next test that
@@ -85,19 +86,13 @@ func (s *Schema) take(ctx context.Context, db beginner, name string) (usable boo
 }
 
 // GiveBack empties a schema and keeps it for another test. It calls drop instead if the test has
-// changed the definition of the schema.
+// changed the definition of the schema. A service that still runs may lock tables in another order:
+// after a deadlock, GiveBack empties the schema again.
 func (s *Spares) GiveBack(ctx context.Context, db beginner, used Schema, drop func(context.Context) error) error {
-	same := false
-	err := inTx(ctx, db, func(tx pgx.Tx) error {
-		catalog, err := readCatalog(ctx, tx, used.name)
-		if same = err == nil && catalog == used.catalog; !same {
-			return err
-		}
-		if err := used.reset(ctx, tx); err != nil {
-			return err
-		}
-		return used.rename(ctx, tx, "spare_"+strings.ToLower(rand.Text()))
-	})
+	spare, same, err := used.empty(ctx, db)
+	for isDeadlock(err) && ctx.Err() == nil {
+		spare, same, err = used.empty(ctx, db)
+	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("emptying the schema %s: %w", used.name, err), drop(ctx))
 	}
@@ -106,8 +101,30 @@ func (s *Spares) GiveBack(ctx context.Context, db beginner, used Schema, drop fu
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.free = append(s.free, used)
+	s.free = append(s.free, spare)
 	return nil
+}
+
+func isDeadlock(err error) bool {
+	var failed *pgconn.PgError
+	return errors.As(err, &failed) && failed.Code == "40P01"
+}
+
+// empty makes a spare schema of s, which stays as it is. It does nothing, and returns false, if the
+// definition of the schema has changed.
+func (s Schema) empty(ctx context.Context, db beginner) (spare Schema, same bool, err error) {
+	spare = s
+	err = inTx(ctx, db, func(tx pgx.Tx) error {
+		catalog, err := readCatalog(ctx, tx, s.name)
+		if same = err == nil && catalog == s.catalog; !same {
+			return err
+		}
+		if err := s.reset(ctx, tx); err != nil {
+			return err
+		}
+		return spare.rename(ctx, tx, "spare_"+strings.ToLower(rand.Text()))
+	})
+	return spare, same, err
 }
 
 // Names returns the names of the spare schemas.
@@ -211,7 +228,8 @@ func readCatalog(ctx context.Context, tx pgx.Tx, name string) (catalog string, e
 // listUsedTables returns the tables that have pages, or whose identity column may have counted.
 func listUsedTables(ctx context.Context, tx pgx.Tx, name string) ([]string, error) {
 	rows, _ := tx.Query(ctx, `SELECT relname::text FROM pg_class c WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'
-AND (pg_relation_size(c.oid) > 0 OR EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid AND attidentity <> ''))`, name)
+AND (pg_relation_size(c.oid) > 0 OR EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid AND attidentity <> ''))
+ORDER BY oid`, name)
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 

@@ -1,9 +1,11 @@
 package pgtest
 
 import (
+	"context"
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -164,6 +166,48 @@ func TestSpareSchemas_AnAnalyzedOneIsDropped(t *testing.T) {
 		t.Errorf("the table has statistics, %v, want none", err)
 	}
 	r.giveBack(again)
+	if err := r.spares.Drop(t.Context(), URL(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A worker of the service has one table, and waits for another that the emptying has.
+func TestSpareSchemas_OneIsEmptiedAfterADeadlock(t *testing.T) {
+	t.Parallel()
+	r := &register{T: t, db: open(t)}
+	used := r.install()
+	tx, err := r.db.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }() // does nothing if it has ended
+	lock := func(table string) error {
+		_, err := tx.Exec(t.Context(), `LOCK TABLE `+used.name+`.`+table+` IN ROW EXCLUSIVE MODE`)
+		return err
+	}
+	if err := lock("outbox"); err != nil {
+		t.Fatal(err)
+	}
+	emptied := make(chan error, 1)
+	go func() { emptied <- giveBack(t.Context(), &r.spares, r.db, used.id, used.schema) }()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	waits := `SELECT EXISTS (SELECT FROM pg_locks WHERE relation = $1::text::regclass AND NOT granted)`
+	for waiting := false; !waiting; <-tick.C {
+		if err := r.db.Pool().QueryRow(t.Context(), waits, used.name+".outbox").Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := lock("circulation_rules"); err != nil {
+		t.Log(err) // PostgreSQL ended this transaction instead
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-emptied; err != nil {
+		t.Fatal(err)
+	}
+	r.wantSpares(1)
 	if err := r.spares.Drop(t.Context(), URL(t)); err != nil {
 		t.Error(err)
 	}
