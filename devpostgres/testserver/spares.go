@@ -62,8 +62,8 @@ func (s *Spares) Install(
 
 // usableSQL is whether a schema exists, and none of its tables has statistics.
 const usableSQL = `
-SELECT to_regnamespace($1) IS NOT NULL
-   AND NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace($1) AND relkind = 'r' AND reltuples >= 0)`
+WITH ` + membersSQL + `
+SELECT to_regnamespace($1) IS NOT NULL AND NOT EXISTS (SELECT FROM described WHERE relkind = 'r' AND reltuples >= 0)`
 
 // take renames a spare schema. If autovacuum has analyzed its empty tables, which changes plans, take
 // drops it and returns false.
@@ -179,11 +179,11 @@ func readSchema(ctx context.Context, db beginner, name string) (Schema, error) {
 		if made.catalog, err = readCatalog(ctx, tx, name); err != nil {
 			return err
 		}
-		tables, err := listUsedTables(ctx, tx, name)
+		small, large, err := listUsedTables(ctx, tx, name)
 		if err != nil {
 			return err
 		}
-		for _, table := range tables {
+		for _, table := range append(small, large...) {
 			var rows *string
 			if err := tx.QueryRow(ctx, `SELECT json_agg(t)::text FROM `+quote(name, table)+` AS t`).Scan(&rows); err != nil {
 				return err
@@ -200,23 +200,32 @@ func readSchema(ctx context.Context, db beginner, name string) (Schema, error) {
 	return made, nil
 }
 
+// membersSQL finds the relations of a schema by indexes alone. The catalog of a server that all tests
+// share is large, and has no index of schemas.
+const membersSQL = `
+member AS MATERIALIZED (
+SELECT classid, objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = to_regnamespace($1)),
+described AS MATERIALIZED (
+SELECT oid, pg_class.xmin, relname, relkind, reltuples FROM member JOIN pg_class ON oid = objid
+WHERE classid = 'pg_class'::regclass)`
+
 // catalogSQL makes one value of what defines a schema: how many rows of the catalog it has, and the
 // latest transaction that wrote one of them. Statistics count too, because they change plans: a table
 // without any has reltuples -1. The view pg_stats takes longer than all else here.
 const catalogSQL = `
-WITH relation AS MATERIALIZED (SELECT oid, xmin, relkind, reltuples FROM pg_class WHERE relnamespace = to_regnamespace($1)),
-described AS MATERIALIZED (SELECT oid FROM relation WHERE relkind IN ('r', 'v')),
+WITH ` + membersSQL + `,
 written AS (
 SELECT xmin FROM pg_namespace WHERE oid = to_regnamespace($1)
-UNION ALL SELECT xmin FROM relation
+UNION ALL SELECT xmin FROM described
+UNION ALL SELECT c.xmin FROM described d JOIN pg_index ON indrelid = d.oid JOIN pg_class c ON c.oid = indexrelid
 UNION ALL SELECT xmin FROM pg_attribute WHERE attrelid IN (SELECT oid FROM described)
 UNION ALL SELECT xmin FROM pg_attrdef WHERE adrelid IN (SELECT oid FROM described)
 UNION ALL SELECT xmin FROM pg_constraint WHERE conrelid IN (SELECT oid FROM described)
 UNION ALL SELECT xmin FROM pg_trigger WHERE tgrelid IN (SELECT oid FROM described)
 UNION ALL SELECT xmin FROM pg_rewrite WHERE ev_class IN (SELECT oid FROM described)
-UNION ALL SELECT xmin FROM pg_proc WHERE pronamespace = to_regnamespace($1))
+UNION ALL SELECT pg_proc.xmin FROM member JOIN pg_proc ON oid = objid WHERE classid = 'pg_proc'::regclass)
 SELECT CASE WHEN count(*) = 0 THEN '' ELSE concat_ws(' ', count(*), max(xmin::text::bigint),
-       (SELECT count(*) FROM relation WHERE relkind = 'r' AND reltuples >= 0)) END FROM written`
+       (SELECT count(*) FROM described WHERE relkind = 'r' AND reltuples >= 0)) END FROM written`
 
 // readCatalog returns a value that every change of the schema's definition changes, "" if there is
 // no schema.
@@ -225,29 +234,54 @@ func readCatalog(ctx context.Context, tx pgx.Tx, name string) (catalog string, e
 	return catalog, err
 }
 
-// listUsedTables returns the tables that have pages, or whose identity column may have counted.
-func listUsedTables(ctx context.Context, tx pgx.Tx, name string) ([]string, error) {
-	rows, _ := tx.Query(ctx, `SELECT relname::text FROM pg_class c WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'
-AND (pg_relation_size(c.oid) > 0 OR EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid AND attidentity <> ''))
-ORDER BY oid`, name)
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+// listUsedTables returns the tables that have pages. PostgreSQL plans for ten pages of a table that
+// is empty; large ones have more. Without the right to turn triggers off, all are large.
+func listUsedTables(ctx context.Context, tx pgx.Tx, schema string) (small, large []string, err error) {
+	rows, _ := tx.Query(ctx, `WITH `+membersSQL+`
+SELECT relname::text, pg_table_size(oid) > 10 * 8192 OR NOT current_setting('is_superuser')::boolean
+  FROM described WHERE relkind = 'r' AND pg_relation_size(oid) > 0 ORDER BY oid`, schema)
+	var name string
+	var isLarge bool
+	_, err = pgx.ForEachRow(rows, []any{&name, &isLarge}, func() error {
+		if isLarge {
+			large = append(large, name)
+		} else {
+			small = append(small, name)
+		}
+		return nil
+	})
+	return small, large, err
 }
 
-// reset gives the tables the rows that they have after the migrations. It truncates, so pages and
-// numbers start again as well.
+// reset gives the tables the rows that they have after the migrations, and lets numbers start again.
+// It deletes the rows of small tables: to truncate them takes longer, and fills PostgreSQL's catalog.
 func (s Schema) reset(ctx context.Context, tx pgx.Tx) error {
-	used, err := listUsedTables(ctx, tx, s.name)
+	small, large, err := listUsedTables(ctx, tx, s.name)
 	if err != nil {
 		return err
 	}
-	for i, table := range used {
-		used[i] = quote(s.name, table)
+	for _, tables := range [][]string{small, large} {
+		for i, table := range tables {
+			tables[i] = quote(s.name, table)
+		}
 	}
-	if _, err := tx.Exec(ctx, `TRUNCATE `+strings.Join(used, ", ")+` RESTART IDENTITY CASCADE`); err != nil {
+	// All tables get the rows that they had, so no trigger has to run.
+	statements := []string{`SELECT set_config('session_replication_role', 'replica', true) WHERE current_setting('is_superuser')::boolean`}
+	if len(small) > 0 { // waits for transactions that write rows
+		statements = append(statements, `LOCK TABLE `+strings.Join(small, ", ")+` IN SHARE ROW EXCLUSIVE MODE`)
+	}
+	for _, table := range small {
+		statements = append(statements, `DELETE FROM `+table)
+	}
+	if len(large) > 0 {
+		statements = append(statements, `TRUNCATE `+strings.Join(large, ", ")+` CASCADE`)
+	}
+	_, err = tx.Exec(ctx, strings.Join(statements, ";"), pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
 		return err
 	}
-	// The rows of all tables come back as they were, so no trigger has to run.
-	_, err = tx.Exec(ctx, `SELECT set_config('session_replication_role', 'replica', true) WHERE current_setting('is_superuser')::boolean`)
+	_, err = tx.Exec(ctx, `WITH `+membersSQL+`
+SELECT setval(seqrelid, seqstart, false) FROM described JOIN pg_sequence ON seqrelid = oid`, s.name)
 	if err != nil {
 		return err
 	}
@@ -269,8 +303,9 @@ func (s *Schema) rename(ctx context.Context, tx pgx.Tx, name string) error {
 	}
 	old := s.name
 	s.name = name
-	rows, _ := tx.Query(ctx, `SELECT replace(pg_get_functiondef(oid), $2, $1)
-FROM pg_proc WHERE pronamespace = to_regnamespace($1) AND strpos(pg_get_functiondef(oid), $2) > 0`, name, old)
+	rows, _ := tx.Query(ctx, `WITH `+membersSQL+`
+SELECT replace(pg_get_functiondef(objid), $2, $1)
+  FROM member WHERE classid = 'pg_proc'::regclass AND strpos(pg_get_functiondef(objid), $2) > 0`, name, old)
 	statements, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return err

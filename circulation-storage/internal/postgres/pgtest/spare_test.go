@@ -176,6 +176,7 @@ func TestSpareSchemas_OneIsEmptiedAfterADeadlock(t *testing.T) {
 	t.Parallel()
 	r := &register{T: t, db: open(t)}
 	used := r.install()
+	r.exec(used, `INSERT INTO S.usergroup (id, jsonb) VALUES (gen_random_uuid(), '{"group":"staff"}')`)
 	tx, err := r.db.Pool().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +186,7 @@ func TestSpareSchemas_OneIsEmptiedAfterADeadlock(t *testing.T) {
 		_, err := tx.Exec(t.Context(), `LOCK TABLE `+used.name+`.`+table+` IN ROW EXCLUSIVE MODE`)
 		return err
 	}
-	if err := lock("outbox"); err != nil {
+	if err := lock("circulation_rules"); err != nil {
 		t.Fatal(err)
 	}
 	emptied := make(chan error, 1)
@@ -194,11 +195,11 @@ func TestSpareSchemas_OneIsEmptiedAfterADeadlock(t *testing.T) {
 	defer tick.Stop()
 	waits := `SELECT EXISTS (SELECT FROM pg_locks WHERE relation = $1::text::regclass AND NOT granted)`
 	for waiting := false; !waiting; <-tick.C {
-		if err := r.db.Pool().QueryRow(t.Context(), waits, used.name+".outbox").Scan(&waiting); err != nil {
+		if err := r.db.Pool().QueryRow(t.Context(), waits, used.name+".circulation_rules").Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := lock("circulation_rules"); err != nil {
+	if err := lock("usergroup"); err != nil {
 		t.Log(err) // PostgreSQL ended this transaction instead
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
