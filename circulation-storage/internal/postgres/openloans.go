@@ -13,8 +13,9 @@ import (
 // its patron blocks leave out what is claimed returned.
 const countedByLimit = `i.jsonb->'status'->>'name' <> 'Claimed returned'`
 
-// What a limit may ask of loan l and its item i. Only the database's clock decides what is overdue.
+// What a limit w may ask of loan l and its item i. Only the database's clock decides what is overdue.
 const (
+	isOverdue       = `l.due_date <= clock_timestamp() - make_interval(mins => w.overdue)`
 	loanTypeInForce = `coalesce(i.temporary_loan_type_id, i.permanent_loan_type_id)`
 	isRecalled      = `coalesce(l.jsonb->'dueDateChangedByRecall' = 'true'::jsonb, false)`
 	isLost          = `i.jsonb->'status'->>'name' IN ('Declared lost', 'Aged to lost')`
@@ -33,7 +34,7 @@ const countOpenLoansSQL = `ARRAY(
              AND ` + countedByLimit + `
              AND (w.material IS NULL OR i.material_type_id = w.material)
              AND (w.loan_type IS NULL OR ` + loanTypeInForce + ` = w.loan_type)
-             AND (w.overdue IS NULL OR l.due_date <= clock_timestamp() - make_interval(mins => w.overdue))
+             AND (w.overdue IS NULL OR ` + isOverdue + `)
              AND (w.recalled IS NOT TRUE OR ` + isRecalled + `)
              AND (w.lost IS NOT TRUE OR ` + isLost + `))
     FROM (SELECT place, ("limit"->>'materialTypeId')::uuid AS material, ("limit"->>'loanTypeId')::uuid AS loan_type,
