@@ -110,40 +110,35 @@ func TestPlace_ManyAtOnce(t *testing.T) {
 // A request placed during a check-out sees it, or the check-out sees the request.
 func TestPlace_BesideACheckOut(t *testing.T) {
 	t.Parallel()
-	for name, titles := range map[string]bool{"item level": false, "title level": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := newHarness(t)
-			l.setTitles(titles)
-			lent, waits := 0, 0
-			for range rivals {
-				of := l.addTitle(1)
-				c := l.withLock(uuid.New(), of.copies[0])
-				c.titles = titles
-				r := request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1}
-				var lending, placing error
-				race(2, func(i int) error {
-					if i == 0 {
-						_, _, lending = l.send(c)
-						return lending
-					}
-					_, placing = l.place(r, "Page", titles)
-					return placing
-				})
-				switch {
-				case lending == nil && fault.Is(placing, fault.ItemChanged):
-					lent++
-				case placing == nil && (fault.Is(lending, fault.RequestChanged) || fault.Is(lending, fault.ItemChanged)):
-					waits++
-				default:
-					t.Errorf("lending: %v, placing: %v; want one of them refused", lending, placing)
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		lent, waits := 0, 0
+		for range rivals {
+			of := l.addTitle(1)
+			c := l.withLock(uuid.New(), of.copies[0])
+			c.titles = titles
+			r := request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1}
+			var lending, placing error
+			race(2, func(i int) error {
+				if i == 0 {
+					_, _, lending = l.send(c)
+					return lending
 				}
+				_, placing = l.place(r, "Page", titles)
+				return placing
+			})
+			switch {
+			case lending == nil && fault.Is(placing, fault.ItemChanged):
+				lent++
+			case placing == nil && (fault.Is(lending, fault.RequestChanged) || fault.Is(lending, fault.ItemChanged)):
+				waits++
+			default:
+				t.Errorf("lending: %v, placing: %v; want one of them refused", lending, placing)
 			}
-			if loans := l.count(`SELECT count(*) FROM {schema}.loan`); loans != lent || lent+waits != rivals {
-				t.Errorf("got %d loans, %d lent, %d waiting", loans, lent, waits)
-			}
-		})
-	}
+		}
+		if loans := l.count(`SELECT count(*) FROM {schema}.loan`); loans != lent || lent+waits != rivals {
+			t.Errorf("got %d loans, %d lent, %d waiting", loans, lent, waits)
+		}
+	})
 }
 
 // The first patron of the queue borrows the copy while others join the end of the

@@ -92,36 +92,32 @@ const (
 
 func TestCheckOut_FillsTheBorrowersRequest(t *testing.T) {
 	t.Parallel()
-	for name, titles := range map[string]bool{"item level": false, "title level": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := newHarness(t)
-			of := l.addTitle(1)
-			wished := of.copies[0]
-			if titles {
-				wished = uuid.Nil
-			}
-			patron := uuid.New()
-			queue := l.queue(of, wished, patron, uuid.New(), uuid.New())
-			c := l.withLock(patron, of.copies[0])
-			c.request, c.titles, c.session = queue[0].id, titles, uuid.New()
-			l.lend(c)
-			l.wantStates(queue, filled, notYet+"1", notYet+"2")
-			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE item_id = $1 AND id = $2 AND jsonb->'future'->>'a' = `+
-				`'1.50'`, of.copies[0], queue[0].id); n != 1 {
-				t.Error("the request does not name the item that filled it, or lost an unknown property")
-			}
-			if n := l.count(`SELECT count(*) FROM {schema}.patron_action_session WHERE patron_id = $1 AND loan_id = $2
-				AND jsonb->>'actionType' = 'Check-out' AND jsonb->>'sessionId' = $3::text
-				AND jsonb->>'id' = id::text`, patron, c.loan, c.session.String()); n != 1 {
-				t.Errorf("got %d sessions, want 1", n)
-			}
-			if _, outcome, err := l.send(c); err != nil || outcome != commit.Repeated {
-				t.Errorf("the same again: got %s, %v, want %s", outcome, err, commit.Repeated)
-			}
-			l.wantStates(queue, filled, notYet+"1", notYet+"2")
-		})
-	}
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		of := l.addTitle(1)
+		wished := of.copies[0]
+		if titles {
+			wished = uuid.Nil
+		}
+		patron := uuid.New()
+		queue := l.queue(of, wished, patron, uuid.New(), uuid.New())
+		c := l.withLock(patron, of.copies[0])
+		c.request, c.titles, c.session = queue[0].id, titles, uuid.New()
+		l.lend(c)
+		l.wantStates(queue, filled, notYet+"1", notYet+"2")
+		if n := l.count(`SELECT count(*) FROM {schema}.request WHERE item_id = $1 AND id = $2 AND jsonb->'future'->>'a' = `+
+			`'1.50'`, of.copies[0], queue[0].id); n != 1 {
+			t.Error("the request does not name the item that filled it, or lost an unknown property")
+		}
+		if n := l.count(`SELECT count(*) FROM {schema}.patron_action_session WHERE patron_id = $1 AND loan_id = $2
+			AND jsonb->>'actionType' = 'Check-out' AND jsonb->>'sessionId' = $3::text
+			AND jsonb->>'id' = id::text`, patron, c.loan, c.session.String()); n != 1 {
+			t.Errorf("got %d sessions, want 1", n)
+		}
+		if _, outcome, err := l.send(c); err != nil || outcome != commit.Repeated {
+			t.Errorf("the same again: got %s, %v, want %s", outcome, err, commit.Repeated)
+		}
+		l.wantStates(queue, filled, notYet+"1", notYet+"2")
+	})
 }
 
 func TestCheckOut_OfARequestedItemIsRefused(t *testing.T) {

@@ -28,32 +28,27 @@ func (l harness) orderQueue(of string, requests []request, saw ...int) (schemas.
 
 func TestOrderQueue(t *testing.T) {
 	t.Parallel()
-	for name, titles := range map[string]bool{"item level": false, "title level": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := newHarness(t)
-			l.setTitles(titles)
-			of := l.addTitle(1)
-			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New(), uuid.New())
-			which := fmt.Sprintf(`"itemId":%q`, of.copies[0])
-			if titles {
-				which = fmt.Sprintf(`"instanceId":%q`, of.instance)
-			}
-			turned := []request{queue[2], queue[0], queue[1]}
-			for range 2 { // the second time is a repeat
-				got, err := l.orderQueue(which, turned, 3, 1, 2)
-				if err != nil || len(got.Requests) != 3 || field(t, got.Requests[0], "id") != queue[2].id.String() ||
-					field(t, got.Requests[2], "position") != 3.0 {
-					t.Fatalf("got %s, %v", got.Requests, err)
-				}
-				l.wantStates(queue, notYet+"2", notYet+"3", notYet+"1")
-			}
-			if _, err := l.orderQueue(which, queue, 1, 2, 3); !fault.Is(err, fault.RequestChanged) {
-				t.Errorf("an order of what was read before: got %v", err)
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		of := l.addTitle(1)
+		queue := l.queue(of, of.copies[0], uuid.New(), uuid.New(), uuid.New())
+		which := fmt.Sprintf(`"itemId":%q`, of.copies[0])
+		if titles {
+			which = fmt.Sprintf(`"instanceId":%q`, of.instance)
+		}
+		turned := []request{queue[2], queue[0], queue[1]}
+		for range 2 { // the second time is a repeat
+			got, err := l.orderQueue(which, turned, 3, 1, 2)
+			if err != nil || len(got.Requests) != 3 || field(t, got.Requests[0], "id") != queue[2].id.String() ||
+				field(t, got.Requests[2], "position") != 3.0 {
+				t.Fatalf("got %s, %v", got.Requests, err)
 			}
 			l.wantStates(queue, notYet+"2", notYet+"3", notYet+"1")
-		})
-	}
+		}
+		if _, err := l.orderQueue(which, queue, 1, 2, 3); !fault.Is(err, fault.RequestChanged) {
+			t.Errorf("an order of what was read before: got %v", err)
+		}
+		l.wantStates(queue, notYet+"2", notYet+"3", notYet+"1")
+	})
 }
 
 // Librarians read the same queue and order it at once, each in another way. One of them wins.
@@ -81,79 +76,70 @@ func TestOrderQueue_OneOfManyOrdersWins(t *testing.T) {
 // its place.
 func TestOrderQueue_BesideOtherCommits(t *testing.T) {
 	t.Parallel()
-	for name, titles := range map[string]bool{"item level": false, "title level": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := newHarness(t).withoutDeadlocks()
-			l.setTitles(titles)
-			for range 8 {
-				of, patron := l.addTitle(1), uuid.New()
-				queue := l.queue(of, of.copies[0], patron, uuid.New(), uuid.New())
-				which := fmt.Sprintf(`"itemId":%q`, of.copies[0])
-				if titles {
-					which = fmt.Sprintf(`"instanceId":%q`, of.instance)
-				}
-				c := l.withLock(patron, of.copies[0])
-				c.request, c.titles = queue[0].id, titles
-				got := race(4, func(i int) error {
-					switch i {
-					case 0:
-						_, _, err := l.send(c)
-						return err
-					case 1:
-						_, err := l.place(request{
-							id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1,
-						}, "Hold", titles)
-						return err
-					case 2:
-						return l.cancel(queue[2], titles)
-					default:
-						_, err := l.orderQueue(which, []request{queue[0], queue[2], queue[1]}, 1, 3, 2)
-						return err
-					}
-				})
-				wantOnly(t, got, fault.Invalid, fault.ItemChanged, fault.RequestChanged)
-				l.wantNoGaps(of, titles)
-				l.wantStates(queue[:1], filled)
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		l = l.withoutDeadlocks()
+		for range 8 {
+			of, patron := l.addTitle(1), uuid.New()
+			queue := l.queue(of, of.copies[0], patron, uuid.New(), uuid.New())
+			which := fmt.Sprintf(`"itemId":%q`, of.copies[0])
+			if titles {
+				which = fmt.Sprintf(`"instanceId":%q`, of.instance)
 			}
-		})
-	}
+			c := l.withLock(patron, of.copies[0])
+			c.request, c.titles = queue[0].id, titles
+			got := race(4, func(i int) error {
+				switch i {
+				case 0:
+					_, _, err := l.send(c)
+					return err
+				case 1:
+					_, err := l.place(request{
+						id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1,
+					}, "Hold", titles)
+					return err
+				case 2:
+					return l.cancel(queue[2], titles)
+				default:
+					_, err := l.orderQueue(which, []request{queue[0], queue[2], queue[1]}, 1, 3, 2)
+					return err
+				}
+			})
+			wantOnly(t, got, fault.Invalid, fault.ItemChanged, fault.RequestChanged)
+			l.wantNoGaps(of, titles)
+			l.wantStates(queue[:1], filled)
+		}
+	})
 }
 
 // VACUUM and ANALYZE hold this lock for as long as they work on a table.
 func TestRequests_DoNotWaitForVacuum(t *testing.T) {
 	t.Parallel()
-	for name, titles := range map[string]bool{"item level": false, "title level": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := newHarness(t)
-			l.setTitles(titles)
-			of := l.addTitle(2)
-			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
-			which := fmt.Sprintf(`"itemId":%q`, of.copies[0])
-			if titles {
-				which = fmt.Sprintf(`"instanceId":%q`, of.instance)
-			}
-			l.begin(`LOCK TABLE {schema}.circulation_settings IN SHARE UPDATE EXCLUSIVE MODE`)
-			l.begin(`LOCK TABLE {schema}.title_setting_fence IN SHARE UPDATE EXCLUSIVE MODE`)
-			if _, err := l.orderQueue(which, []request{queue[1], queue[0]}, 2, 1); err != nil {
-				t.Errorf("an order: %v", err)
-			}
-			added := request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[1], position: 1}
-			if _, err := l.place(added, "Hold", titles); err != nil {
-				t.Errorf("a new request: %v", err)
-			}
-			if _, err := l.move(queue[1], of.copies[1], "Hold", titles); err != nil {
-				t.Errorf("a move: %v", err)
-			}
-			if err := l.cancel(queue[0], titles); err != nil {
-				t.Errorf("a cancellation: %v", err)
-			}
-			if _, err := l.commits.ExpireRequests(l.ctx(), 500); err != nil {
-				t.Errorf("the end of expired requests: %v", err)
-			}
-		})
-	}
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		of := l.addTitle(2)
+		queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
+		which := fmt.Sprintf(`"itemId":%q`, of.copies[0])
+		if titles {
+			which = fmt.Sprintf(`"instanceId":%q`, of.instance)
+		}
+		l.begin(`LOCK TABLE {schema}.circulation_settings IN SHARE UPDATE EXCLUSIVE MODE`)
+		l.begin(`LOCK TABLE {schema}.title_setting_fence IN SHARE UPDATE EXCLUSIVE MODE`)
+		if _, err := l.orderQueue(which, []request{queue[1], queue[0]}, 2, 1); err != nil {
+			t.Errorf("an order: %v", err)
+		}
+		added := request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[1], position: 1}
+		if _, err := l.place(added, "Hold", titles); err != nil {
+			t.Errorf("a new request: %v", err)
+		}
+		if _, err := l.move(queue[1], of.copies[1], "Hold", titles); err != nil {
+			t.Errorf("a move: %v", err)
+		}
+		if err := l.cancel(queue[0], titles); err != nil {
+			t.Errorf("a cancellation: %v", err)
+		}
+		if _, err := l.commits.ExpireRequests(l.ctx(), 500); err != nil {
+			t.Errorf("the end of expired requests: %v", err)
+		}
+	})
 }
 
 // A build of an earlier version shares the settings' table.

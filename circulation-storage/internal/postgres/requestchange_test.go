@@ -55,96 +55,86 @@ func (l harness) status(item uuid.UUID) (status string) {
 func TestChangeRequest_CancelsAndMovesTheQueueUp(t *testing.T) {
 	t.Parallel()
 	const cancelled = "Closed - Cancelled"
-	for name, titles := range map[string]bool{"item level": false, "title level": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := newHarness(t)
-			l.setTitles(titles)
-			of := l.addTitle(1)
-			item := of.copies[0]
-			if _, err := l.place(request{
-				id: uuid.New(), by: uuid.New(), of: of, item: item, position: 1,
-			}, "Page", titles); err != nil {
-				t.Fatal(err)
-			}
-			l.exec(`DELETE FROM {schema}.request`)
-			queue := l.queue(of, item, uuid.New(), uuid.New(), uuid.New())
-			if err := l.changeRequest(queue[2], fmt.Sprintf(`,"titleLevelRequests":%t`, titles), `"future"`,
-				`"patronComments":"soon","future"`); err != nil {
-				t.Fatal(err)
-			}
-			if err := l.cancel(queue[0], titles); err != nil {
-				t.Fatal(err)
-			}
-			l.wantStates(queue, cancelled, notYet+"1", notYet+"2")
-			if err := l.cancel(queue[0], titles); err != nil {
-				t.Errorf("the same again: got %v", err)
-			}
-			if err := l.changeRequest(queue[0], "", notYet[:len(notYet)-1], "Closed - Unfilled"); !fault.Is(err,
-				fault.Invalid) || !strings.Contains(err.Error(), "already been closed") {
-				t.Errorf("another end: got %v", err)
-			}
-			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb->>'patronComments' = 'soon'`); n != 1 {
-				t.Error("the edit is lost")
-			}
-			if got := l.status(item); got != "Paged" {
-				t.Errorf("the item is %s while others wait for it", got)
-			}
-			if err := l.changeRequest(queue[1], fmt.Sprintf(`,"delete":true,"titleLevelRequests":%t`, titles), "",
-				""); err != nil {
-				t.Fatal(err)
-			}
-			l.wantStates(queue[2:], notYet+"1")
-			if err := l.cancel(queue[2], titles); err != nil || l.status(item) != "Available" {
-				t.Errorf("the last one: %v, the item is %s", err, l.status(item))
-			}
-			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE id = $1`, queue[1].id); n != 0 {
-				t.Error("the deleted request is there")
-			}
-		})
-	}
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		of := l.addTitle(1)
+		item := of.copies[0]
+		if _, err := l.place(request{
+			id: uuid.New(), by: uuid.New(), of: of, item: item, position: 1,
+		}, "Page", titles); err != nil {
+			t.Fatal(err)
+		}
+		l.exec(`DELETE FROM {schema}.request`)
+		queue := l.queue(of, item, uuid.New(), uuid.New(), uuid.New())
+		if err := l.changeRequest(queue[2], fmt.Sprintf(`,"titleLevelRequests":%t`, titles), `"future"`,
+			`"patronComments":"soon","future"`); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.cancel(queue[0], titles); err != nil {
+			t.Fatal(err)
+		}
+		l.wantStates(queue, cancelled, notYet+"1", notYet+"2")
+		if err := l.cancel(queue[0], titles); err != nil {
+			t.Errorf("the same again: got %v", err)
+		}
+		if err := l.changeRequest(queue[0], "", notYet[:len(notYet)-1], "Closed - Unfilled"); !fault.Is(err,
+			fault.Invalid) || !strings.Contains(err.Error(), "already been closed") {
+			t.Errorf("another end: got %v", err)
+		}
+		if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb->>'patronComments' = 'soon'`); n != 1 {
+			t.Error("the edit is lost")
+		}
+		if got := l.status(item); got != "Paged" {
+			t.Errorf("the item is %s while others wait for it", got)
+		}
+		if err := l.changeRequest(queue[1], fmt.Sprintf(`,"delete":true,"titleLevelRequests":%t`, titles), "",
+			""); err != nil {
+			t.Fatal(err)
+		}
+		l.wantStates(queue[2:], notYet+"1")
+		if err := l.cancel(queue[2], titles); err != nil || l.status(item) != "Available" {
+			t.Errorf("the last one: %v, the item is %s", err, l.status(item))
+		}
+		if n := l.count(`SELECT count(*) FROM {schema}.request WHERE id = $1`, queue[1].id); n != 0 {
+			t.Error("the deleted request is there")
+		}
+	})
 }
 
 // Requests are cancelled, deleted and placed at once, while the first patron borrows the item. Each
 // call succeeds or is refused, and the rest of the queue keeps its order.
 func TestChangeRequest_BesideOtherCommits(t *testing.T) {
 	t.Parallel()
-	for name, titles := range map[string]bool{"item level": false, "title level": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := newHarness(t)
-			l.setTitles(titles)
-			for range 5 {
-				of, patron := l.addTitle(1), uuid.New()
-				item := of.copies[0]
-				queue := l.queue(of, item, patron, uuid.New(), uuid.New(), uuid.New(), uuid.New())
-				c := l.withLock(patron, item)
-				c.request, c.titles = queue[0].id, titles
-				got := race(6, func(i int) error {
-					switch i {
-					case 0:
-						_, _, err := l.send(c)
-						return err
-					case 1:
-						_, err := l.place(request{id: uuid.New(), by: uuid.New(), of: of, item: item, position: 1}, "Hold", titles)
-						return err
-					case 2:
-						return l.changeRequest(queue[2], fmt.Sprintf(`,"delete":true,"titleLevelRequests":%t`, titles), "", "")
-					default:
-						return l.changeRequest(queue[3], fmt.Sprintf(`,"titleLevelRequests":%t`, titles), // one of three
-							`"Open - Not yet filled"`, fmt.Sprintf(`"Closed - Cancelled","cancelledByUserId":%q`, uuid.New()))
-					}
-				})
-				// The new request judges the item before or after it is lent.
-				if got[""] < 3 || got[fault.Invalid] != 2 || got[""]+got[fault.Invalid]+got[fault.ItemChanged] != 6 {
-					t.Errorf("got %v, want one of three cancellations and all else", got)
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		for range 5 {
+			of, patron := l.addTitle(1), uuid.New()
+			item := of.copies[0]
+			queue := l.queue(of, item, patron, uuid.New(), uuid.New(), uuid.New(), uuid.New())
+			c := l.withLock(patron, item)
+			c.request, c.titles = queue[0].id, titles
+			got := race(6, func(i int) error {
+				switch i {
+				case 0:
+					_, _, err := l.send(c)
+					return err
+				case 1:
+					_, err := l.place(request{id: uuid.New(), by: uuid.New(), of: of, item: item, position: 1}, "Hold", titles)
+					return err
+				case 2:
+					return l.changeRequest(queue[2], fmt.Sprintf(`,"delete":true,"titleLevelRequests":%t`, titles), "", "")
+				default:
+					return l.changeRequest(queue[3], fmt.Sprintf(`,"titleLevelRequests":%t`, titles), // one of three
+						`"Open - Not yet filled"`, fmt.Sprintf(`"Closed - Cancelled","cancelledByUserId":%q`, uuid.New()))
 				}
-				l.wantNoGaps(of, titles)
-				l.wantStates(queue[:2], filled, notYet+"1")
-				l.wantStates(queue[3:], "Closed - Cancelled", notYet+"2")
+			})
+			// The new request judges the item before or after it is lent.
+			if got[""] < 3 || got[fault.Invalid] != 2 || got[""]+got[fault.Invalid]+got[fault.ItemChanged] != 6 {
+				t.Errorf("got %v, want one of three cancellations and all else", got)
 			}
-		})
-	}
+			l.wantNoGaps(of, titles)
+			l.wantStates(queue[:2], filled, notYet+"1")
+			l.wantStates(queue[3:], "Closed - Cancelled", notYet+"2")
+		}
+	})
 }
 
 // A cancellation and the check-in that sets the item aside for the request come at once. The request

@@ -33,6 +33,19 @@ func (l harness) expireAll(want int) {
 	}
 }
 
+// eachLevel runs a test for queues of items, and for queues of titles, each with a tenant of its own.
+func eachLevel(t *testing.T, test func(t *testing.T, l harness, titles bool)) {
+	t.Helper()
+	for name, titles := range map[string]bool{"item level": false, "title level": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newHarness(t)
+			l.setTitles(titles)
+			test(t, l, titles)
+		})
+	}
+}
+
 // setTitles turns requests for titles on or off.
 func (l harness) setTitles(on bool) {
 	l.t.Helper()
@@ -47,60 +60,50 @@ const setTitlesSQL = `INSERT INTO {schema}.circulation_settings (id, jsonb) VALU
 func TestExpireRequests(t *testing.T) {
 	t.Parallel()
 	const waits = "Open - Awaiting pickup"
-	for name, titles := range map[string]bool{"item level": false, "title level": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := newHarness(t)
-			l.setTitles(titles)
-			of, other := l.addTitle(2), l.addTitle(1)
-			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New(), uuid.New(), uuid.New())
-			l.exec(`UPDATE {schema}.item SET jsonb = jsonb || '{"status":{"name":"Paged"}}' WHERE id = $1`, other.copies[0])
-			page := l.queue(other, other.copies[0], uuid.New())
-			l.expire(queue[0], waits, -1)
-			l.expire(queue[1], "Open - Not yet filled", 60)
-			l.expire(queue[2], "Open - Not yet filled", -1)
-			l.expire(page[0], "Open - Not yet filled", -1)
-			l.expireAll(3)
-			l.wantStates(queue, "Closed - Pickup expired", notYet+"1", "Closed - Unfilled", notYet+"2")
-			l.wantStates(page, "Closed - Unfilled")
-			if got := l.status(other.copies[0]); got != "Available" {
-				t.Errorf("the paged item is %s", got)
-			}
-			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb ? 'awaitingPickupRequestClosedDate' AND id = $1`,
-				queue[0].id); n != 1 {
-				t.Error("the clearance of the shelf is not noted")
-			}
-			l.expireAll(0)
-			l.wantStates(queue, "Closed - Pickup expired", notYet+"1", "Closed - Unfilled", notYet+"2")
-		})
-	}
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		of, other := l.addTitle(2), l.addTitle(1)
+		queue := l.queue(of, of.copies[0], uuid.New(), uuid.New(), uuid.New(), uuid.New())
+		l.exec(`UPDATE {schema}.item SET jsonb = jsonb || '{"status":{"name":"Paged"}}' WHERE id = $1`, other.copies[0])
+		page := l.queue(other, other.copies[0], uuid.New())
+		l.expire(queue[0], waits, -1)
+		l.expire(queue[1], "Open - Not yet filled", 60)
+		l.expire(queue[2], "Open - Not yet filled", -1)
+		l.expire(page[0], "Open - Not yet filled", -1)
+		l.expireAll(3)
+		l.wantStates(queue, "Closed - Pickup expired", notYet+"1", "Closed - Unfilled", notYet+"2")
+		l.wantStates(page, "Closed - Unfilled")
+		if got := l.status(other.copies[0]); got != "Available" {
+			t.Errorf("the paged item is %s", got)
+		}
+		if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb ? 'awaitingPickupRequestClosedDate' AND id = $1`,
+			queue[0].id); n != 1 {
+			t.Error("the clearance of the shelf is not noted")
+		}
+		l.expireAll(0)
+		l.wantStates(queue, "Closed - Pickup expired", notYet+"1", "Closed - Unfilled", notYet+"2")
+	})
 }
 
 // Requests that name no instance are the queue of their item, whatever the setting for titles is.
 func TestExpireRequests_WithoutAnInstance(t *testing.T) {
 	t.Parallel()
-	for name, titles := range map[string]bool{"item level": false, "title level": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := newHarness(t)
-			l.setTitles(titles)
-			of, last := l.addTitle(2), l.addTitle(1)
-			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
-			other := l.queue(of, of.copies[1], uuid.New(), uuid.New())
-			titled := l.queue(last, last.copies[0], uuid.New())
-			for _, r := range []request{queue[0], other[0], titled[0]} {
-				l.expire(r, "Open - Not yet filled", -1)
-			}
-			for _, r := range slices.Concat(queue, other) {
-				l.exec(`UPDATE {schema}.request SET jsonb = jsonb - 'instanceId' WHERE id = $1`, r.id)
-			}
-			l.expireAll(3)
-			l.wantStates(queue, "Closed - Unfilled", notYet+"1")
-			l.wantStates(other, "Closed - Unfilled", notYet+"1")
-			l.wantStates(titled, "Closed - Unfilled")
-			l.expireAll(0)
-		})
-	}
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		of, last := l.addTitle(2), l.addTitle(1)
+		queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
+		other := l.queue(of, of.copies[1], uuid.New(), uuid.New())
+		titled := l.queue(last, last.copies[0], uuid.New())
+		for _, r := range []request{queue[0], other[0], titled[0]} {
+			l.expire(r, "Open - Not yet filled", -1)
+		}
+		for _, r := range slices.Concat(queue, other) {
+			l.exec(`UPDATE {schema}.request SET jsonb = jsonb - 'instanceId' WHERE id = $1`, r.id)
+		}
+		l.expireAll(3)
+		l.wantStates(queue, "Closed - Unfilled", notYet+"1")
+		l.wantStates(other, "Closed - Unfilled", notYet+"1")
+		l.wantStates(titled, "Closed - Unfilled")
+		l.expireAll(0)
+	})
 }
 
 // A queue that was found before the setting changed is left to the next turn.
@@ -135,44 +138,39 @@ func TestExpireRequests_WhileTitlesAreTurnedOnOrOff(t *testing.T) {
 // Several instances close the same requests at once, while others are cancelled, placed and filled.
 func TestExpireRequests_BesideOtherCommits(t *testing.T) {
 	t.Parallel()
-	for name, titles := range map[string]bool{"item level": false, "title level": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := newHarness(t)
-			l.setTitles(titles)
-			for range 5 {
-				of, patron := l.addTitle(2), uuid.New()
-				queue := l.queue(of, of.copies[0], patron, uuid.New(), uuid.New(), uuid.New(), uuid.New())
-				for _, i := range []int{1, 3} {
-					l.expire(queue[i], "Open - Not yet filled", -1)
-				}
-				c := l.withLock(patron, of.copies[0])
-				c.request, c.titles = queue[0].id, titles
-				got := race(7, func(i int) error {
-					switch i {
-					case 0:
-						_, _, err := l.send(c)
-						return err
-					case 1:
-						return l.cancel(queue[2], titles)
-					case 2:
-						_, err := l.place(request{
-							id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1,
-						}, "Hold", titles)
-						return err
-					default:
-						_, err := l.commits.ExpireRequests(l.ctx(), 500)
-						return err
-					}
-				})
-				if got[""] < 6 || got[""]+got[fault.ItemChanged] != 7 { // the new request may judge the item too late
-					t.Errorf("got %v", got)
-				}
-				l.wantNoGaps(of, titles)
-				l.wantStates(queue, filled, "Closed - Unfilled", "Closed - Cancelled", "Closed - Unfilled", notYet+"1")
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		for range 5 {
+			of, patron := l.addTitle(2), uuid.New()
+			queue := l.queue(of, of.copies[0], patron, uuid.New(), uuid.New(), uuid.New(), uuid.New())
+			for _, i := range []int{1, 3} {
+				l.expire(queue[i], "Open - Not yet filled", -1)
 			}
-		})
-	}
+			c := l.withLock(patron, of.copies[0])
+			c.request, c.titles = queue[0].id, titles
+			got := race(7, func(i int) error {
+				switch i {
+				case 0:
+					_, _, err := l.send(c)
+					return err
+				case 1:
+					return l.cancel(queue[2], titles)
+				case 2:
+					_, err := l.place(request{
+						id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1,
+					}, "Hold", titles)
+					return err
+				default:
+					_, err := l.commits.ExpireRequests(l.ctx(), 500)
+					return err
+				}
+			})
+			if got[""] < 6 || got[""]+got[fault.ItemChanged] != 7 { // the new request may judge the item too late
+				t.Errorf("got %v", got)
+			}
+			l.wantNoGaps(of, titles)
+			l.wantStates(queue, filled, "Closed - Unfilled", "Closed - Cancelled", "Closed - Unfilled", notYet+"1")
+		}
+	})
 }
 
 // One queue cannot be written. The others are.

@@ -27,94 +27,85 @@ func (l harness) move(r request, to uuid.UUID, kind string, titles bool) (schema
 
 func TestMoveRequest(t *testing.T) {
 	t.Parallel()
-	for name, titles := range map[string]bool{"item level": false, "title level": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := newHarness(t)
-			l.setTitles(titles)
-			of := l.addTitle(2)
-			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
-			l.exec(`UPDATE {schema}.item SET jsonb = jsonb || '{"status":{"name":"Paged"}}' WHERE id = $1`, of.copies[0])
-			for range 2 { // the second time is a repeat
-				got, err := l.move(queue[0], of.copies[1], "Page", titles)
-				if err != nil || field(t, got.Request, "itemId") != of.copies[1].String() ||
-					field(t, got.Item, "status", "name") != "Paged" {
-					t.Fatalf("got %s, %s, %v", got.Request, got.Item, err)
-				}
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		of := l.addTitle(2)
+		queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
+		l.exec(`UPDATE {schema}.item SET jsonb = jsonb || '{"status":{"name":"Paged"}}' WHERE id = $1`, of.copies[0])
+		for range 2 { // the second time is a repeat
+			got, err := l.move(queue[0], of.copies[1], "Page", titles)
+			if err != nil || field(t, got.Request, "itemId") != of.copies[1].String() ||
+				field(t, got.Item, "status", "name") != "Paged" {
+				t.Fatalf("got %s, %s, %v", got.Request, got.Item, err)
 			}
-			states := []string{notYet + "1", notYet + "1"}
-			if titles {
-				states[0] = notYet + "2"
-			}
-			l.wantStates(queue, states...)
-			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb->>'requestType' = 'Page' AND item_id = $1 AND `+
-				`jsonb->'future'->>'a' = '1.50'`, of.copies[1]); n != 1 {
-				t.Error("the request lost its type or a property")
-			}
-			if l.status(of.copies[0]) != "Paged" {
-				t.Error("the first copy is free while a request waits for it")
-			}
-			l.exec(`UPDATE {schema}.item SET jsonb = jsonb || '{"_version":1}' WHERE id = $1`, of.copies[1])
-			if _, err := l.move(queue[1], of.copies[1], "Hold", titles); err != nil {
-				t.Fatal(err)
-			}
-			l.wantNoGaps(of, titles)
-			if got := l.status(of.copies[0]); got != "Available" {
-				t.Errorf("the first copy is %s", got)
-			}
-		})
-	}
+		}
+		states := []string{notYet + "1", notYet + "1"}
+		if titles {
+			states[0] = notYet + "2"
+		}
+		l.wantStates(queue, states...)
+		if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb->>'requestType' = 'Page' AND item_id = $1 AND `+
+			`jsonb->'future'->>'a' = '1.50'`, of.copies[1]); n != 1 {
+			t.Error("the request lost its type or a property")
+		}
+		if l.status(of.copies[0]) != "Paged" {
+			t.Error("the first copy is free while a request waits for it")
+		}
+		l.exec(`UPDATE {schema}.item SET jsonb = jsonb || '{"_version":1}' WHERE id = $1`, of.copies[1])
+		if _, err := l.move(queue[1], of.copies[1], "Hold", titles); err != nil {
+			t.Fatal(err)
+		}
+		l.wantNoGaps(of, titles)
+		if got := l.status(of.copies[0]); got != "Available" {
+			t.Errorf("the first copy is %s", got)
+		}
+	})
 }
 
 // Requests for two copies change places all at once, while the copies are lent and requests are
 // cancelled. No queue gets a gap, and no call fails.
 func TestMoveRequest_BesideOtherCommits(t *testing.T) {
 	t.Parallel()
-	for name, titles := range map[string]bool{"item level": false, "title level": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := newHarness(t).withoutDeadlocks()
-			l.setTitles(titles)
-			for range 8 {
-				of, patron := l.addTitle(2), uuid.New()
-				first := l.queue(of, of.copies[0], patron, uuid.New(), uuid.New())
-				var second []request
-				for i := range 3 {
-					r := request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[1], position: i + 1}
-					if titles {
-						r.position += len(first)
-					}
-					l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, $2)`, r.id, r.doc())
-					second = append(second, r)
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		l = l.withoutDeadlocks()
+		for range 8 {
+			of, patron := l.addTitle(2), uuid.New()
+			first := l.queue(of, of.copies[0], patron, uuid.New(), uuid.New())
+			var second []request
+			for i := range 3 {
+				r := request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[1], position: i + 1}
+				if titles {
+					r.position += len(first)
 				}
-				c := l.withLock(patron, of.copies[0])
-				c.request, c.titles = first[0].id, titles
-				got := race(6, func(i int) error {
-					switch i {
-					case 0:
-						_, _, err := l.send(c)
-						return err
-					case 1:
-						return l.cancel(first[1], titles)
-					case 2:
-						return l.cancel(second[0], titles)
-					case 3:
-						_, err := l.move(first[2], of.copies[1], "Hold", titles)
-						return err
-					case 4:
-						_, err := l.move(second[1], of.copies[0], "Hold", titles)
-						return err
-					default:
-						_, err := l.commits.ExpireRequests(l.ctx(), 500)
-						return err
-					}
-				})
-				if got[""]+got[fault.ItemChanged] != 6 || got[""] < 5 {
-					t.Errorf("got %v", got)
-				}
-				l.wantNoGaps(of, titles)
-				l.wantStates([]request{first[0], first[1], second[0]}, filled, "Closed - Cancelled", "Closed - Cancelled")
+				l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, $2)`, r.id, r.doc())
+				second = append(second, r)
 			}
-		})
-	}
+			c := l.withLock(patron, of.copies[0])
+			c.request, c.titles = first[0].id, titles
+			got := race(6, func(i int) error {
+				switch i {
+				case 0:
+					_, _, err := l.send(c)
+					return err
+				case 1:
+					return l.cancel(first[1], titles)
+				case 2:
+					return l.cancel(second[0], titles)
+				case 3:
+					_, err := l.move(first[2], of.copies[1], "Hold", titles)
+					return err
+				case 4:
+					_, err := l.move(second[1], of.copies[0], "Hold", titles)
+					return err
+				default:
+					_, err := l.commits.ExpireRequests(l.ctx(), 500)
+					return err
+				}
+			})
+			if got[""]+got[fault.ItemChanged] != 6 || got[""] < 5 {
+				t.Errorf("got %v", got)
+			}
+			l.wantNoGaps(of, titles)
+			l.wantStates([]request{first[0], first[1], second[0]}, filled, "Closed - Cancelled", "Closed - Cancelled")
+		}
+	})
 }
