@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -84,6 +86,26 @@ func CheckRange[T cmp.Ordered](name string, value, low, high T, allowed ...strin
 		text = allowed[0]
 	}
 	return OutOfRange(name, value, text)
+}
+
+// CheckTimeZone returns an OutOfRange error unless package time knows the zone, which is the value
+// of the setting with the name. As in POSIX, it may begin with a colon, and may be the path of a
+// file. Package time itself uses UTC for an unknown zone, and says nothing.
+func CheckTimeZone(name, zone string) error {
+	trimmed := strings.TrimPrefix(zone, ":")
+	var err error
+	if filepath.IsAbs(trimmed) {
+		var content []byte
+		if content, err = os.ReadFile(trimmed); err == nil { //nolint:gosec // the operator names it
+			_, err = time.LoadLocationFromTZData(trimmed, content)
+		}
+	} else {
+		_, err = time.LoadLocation(trimmed)
+	}
+	if err != nil || trimmed == "Local" { // LoadLocation alone knows that name
+		return OutOfRange(name, strconv.Quote(zone), "a time zone such as Europe/Berlin, or UTC")
+	}
+	return nil
 }
 
 // OutOfRange is the error for a setting whose value is not allowed.

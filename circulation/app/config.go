@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -159,24 +158,8 @@ func (c *Config) environment() settings.Environment {
 
 // validateStaff checks the settings for staff.
 func (c *Config) validateStaff() error {
-	errs := []error{config.CheckRange("MACHINE_PATIENCE", c.MachinePatience, time.Second, 5*time.Minute)}
-	if !isKnownZone(c.TimeZone) {
-		errs = append(errs, config.OutOfRange("TZ", strconv.Quote(c.TimeZone), "a time zone such as Europe/Berlin, or UTC"))
-	}
-	return errors.Join(append(errs, c.Staff.Validate(c.HTTP, staffPermissions()))...)
-}
-
-// isKnownZone reports whether package time knows the zone. As in POSIX, it may begin with a
-// colon, and may be the path of a file.
-func isKnownZone(tz string) bool {
-	name := strings.TrimPrefix(tz, ":")
-	if filepath.IsAbs(name) {
-		content, err := os.ReadFile(name) //nolint:gosec // the operator names it
-		if err == nil {
-			_, err = time.LoadLocationFromTZData(name, content)
-		}
-		return err == nil
-	}
-	_, err := time.LoadLocation(name)
-	return err == nil && name != "Local" // LoadLocation alone knows that name
+	return errors.Join(
+		config.CheckRange("MACHINE_PATIENCE", c.MachinePatience, time.Second, 5*time.Minute),
+		config.CheckTimeZone("TZ", c.TimeZone), c.Staff.Validate(c.HTTP, staffPermissions()),
+	)
 }

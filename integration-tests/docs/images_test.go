@@ -46,3 +46,14 @@ func TestDockerfiles_CopyWhatTheBuilderSees(t *testing.T) {
 		}
 	}
 }
+
+// An image has no zone files, so the programs that show or check times bring the zones along.
+func TestCommands_BringTimeZonesAlong(t *testing.T) {
+	t.Parallel()
+	for _, file := range findFiles(t, "Dockerfile") {
+		service := path.Dir(file)
+		if main := path.Join(service, "cmd", service, "main.go"); !strings.Contains(read(t, main), `_ "time/tzdata"`) {
+			t.Errorf("%s does not import time/tzdata, and the image of %s has no zone files", main, service)
+		}
+	}
+}

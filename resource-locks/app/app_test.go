@@ -147,13 +147,13 @@ func TestApp_NamesATakenAddress(t *testing.T) {
 func TestConfig_ReportsAllThatIsWrong(t *testing.T) {
 	t.Parallel()
 	_, err := load(t, "LOCKET_ADDR=0.0.0.0:1", "LOCKTOPUS_ADDR=x", "SUNBIRD_ADDR=x", "MUTEX_ADDR=x", "MUTEX_TTL=0s",
-		"LOCK_SWEEP_INTERVAL=1ms", "HISTORY_RETENTION=1m", "STAFF_AUTH=maybe")
+		"LOCK_SWEEP_INTERVAL=1ms", "HISTORY_RETENTION=1m", "STAFF_AUTH=maybe", "TZ=Europe/Berln")
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for _, setting := range []string{
 		"LOCKET_ADDR", "LOCKTOPUS_ADDR", "SUNBIRD_ADDR", "MUTEX_ADDR", "LOCK_SWEEP_INTERVAL", "HISTORY_RETENTION",
-		"STAFF_AUTH",
+		"STAFF_AUTH", `TZ is "Europe/Berln"`,
 	} {
 		if !strings.Contains(err.Error(), setting) {
 			t.Errorf("%s is not named: %v", setting, err)

@@ -35,6 +35,9 @@ type Config struct {
 	SweepInterval time.Duration `env:"LOCK_SWEEP_INTERVAL" envDefault:"1s"`
 	// HistoryRetention is how long forced releases are kept.
 	HistoryRetention time.Duration `env:"HISTORY_RETENTION" envDefault:"720h"`
+	// TimeZone is the time zone of the page of locks for browsers that do not say theirs: UTC if
+	// it is empty, the machine's if it is not set. Package time reads the variable itself.
+	TimeZone string `env:"TZ"`
 }
 
 // DefaultConfig returns the defaults that config.Load does not know.
@@ -50,5 +53,6 @@ func (c *Config) Validate() error {
 		c.Locket.Validate(), c.Locktopus.Validate(), c.Sunbird.Validate(), c.Mutex.Validate(),
 		config.CheckRange("LOCK_SWEEP_INTERVAL", c.SweepInterval, 100*time.Millisecond, time.Hour, "100ms to 1h"),
 		config.CheckRange("HISTORY_RETENTION", c.HistoryRetention, time.Hour, 365*24*time.Hour, "1h to 8760h"),
+		config.CheckTimeZone("TZ", c.TimeZone),
 	)
 }

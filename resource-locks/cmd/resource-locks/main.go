@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	_ "time/tzdata" // the page of locks shows times by TZ and the browser's zone, also in an image without zone files
 
 	"checkoutlock/config"
 	"checkoutlock/config/command"
