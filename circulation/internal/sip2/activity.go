@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// reportInterval is how often what changed is reported.
+	// reportInterval is between two rounds of reports.
 	reportInterval = 5 * time.Second
 	// connectedInterval is how often a terminal is reported that stays connected and does nothing.
 	// Storage lets a connection count for three times as long.
@@ -175,12 +175,12 @@ func (a *activity) Run(ctx context.Context) {
 	a.reportAll(context.WithoutCancel(ctx), reportTimeout)
 }
 
-// reportAll reports what is due. While storage is away, it stops at the first report.
+// reportAll reports what is due, each terminal once. While storage is away, it stops at the first report.
 func (a *activity) reportAll(ctx context.Context, most time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	for ctx.Err() == nil {
-		tenant, sent, report := a.takeReport(time.Now())
+	for began := time.Now(); ctx.Err() == nil; {
+		tenant, sent, report := a.takeReport(began, time.Now())
 		if sent == nil {
 			return
 		}
@@ -205,9 +205,9 @@ type sentReport struct {
 	notes     []note
 }
 
-// takeReport makes the next report, for one tenant; nil if nothing is due. It forgets terminals that
-// were silent for an hour.
-func (a *activity) takeReport(now time.Time) (okapi.Tenant, *sentReport, schemas.TerminalReport) {
+// takeReport makes the next report of a round, for one tenant; nil if nothing is due. It forgets
+// terminals that were silent for an hour.
+func (a *activity) takeReport(began, now time.Time) (okapi.Tenant, *sentReport, schemas.TerminalReport) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var tenant okapi.Tenant
@@ -224,7 +224,7 @@ func (a *activity) takeReport(now time.Time) (okapi.Tenant, *sentReport, schemas
 		return true
 	})
 	for key, t := range a.terminals {
-		due := t.changed || len(t.connections) > 0 && now.Sub(t.reportedAt) >= connectedInterval
+		due := t.changed && t.reportedAt.Before(began) || len(t.connections) > 0 && now.Sub(t.reportedAt) >= connectedInterval
 		if !due && len(t.connections) == 0 && now.Sub(t.lastAt) > time.Hour && now.Sub(t.slotBegan) > time.Hour {
 			delete(a.terminals, key)
 		}

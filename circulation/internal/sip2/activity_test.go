@@ -24,6 +24,7 @@ type reports struct {
 	notes []schemas.TerminalNote
 	sizes []int // terminals in each report
 	err   error
+	also  func() // happens meanwhile; nil for nothing
 }
 
 func (s *reports) ReportTerminals(ctx context.Context, r schemas.TerminalReport) error {
@@ -39,6 +40,9 @@ func (s *reports) ReportTerminals(ctx context.Context, r schemas.TerminalReport)
 		s.state[t.Login] = t
 	}
 	s.notes, s.sizes = append(s.notes, r.Notes...), append(s.sizes, len(r.Terminals))
+	if s.also != nil {
+		s.also()
+	}
 	return nil
 }
 
@@ -209,6 +213,25 @@ func TestActivity_IsBounded(t *testing.T) {
 	a.ReportAll(t.Context())
 	if _, notes := a.Count(); notes != 0 {
 		t.Errorf("%d notes that storage refuses are kept for ever", notes)
+	}
+}
+
+// Machines that send messages all the time make no report without end.
+func TestActivity_ReportsATerminalOnceARound(t *testing.T) {
+	t.Parallel()
+	store, tenant := &reports{}, diku(t)
+	a := sip2.NewActivity(store, slog.New(slog.DiscardHandler))
+	store.also = func() {
+		if len(store.sizes) < 100 { // else a round would last for 20 s
+			a.Answered(tenant, "desk-1", wire.CheckOut, false)
+		}
+	}
+	a.Answered(tenant, "desk-1", wire.CheckOut, false)
+	for round := 1; round <= 2; round++ {
+		a.ReportAll(t.Context())
+		if len(store.sizes) != round {
+			t.Fatalf("round %d: %d reports were sent", round, len(store.sizes))
+		}
 	}
 }
 

@@ -66,9 +66,9 @@ func (a Activity) KeepNote(tenant okapi.Tenant, login string, r wire.Request, n 
 	a.a.keepNote(activeKey{tenant, login}, r, n)
 }
 
-// Take takes the next report that is due at a time.
+// Take takes the report of a round that begins at a time.
 func (a Activity) Take(now time.Time) (schemas.TerminalReport, bool) {
-	_, sent, report := a.a.takeReport(now)
+	_, sent, report := a.a.takeReport(now, now)
 	return report, sent != nil
 }
 
