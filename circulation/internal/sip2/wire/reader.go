@@ -64,18 +64,27 @@ func (r *Reader) Line() ([]byte, error) {
 
 func endsLine(b byte) bool { return b == '\r' || b == '\n' }
 
-// Skip drops the next message if it has come already and is equal to line. The message must fit the
-// buffer of an idle connection. Set a deadline that is near, as Skip waits for it.
+// peek is bufio's Peek. It refuses more than the buffer holds, after which bufio would return a
+// time-out again at the next read.
+func (r *Reader) peek(n int) ([]byte, error) {
+	if n > readBuffer {
+		return nil, bufio.ErrBufferFull
+	}
+	return r.in.Peek(n) //nolint:wrapcheck // it is for Skip alone
+}
+
+// Skip drops the next message if it has come already and is equal to line. It leaves a message that is
+// longer than the buffer of an idle connection. Set a deadline that is near, as Skip waits for it.
 func (r *Reader) Skip(line []byte) bool {
 	skip := 0
 	for {
-		next, err := r.in.Peek(skip + 1)
+		next, err := r.peek(skip + 1)
 		if err != nil || !endsLine(next[skip]) {
 			break
 		}
 		skip++
 	}
-	next, err := r.in.Peek(skip + len(line) + 1)
+	next, err := r.peek(skip + len(line) + 1)
 	if err != nil || !bytes.Equal(next[skip:skip+len(line)], line) || !endsLine(next[skip+len(line)]) {
 		return false
 	}

@@ -1,8 +1,10 @@
 package wire_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -41,6 +43,54 @@ func TestReader_BoundsLines(t *testing.T) {
 	}
 	if _, err := r.Line(); !errors.Is(err, wire.ErrTooLong) {
 		t.Errorf("got %v, want ErrTooLong", err)
+	}
+}
+
+// deadlineReader is a connection: without data it returns a time-out.
+type deadlineReader struct{ in bytes.Buffer }
+
+func (r *deadlineReader) Read(p []byte) (int, error) {
+	if r.in.Len() == 0 {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return r.in.Read(p)
+}
+
+func TestReader_SkipsARepeat(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		message, then string
+		want          bool
+	}{
+		"that has come":          {message: "first", then: "\n\rfirst\r", want: true},
+		"not another message":    {message: "first", then: "second\r"},
+		"not a longer message":   {message: "first", then: "first one\r"},
+		"not before it has come": {message: "first", then: "fir"},
+		"none":                   {message: "first"},
+		"none of a long one":     {message: strings.Repeat("x", 600)},
+		"none of line ends":      {message: "first", then: strings.Repeat("\r", 600)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var in deadlineReader
+			r := wire.NewReader(&in)
+			in.in.WriteString(tt.message + "\r")
+			if got, err := r.Line(); string(got) != tt.message || err != nil {
+				t.Fatalf("got %q, %v", got, err)
+			}
+			in.in.WriteString(tt.then)
+			if got := r.Skip([]byte(tt.message)); got != tt.want {
+				t.Errorf("got %t, want %t", got, tt.want)
+			}
+			in.in.WriteString("\rlast\r")
+			for got := ""; got != "last"; {
+				line, err := r.Line()
+				if err != nil {
+					t.Fatalf("the next message: %v", err)
+				}
+				got = string(line)
+			}
+		})
 	}
 }
 
