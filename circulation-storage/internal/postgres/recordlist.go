@@ -115,11 +115,20 @@ func (l *listing) addRecord(ctx context.Context, doc json.RawMessage) error {
 	if l.size < heldBytes {
 		return nil
 	}
-	if err := l.long.take("Too many long lists are being read: try again, or ask for less with limit and offset"); err != nil {
+	if err := l.takePlace(); err != nil {
 		return err
 	}
-	l.place = true
 	return l.giveHeld(ctx, false)
+}
+
+// takePlace takes a place of a long page. A query that runs twice keeps its first one.
+func (l *listing) takePlace() error {
+	if l.place {
+		return nil
+	}
+	err := l.long.take("Too many long lists are being read: try again, or ask for less with limit and offset")
+	l.place = err == nil
+	return err
 }
 
 // giveHeld gives the total and what is held to the sink.

@@ -222,3 +222,40 @@ func TestRecordStore_List_EndsWithAnErrorWhenTheConnectionIsLostHalfWay(t *testi
 		t.Errorf("got %v, %d beginnings and %d records, want an error after a part", err, out.begun, out.got)
 	}
 }
+
+// The view calls a function whenever a statement on it is planned. It ends the connection of each first
+// of two estimates.
+const loseEstimatesSQL = `
+CREATE SEQUENCE S.estimates;
+CREATE FUNCTION S.lose_estimate() RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_query() LIKE 'EXPLAIN%' AND nextval('S.estimates') % 2 = 1 THEN
+        PERFORM pg_terminate_backend(pg_backend_pid());
+    END IF;
+    RETURN true;
+END
+$$;
+ALTER TABLE S.material_type RENAME TO stored_type;
+CREATE VIEW S.material_type AS SELECT * FROM S.stored_type WHERE S.lose_estimate()`
+
+const typesOfAKilobyteSQL = `INSERT INTO S.material_type (id, jsonb)
+SELECT id, jsonb_build_object('id', id, 'name', id, 'ours', repeat('x', 1000))
+  FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, 1200)) AS new`
+
+// Each query runs twice, and there are four places.
+func TestRecordStore_List_TakesOnePlaceWhenTheQueryRunsAgain(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t).alone(t)
+	l.executeStatements(t, typesOfAKilobyteSQL, loseEstimatesSQL)
+	for n := range 5 {
+		list, err := pgtest.List(l.in(t), l.store, records.MaterialType, records.Page{Limit: 1<<31 - 1})
+		if err != nil || len(list.Records) != 1200 {
+			t.Errorf("list %d: got %d records, %v, want 1200", n+1, len(list.Records), err)
+		}
+	}
+	var estimates int
+	row := l.db.Pool().QueryRow(t.Context(), l.sql("SELECT last_value FROM S.estimates"))
+	if err := row.Scan(&estimates); err != nil || estimates != 10 {
+		t.Errorf("got %d estimates, %v, want two for each list", estimates, err)
+	}
+}
