@@ -133,16 +133,22 @@ func (s *ClaimStore) Statements() map[string]int {
 // LockNamespace is the first statement of their batches.
 const LockNamespace = lockNamespaceSQL
 
-// Searches returns the statements that look among all claims, with a number of parameters.
+// Searches returns the statements that look among all claims and are told to use indexes, with a
+// number of parameters.
 func (s *ClaimStore) Searches() map[string]int {
 	return map[string]int{
 		database.NameSchema(s.db.schema, findDueSQL): 0, database.NameSchema(s.db.schema, claimsOfSQL): 3,
-		database.NameSchema(s.db.schema, newGrantsSQL): 1,
 	}
 }
 
-// ClaimBounds is the first statement of their batches.
+// ClaimBounds goes before findDueSQL. What goes before claimsOfSQL sets the same for its plan.
 var ClaimBounds = claimBounds
+
+// NewGrantsSearch returns the statement that looks for new grants. Nothing goes before it that sets
+// its plan, because it runs every 25 ms.
+func (s *ClaimStore) NewGrantsSearch() map[string]int {
+	return map[string]int{database.NameSchema(s.db.schema, newGrantsSQL): 1}
+}
 
 // SweepNamespacesInPages is SweepNamespaces, where a statement looks at so many namespaces.
 func (s *ClaimStore) SweepNamespacesInPages(ctx context.Context, unused time.Duration, page int) (int, error) {
