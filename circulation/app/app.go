@@ -118,7 +118,6 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*web.Service, error)
 			Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, JSONFaults: true,
 			BelievePermissions: guard.Mode() == auth.Gateway, Ready: storage.Ready,
 		},
-		Workers: []web.Worker{{Name: "reporter", Run: recorder.Run}},
 	}
 	service.Add(httpapi.New(httpapi.Options{
 		CheckOut: lending.CheckOut,
@@ -135,8 +134,13 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*web.Service, error)
 	machines := &desk.Desk{
 		Library: storage, Keyed: keyedCheckOuts, Committed: lending.Committed, CheckIn: checkIns.CheckIn, EndSessions: sessions.End,
 		Renewals: renewals, Texts: catalogue, NoBlock: cfg.SIP2.NoBlock, Log: log, Now: time.Now,
+		Panicked: func(ctx context.Context, err error) { service.Panics.Note(ctx, "sip2", err) },
 	}
-	service.Workers = append(service.Workers, web.Worker{Name: "desk", Run: machines.Run})
+	service.Workers = []web.Worker{{Name: "reporter", Run: func(ctx context.Context) {
+		longer, cancel := machines.Outlive(ctx)
+		defer cancel()
+		recorder.Run(longer)
+	}}}
 	service.Add(sip2.New(sip2.Options{
 		Settings: cfg.SIP2, Handlers: machines.Handlers(), Text: machines.Text, Terminals: storage, Activity: storage, ServicePoint: storage.FindServicePoint,
 		Patience: cfg.MachinePatience, Ready: storage.Ready, Registry: registry, Panics: service.Panics, Log: log, Now: time.Now,

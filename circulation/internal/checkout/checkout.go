@@ -299,7 +299,8 @@ func (a *attempt) readLentItem(ctx context.Context, answered json.RawMessage) li
 
 // Committed returns the check-out that made the loan, as CheckOut would have answered it; false if
 // there is no such loan. The records around the loan are read anew. They are empty if the request's
-// barcodes no longer name them. Fault: OutcomeUnknown if the loan may exist.
+// barcodes no longer name them. Fault: OutcomeUnknown if the loan may exist, also if it does and the
+// records cannot be read.
 func (s *Service) Committed(ctx context.Context, req Request, loanID string) (Lent, bool, error) {
 	rctx, cancel := context.WithTimeout(ctx, library.CommitTimeout)
 	defer cancel()
@@ -312,15 +313,15 @@ func (s *Service) Committed(ctx context.Context, req Request, loanID string) (Le
 	}
 	facts, err := s.readFacts(ctx, req)
 	if err != nil {
-		return Lent{}, false, fmt.Errorf("reading what belongs to the loan %s: %w", loanID, err)
+		return Lent{}, false, newOutcomeUnknown(loanID, fmt.Errorf("reading what belongs to the loan: %w", err))
 	}
 	var stored library.Loan
 	if err := json.Unmarshal(loan, &stored); err != nil {
-		return Lent{}, false, fmt.Errorf("reading the loan %s: %w", loanID, err)
+		return Lent{}, false, newOutcomeUnknown(loanID, fmt.Errorf("reading the loan: %w", err))
 	}
 	lentBy, _, err := fault.Found(s.Library.LoanPolicy(ctx, stored.LoanPolicyID))
 	if err != nil {
-		return Lent{}, false, fmt.Errorf("reading the loan policy of the loan %s: %w", loanID, err)
+		return Lent{}, false, newOutcomeUnknown(loanID, fmt.Errorf("reading the loan's policy: %w", err))
 	}
 	return newLent(loan, &facts, lentBy), true, nil
 }

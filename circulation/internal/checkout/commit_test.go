@@ -267,12 +267,14 @@ func TestCommitted_AnswersLikeTheFirstTime(t *testing.T) {
 		again.Copy.Instance.Title != first.Copy.Instance.Title || again.Copy.Item.Status.Name != "Checked out" {
 		t.Errorf("got %+v, want %+v", again, first)
 	}
-	for name, err := range map[string]error{
-		"storage is away":                 fault.New(fault.Unavailable, "down"),
-		"the standby does not confirm it": fault.New(fault.Timeout, "storage did not answer in time"),
-		"storage is broken":               fault.New(fault.Internal, "broken"),
+	loanErr := func(code fault.Code) func() { return func() { w.loanErr = fault.New(code, "lost") } }
+	for name, lose := range map[string]func(){
+		"storage is away":                              loanErr(fault.Unavailable),
+		"the standby does not confirm it":              loanErr(fault.Timeout),
+		"storage is broken":                            loanErr(fault.Internal),
+		"the loan is there, its policy cannot be read": func() { w.loanErr, w.Policy = nil, "{" },
 	} {
-		w.loanErr = err
+		lose()
 		_, done, err := w.service().Committed(t.Context(), req, lease.LoanID)
 		var f *fault.Error
 		if done || !errors.As(err, &f) || f.Code != fault.OutcomeUnknown ||

@@ -1,15 +1,18 @@
 package sip2_test
 
 import (
+	"context"
 	"crypto/tls"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/alexedwards/argon2id"
+	"github.com/google/uuid"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/sip2"
+	"checkoutlock/circulation/internal/sip2/wire"
 	"checkoutlock/schemas"
 )
 
@@ -104,6 +107,30 @@ func TestLogin_Unasked(t *testing.T) {
 	m.expect(checkOut, "121NUY"+date+"AOmain|AAP-1002|")
 }
 
+// Records name the terminal as the acting user, by a UUID.
+func TestLogin_GivesATerminalOfAFileAnID(t *testing.T) {
+	t.Parallel()
+	ids := map[string]string{}
+	for _, login := range []string{"desk-1", "desk-2", "DESK-1"} {
+		h := start(t, func(s *setup) {
+			s.terminals = []map[string]any{terminal(login)}
+			s.handlers["11"] = func(_ context.Context, t library.Terminal, _ wire.Request) wire.Answer {
+				return wire.NewAnswer("12", t.ID)
+			}
+		})
+		m := h.connect()
+		m.expect("9300CN"+login+"|CO"+login+"-password|", "941")
+		id := strings.TrimPrefix(m.ask(checkOut), "12")
+		if err := uuid.Validate(id); err != nil {
+			t.Errorf("%s has the id %q: %v", login, id, err)
+		}
+		ids[login] = id
+	}
+	if ids["desk-1"] == ids["desk-2"] || ids["desk-1"] != ids["DESK-1"] {
+		t.Errorf("got %v, want one id for each login", ids)
+	}
+}
+
 func TestLogin_PasswordInEachMessage(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(s *setup) {
@@ -154,9 +181,12 @@ func TestSettings_NameAllThatIsWrong(t *testing.T) {
 	wrong := terminal("a b")
 	wrong["tenant"], wrong["characterSet"], wrong["patienceMs"], wrong["timeZone"] = "NO", "ebcdic", 5, "Mars"
 	wrong["passwordHash"], wrong["addresses"], wrong["servicePointId"] = "plain", []string{"here"}, ""
+	sorter := terminal("sorter")
+	sorter["servicePointFromLogin"] = true
+	delete(sorter, "servicePointId")
 	s := sip2.Settings{
-		Addr: "6001", Tenant: "NO", Unasked: []string{"@"}, NoBlock: "always", CertFile: "none.pem",
-		TerminalFile: writeTerminals(t, []any{wrong, terminal("twice"), terminal("TWICE")}),
+		Addr: "6001", Tenant: "NO", Unasked: []string{"@", "Sorter@diku"}, NoBlock: "always", CertFile: "none.pem",
+		TerminalFile: writeTerminals(t, []any{wrong, terminal("twice"), terminal("TWICE"), sorter}),
 	}
 	err := s.Validate()
 	if err == nil {
@@ -165,7 +195,7 @@ func TestSettings_NameAllThatIsWrong(t *testing.T) {
 	for _, name := range []string{
 		"SIP2_ADDR", "SIP2_TENANT", "SIP2_LOGINS", "SIP2_NO_BLOCK", "SIP2_TLS_CERT",
 		"tenant:", "characterSet", "patienceMs", "timeZone", "passwordHash", "addresses", "servicePointId",
-		"login", "another one",
+		"login", "another one", `"Sorter@diku"`,
 	} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("the error does not name %s: %v", name, err)

@@ -43,9 +43,15 @@ func (s Settings) Validate() error {
 			errs = append(errs, config.OutOfRange("SIP2_TENANT", strconv.Quote(s.Tenant), "empty, or a tenant id: "+err.Error()))
 		}
 	}
+	terminals, err := readTerminals(s)
+	errs = append(errs, err)
 	for _, login := range s.Unasked {
-		if _, _, err := s.splitLogin(login); err != nil {
+		name, tenant, err := s.splitLogin(login)
+		if err != nil {
 			errs = append(errs, config.OutOfRange("SIP2_LOGINS", strconv.Quote(login), "logins such as sorter@diku, separated by commas"))
+		}
+		if t, filed := terminals[newTerminalKey(tenant.String(), name)]; filed && t.ServicePointID == "" {
+			errs = append(errs, config.OutOfRange("SIP2_LOGINS", strconv.Quote(login), "terminals with a servicePointId: they send no login that could name it"))
 		}
 	}
 	if modes := []string{"judge", "lend", "refuse"}; !slices.Contains(modes, s.NoBlock) {
@@ -55,8 +61,7 @@ func (s Settings) Validate() error {
 		_, err := s.loadCertificate()
 		errs = append(errs, err)
 	}
-	_, err = readTerminals(s)
-	return errors.Join(append(errs, err)...)
+	return errors.Join(errs...)
 }
 
 func (s Settings) usesTLS() bool { return s.CertFile != "" || s.KeyFile != "" }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/alexedwards/argon2id"
+	"github.com/google/uuid"
 	"golang.org/x/crypto/bcrypt"
 
 	"checkoutlock/circulation/internal/library"
@@ -42,6 +43,10 @@ type filedTerminal struct {
 
 // terminalKey names a terminal. Logins are equal without regard to case.
 type terminalKey struct{ tenant, login string }
+
+func newTerminalKey(tenant, login string) terminalKey {
+	return terminalKey{tenant: tenant, login: strings.ToLower(login)}
+}
 
 // splitLogin takes a login such as desk-1@diku apart. Without a tenant it has that of the settings.
 func (s Settings) splitLogin(login string) (string, okapi.Tenant, error) {
@@ -80,7 +85,7 @@ func readTerminals(s Settings) (map[terminalKey]filedTerminal, error) {
 	for i, record := range list {
 		var t filedTerminal
 		err := errors.Join(json.Unmarshal(record, &t), checkRecord(record))
-		key := terminalKey{t.Tenant, strings.ToLower(t.Login)}
+		key := newTerminalKey(t.Tenant, t.Login)
 		for _, problem := range append(t.validate(), err) {
 			if problem == nil {
 				continue
@@ -90,8 +95,8 @@ func readTerminals(s Settings) (map[terminalKey]filedTerminal, error) {
 		if _, taken := terminals[key]; taken {
 			errs = append(errs, fmt.Errorf("SIP2_TERMINALS, terminal %d (%q): another one has this login", i+1, t.Login))
 		}
-		if t.ID == "" {
-			t.ID = t.Login
+		if t.ID == "" { // records name the acting user by a UUID
+			t.ID = uuid.NewSHA1(uuid.Nil, []byte(key.tenant+"\x00"+key.login)).String()
 		}
 		terminals[key] = t
 	}
@@ -166,7 +171,7 @@ func (f terminalFile) VerifyTerminal(ctx context.Context, login, password string
 }
 
 func (f terminalFile) find(ctx context.Context, login string) (filedTerminal, error) {
-	t, known := f.terminals[terminalKey{okapi.FromContext(ctx).Tenant.String(), strings.ToLower(login)}]
+	t, known := f.terminals[newTerminalKey(okapi.FromContext(ctx).Tenant.String(), login)]
 	if !known {
 		return filedTerminal{}, fault.New(fault.NotFound, "No terminal has this login")
 	}

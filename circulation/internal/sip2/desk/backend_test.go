@@ -40,6 +40,8 @@ type backend struct {
 	setting  string // the library's own texts
 	noTexts  error
 	broken   error  // of Snapshot
+	noLoan   error  // of Loan and OpenLoan
+	unknown  error  // of Committed
 	openLoan string // JSON, of the book
 	loans    []string
 	requests []string
@@ -61,6 +63,7 @@ type backend struct {
 	returned checkin.Returned
 	checkErr error
 	ended    []string // patrons whose session ended
+	panics   int
 	log      bytes.Buffer
 
 	keys map[string]*lease
@@ -93,6 +96,7 @@ func (b *backend) desk(t *testing.T) *desk.Desk {
 		Library: b, Committed: b.Committed, NoBlock: b.noBlock, Texts: catalogue, Log: log,
 		Keyed:    &keyed.Requests{Storage: b, CheckOuts: b, Ended: func(keyed.Outcome) {}, Log: log},
 		Renewals: b, Now: func() time.Time { return b.today },
+		Panicked: func(context.Context, error) { b.panics++ },
 		CheckIn: func(_ context.Context, req checkin.Request) (checkin.Returned, error) {
 			b.checkIns = append(b.checkIns, req)
 			return b.returned, b.checkErr
@@ -155,6 +159,9 @@ func (b *backend) returnedSlip() library.Slip {
 func (b *backend) Loan(_ context.Context, id string) (json.RawMessage, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.noLoan != nil {
+		return nil, b.noLoan
+	}
 	if b.stored[id] == "" {
 		return nil, librarytest.ErrNone
 	}
@@ -162,6 +169,9 @@ func (b *backend) Loan(_ context.Context, id string) (json.RawMessage, error) {
 }
 
 func (b *backend) OpenLoan(context.Context, string) (json.RawMessage, error) {
+	if b.noLoan != nil {
+		return nil, b.noLoan
+	}
 	if b.openLoan == "" {
 		return nil, librarytest.ErrNone
 	}
@@ -269,7 +279,7 @@ func (b *backend) newLent(id string) checkout.Lent {
 func (b *backend) Committed(_ context.Context, _ checkout.Request, id string) (checkout.Lent, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.newLent(id), b.stored[id] != "", nil
+	return b.newLent(id), b.stored[id] != "", b.unknown
 }
 
 // LeaseKey implements keyed.Storage.

@@ -111,6 +111,11 @@ func (d *Desk) lendInTime(ctx context.Context, v *visit, req checkout.Request) w
 	l := &lending{desk: d, visit: v, req: req, ended: make(chan struct{})}
 	d.running.Go(func() {
 		defer close(l.ended)
+		defer func() {
+			if isPanic(l.err) {
+				d.Panicked(ctx, l.err)
+			}
+		}()
 		defer fault.Recover(&l.err)
 		l.outcome, l.err = l.lend(ctx)
 	})
@@ -127,10 +132,12 @@ func (d *Desk) lendInTime(ctx context.Context, v *visit, req checkout.Request) w
 	}
 }
 
+func isPanic(err error) bool { return errors.As(err, new(*fault.PanicError)) }
+
 // answer is that of a check-out that has ended.
 func (l *lending) answer(ctx context.Context) wire.Answer {
 	switch {
-	case fault.Is(l.err, fault.OutcomeUnknown):
+	case fault.Is(l.err, fault.OutcomeUnknown), isPanic(l.err) && l.loanID() != "":
 		return l.answerUnknown(ctx)
 	case errors.Is(l.err, context.DeadlineExceeded): // before a commit, while it waited for the lock
 		a := l.visit.refuse(texts.MachineBusy, nil)
@@ -149,7 +156,7 @@ func (l *lending) answerUnknown(ctx context.Context) wire.Answer {
 	if loanID != "" {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
 		defer cancel()
-		if lent, exists, err := l.desk.Committed(ctx, l.req, loanID); err == nil && exists {
+		if lent, exists, err := l.desk.Committed(ctx, l.req, loanID); err == nil && exists && readLoan(lent.Loan).isOpen() {
 			return l.visit.answerLoan("12", newOutcome(loanID, lent))
 		}
 	}

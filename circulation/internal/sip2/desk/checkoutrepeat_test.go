@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/sip2/wire"
 	"checkoutlock/schemas/fault"
 )
@@ -48,6 +49,59 @@ func TestCheckOut_Repeats(t *testing.T) {
 				t.Errorf("first %s\nthen  %s, judged %d times, want %d", first, got, len(b.lent), tt.judged)
 			}
 		})
+	}
+}
+
+// The loan of the first message exists: a patron who is told that it does not walks off with the item,
+// or leaves it with the loan on the account.
+func TestCheckOut_RepeatWhoseLoanCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		unknown error // of the second look
+		result  wire.Result
+	}{
+		"is found at the second look": {result: wire.OK},
+		"is unknown":                  {unknown: fault.New(fault.Unavailable, "gone"), result: wire.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBackend()
+			b.send(t, checkOutBook)
+			b.noLoan, b.unknown = context.DeadlineExceeded, tt.unknown
+			got := b.answer(t.Context(), t, b.desk(t), checkOutBook)
+			if got.Result != tt.result || (got.Note != nil) != (tt.result == wire.Unknown) || len(b.lent) != 1 {
+				t.Errorf("got %+v, lent %d times, want %s and one", got, len(b.lent), tt.result)
+			}
+			if got.Note != nil && b.stored[got.Note.LoanID] == "" {
+				t.Errorf("the note names the loan %q", got.Note.LoanID)
+			}
+		})
+	}
+}
+
+func TestCheckOut_PanicIsCountedAndItsOutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	b := newBackend()
+	b.lend = func(context.Context, checkout.Request) error { panic("a bug") }
+	got := b.answer(t.Context(), t, b.desk(t), checkOutBook)
+	if got.Result != wire.Unknown || got.Note == nil || b.panics != 1 {
+		t.Errorf("got %+v, %d panics, want an unknown outcome and one", got, b.panics)
+	}
+}
+
+// A refusal is not kept while it is unknown whether the item is the patron's own.
+func TestCheckOut_RefusalIsJudgedAgainWhenTheLoanCanBeRead(t *testing.T) {
+	t.Parallel()
+	b := newBackend()
+	b.openLoan, b.terminal.SameItem = annsLoan, "confirm"
+	b.lend = refuse(fault.Refusal(library.CodeItemCheckedOut, "on loan"))
+	b.noLoan = fault.New(fault.Unavailable, "gone")
+	if got := b.answer(t.Context(), t, b.desk(t), checkOutBook); got.Result != wire.Failed {
+		t.Errorf("got %+v, want a failure", got)
+	}
+	b.noLoan = nil
+	if got := b.answer(t.Context(), t, b.desk(t), checkOutBook); got.Result != wire.OK {
+		t.Errorf("the repeat got %+v, want it confirmed", got)
 	}
 }
 
@@ -105,10 +159,16 @@ func answerInTime(t *testing.T, commits bool) {
 		!strings.Contains(b.logged(), "loan_id=00000000-")) {
 		t.Errorf("got %+v, logged %s", got, b.logged())
 	}
-	close(release)
 	stopped, stop := context.WithCancel(t.Context())
+	longer, cancel := d.Outlive(stopped)
+	defer cancel()
 	stop()
-	d.Run(stopped) // waits for the check-out
+	synctest.Wait()
+	if longer.Err() != nil {
+		t.Error("the check-out is not waited for")
+	}
+	close(release)
+	<-longer.Done()
 	if got := b.send(t, checkOutBook); got != lentBook {
 		t.Errorf("the repeat got %s", got)
 	}

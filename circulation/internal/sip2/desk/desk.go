@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
@@ -64,8 +62,10 @@ type Desk struct {
 	Texts       *texts.Catalogue // as delivered, while the library's cannot be read
 	// NoBlock is one of the constants, for terminals without a setting of their own.
 	NoBlock string
-	Log     *slog.Logger
-	Now     func() time.Time
+	// Panicked is called with a panic of a check-out.
+	Panicked func(ctx context.Context, err error)
+	Log      *slog.Logger
+	Now      func() time.Time
 
 	// running are the check-outs whose machine may have been answered already.
 	running sync.WaitGroup
@@ -92,11 +92,18 @@ func (d *Desk) Handlers() map[string]Handler {
 	return handlers
 }
 
-// Run is a worker: once ctx is done, it waits for the check-outs whose machine was answered before
-// their outcome was known.
-func (d *Desk) Run(ctx context.Context) {
-	<-ctx.Done()
-	d.running.Wait()
+// Outlive returns a context that ends after ctx, once the check-outs have ended whose machine was
+// answered before their outcome was known. Call cancel when it is not needed any more.
+func (d *Desk) Outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		d.running.Wait()
+		end()
+	})
+	return longer, func() {
+		stop()
+		end()
+	}
 }
 
 // visit is one message, with what its answer needs.
@@ -108,13 +115,9 @@ type visit struct {
 	speaker
 }
 
-// enter begins a message. The flows see the terminal as the acting user, so the records name it. A
-// terminal of a file may have no id, and gets one by its login.
+// enter begins a message. The flows see the terminal as the acting user, so the records name it.
 func (d *Desk) enter(ctx context.Context, t library.Terminal, r wire.Request) (context.Context, *visit) {
 	call := okapi.FromContext(ctx)
-	if t.ID == "" {
-		t.ID = uuid.NewSHA1(uuid.Nil, []byte(call.Tenant.String()+"\x00"+t.Login)).String()
-	}
 	call.UserID, call.Machine = t.ID, t.Login
 	zone, err := time.LoadLocation(t.TimeZone)
 	if err != nil {

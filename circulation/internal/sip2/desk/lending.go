@@ -94,7 +94,8 @@ func (l *lending) lend(ctx context.Context) (outcome, error) {
 		counts := worked
 		if !worked {
 			if counts, err = d.stillCounts(ctx, o); err != nil {
-				return outcome{}, err
+				l.loan.Store(&o.LoanID)
+				return outcome{}, fault.Wrap(err, fault.OutcomeUnknown, "The loan of the first message cannot be read")
 			}
 		}
 		if counts {
@@ -129,13 +130,13 @@ func (l *lending) work(ctx context.Context, lease checkout.KeyLease) (keyed.Answ
 }
 
 // stillCounts reports whether a kept outcome answers a repeat: a loan while it is open, a refusal for
-// refusalCounts. A machine whose clock stands still would else get an answer of the day before.
+// refusalCounts. It fails only for a loan. A machine whose clock stands still would else get an answer of the day before.
 func (d *Desk) stillCounts(ctx context.Context, o outcome) (bool, error) {
 	if !o.Lent {
 		return d.Now().Before(o.At.Add(refusalCounts)), nil
 	}
 	loan, exists, err := fault.Found(d.Library.Loan(ctx, o.LoanID))
-	return exists && readLoan(loan).Status.Name == "Open", err
+	return exists && readLoan(loan).isOpen(), err
 }
 
 // storedLoan is what machines read of a loan.
@@ -154,6 +155,8 @@ type storedLoan struct {
 		UpdatedByUserID string          `json:"updatedByUserId"`
 	} `json:"metadata"`
 }
+
+func (l storedLoan) isOpen() bool { return l.Status.Name == "Open" }
 
 // readLoan reads a stored loan. What cannot be read is zero, because the loan stands anyway.
 func readLoan(stored json.RawMessage) storedLoan {

@@ -15,6 +15,16 @@ import (
 
 const renewBook = "29NN20260301    105959                  AOmain|AAann|ABbook|AC|"
 
+// It is unknown then whether this terminal has just renewed the loan.
+func TestRenew_NotWithoutTheLoan(t *testing.T) {
+	t.Parallel()
+	b := newBackend()
+	b.openLoan, b.noLoan = annsLoan, fault.New(fault.Unavailable, "gone")
+	if got := b.answer(t.Context(), t, b.desk(t), renewBook); got.Result != wire.Failed || len(b.renewed) != 0 {
+		t.Errorf("got %+v, renewed %v, want a failure", got, b.renewed)
+	}
+}
+
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	const refused = "300NUN" + now + "AOmain|AAann|ABbook|AJMoby Dick|AH|AF"

@@ -33,7 +33,10 @@ const renewedRecently = time.Minute
 // already is renewed or confirmed if the terminal wants that. taken means that an earlier message with
 // the same key may have renewed it.
 func (d *Desk) judgeRefusal(ctx context.Context, v *visit, req checkout.Request, taken bool, refused error) (outcome, error) {
-	facts, loan := d.readAround(ctx, v, req.UserBarcode, req.ItemBarcode)
+	facts, loan, err := d.readAround(ctx, req.UserBarcode, req.ItemBarcode)
+	if err != nil {
+		return outcome{}, err
+	}
 	if loan.ID == "" || facts.User.ID == "" || !strings.EqualFold(loan.UserID, facts.User.ID) {
 		o := d.newRefusal(v, refused, &facts, forBorrowing)
 		if slices.Contains(o.Says, v.say(texts.MachineNotHere, nil)) {
@@ -66,21 +69,17 @@ func (v *visit) hasRenewed(loan storedLoan) bool {
 		v.now.Before(loan.Metadata.UpdatedDate.Add(renewedRecently))
 }
 
-// readAround reads what a message is about, and the open loan of the item. What cannot be read is
-// empty: the answer is known, and only says less.
-func (d *Desk) readAround(ctx context.Context, v *visit, card, item string) (library.Facts, storedLoan) {
+// readAround reads what a message is about, and the open loan of the item, if there is one.
+func (d *Desk) readAround(ctx context.Context, card, item string) (library.Facts, storedLoan, error) {
 	facts, err := library.ReadFacts(ctx, d.Library, schemas.CheckOutSubjects{UserBarcode: card, ItemBarcode: item})
-	if err == nil && facts.IsOnLoan() {
-		loan, exists, failed := fault.Found(d.Library.OpenLoan(ctx, facts.Item.ID))
-		if exists {
-			return facts, readLoan(loan)
-		}
-		err = failed
+	if err != nil || !facts.IsOnLoan() {
+		return facts, storedLoan{}, err
 	}
-	if err != nil {
-		d.Log.WarnContext(ctx, "a machine's answer says less, because records could not be read", "terminal", v.terminal.Login, "err", err)
+	loan, exists, err := fault.Found(d.Library.OpenLoan(ctx, facts.Item.ID))
+	if err != nil || !exists {
+		return facts, storedLoan{}, err
 	}
-	return facts, storedLoan{}
+	return facts, readLoan(loan), nil
 }
 
 // renewLoan renews the loan of o.

@@ -46,7 +46,10 @@ func (d *Desk) renew(ctx context.Context, v *visit) wire.Answer {
 // renewOnce renews the loan as it is now, or finds that this terminal has just renewed it. Fault:
 // LoanChanged if it was renewed meanwhile.
 func (d *Desk) renewOnce(ctx context.Context, v *visit, card string) (outcome, error) {
-	facts, loan := d.readAround(ctx, v, card, v.Field("AB"))
+	facts, loan, err := d.readAround(ctx, card, v.Field("AB"))
+	if err != nil {
+		return outcome{}, err
+	}
 	o := describeCopy(facts.Copy())
 	if loan.ID != "" && strings.EqualFold(loan.UserID, facts.User.ID) && v.hasRenewed(loan) {
 		o.Lent, o.Renewal, o.Due = true, true, loan.DueDate
