@@ -11,6 +11,10 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 )
 
+// maxLists is how many lists are sent at once. Each keeps a page of locks, 30 MB at most, until
+// its client has read it.
+const maxLists = 4
+
 // listed is an entry of the list.
 type listed struct {
 	LockID       string            `json:"lockId"`
@@ -31,6 +35,10 @@ func (s *server) list(ctx context.Context, c *call) (any, error) {
 		return nil, c.fail(http.StatusBadRequest, problem)
 	}
 	return streamed(func(w io.Writer) error {
+		if err := s.lists.Acquire(ctx, 1); err != nil {
+			return c.fail(http.StatusServiceUnavailable, "Other lists are under way")
+		}
+		defer s.lists.Release(1)
 		encoder := json.NewEncoder(w)
 		count, separator := 0, `{"data":[`
 		err := s.locks.Walk(ctx, engine.Filter{Namespace: Namespaces, Prefix: true, Names: names}, func(l engine.Lock) error {

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"checkoutlock/resource-locks/internal/engine"
@@ -88,4 +90,42 @@ func TestList_ThatFailsHalfWayIsNoAnswer(t *testing.T) {
 	if err != nil || status != http.StatusInternalServerError || !strings.Contains(text, "Listing lock failed") {
 		t.Errorf("got %d %s, %v, want the failure", status, text, err)
 	}
+}
+
+// unreadWriter is the answer of a client that does not read until read is closed.
+type unreadWriter struct {
+	http.ResponseWriter
+	read chan struct{}
+}
+
+func (w unreadWriter) Write(p []byte) (int, error) {
+	<-w.read
+	return w.ResponseWriter.Write(p)
+}
+
+func TestList_ClientsThatDoNotReadKeepFewLists(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, store := newLongList(t, 100)
+		read := make(chan struct{})
+		begin := sync.OnceFunc(func() { close(read) })
+		defer begin()
+		for range maxLists {
+			go func() {
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/lock/list", nil)
+				r.Header.Set(deviceHeader, "d")
+				f.server.ServeHTTP(unreadWriter{httptest.NewRecorder(), read}, r)
+			}()
+			synctest.Wait()
+		}
+		f.list("").refused(t, 503, "ERR_LISTING_LOCK_FAILED", "Other lists are under way")
+		if store.lists != maxLists {
+			t.Errorf("%d pages were read, want %d", store.lists, maxLists)
+		}
+		begin()
+		synctest.Wait()
+		for range maxLists + 1 { // each list has let the next one go
+			f.list("").wants(t, "api.lock.list")
+		}
+	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"checkoutlock/config"
 	"checkoutlock/resource-locks/internal/engine"
@@ -68,6 +69,7 @@ type server struct {
 	checkPage func(*http.Request) error
 	check     resourceCheck
 	notices   *notices
+	lists     *semaphore.Weighted
 	log       *slog.Logger
 }
 
@@ -75,7 +77,7 @@ type server struct {
 func newServer(o Options, host string) (*server, error) {
 	cfg := o.Settings
 	s := &server{
-		locks: o.Locks, cfg: cfg, identify: identifyByHeader, log: o.Log,
+		locks: o.Locks, cfg: cfg, identify: identifyByHeader, lists: semaphore.NewWeighted(maxLists), log: o.Log,
 		check: newResourceCheck(cfg.ResourceCheckURL), notices: newNotices(cfg.NoticeURL, o.Registry, o.Log),
 	}
 	if cfg.Auth == AuthToken {
