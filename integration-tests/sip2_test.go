@@ -2,10 +2,13 @@ package integration_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -253,6 +256,48 @@ func TestSIP2_BadMachinesHarmNoOther(t *testing.T) {
 	bad.Wait()
 	if answer := healthy.ask("9900802.00"); !strings.HasPrefix(answer, "98YYYYNN300003") {
 		t.Errorf("the status is %q", answer)
+	}
+}
+
+// The terminal is that of docs/machines.md, which has no id.
+func TestSIP2_TerminalOfAFileLendsAndReturns(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{}, 9)
+	hash, err := bcrypt.GenerateFromPassword([]byte("desk-1-password"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := json.Marshal([]record{{
+		"login": "desk-1", "tenant": p.Storage.Tenant, "name": "Hall", "servicePointId": p.ServicePointID,
+		"passwordHash": string(hash),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "terminals.json")
+	if err := os.WriteFile(name, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := stack.Start(t.Context(), stack.Options{
+		DatabaseURL: p.databaseURL, CirculationEnv: enableSIP2("SIP2_TERMINALS=" + name),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
+	_, patron := p.addPatron(t)
+	book, m := p.addBooks(t, 1)[0], p.newMachine(t, s.Machines[0])
+	for _, exchange := range []struct{ send, want string }{
+		{send: newSIPCheckOut(patron, book), want: "121N"},
+		{send: "09N20260105    10151520260105    101515AP|AO|AB" + book + "|AC|", want: "101"},
+	} {
+		if got := m.ask(exchange.send); !strings.HasPrefix(got, exchange.want) {
+			t.Errorf("%s: got %s, want %s", exchange.send, got, exchange.want)
+		}
 	}
 }
 
