@@ -52,7 +52,7 @@ func TestCheckOut_Repeats(t *testing.T) {
 	}
 }
 
-// The loan of the first message exists: a patron who is told that it does not walks off with the item,
+// The loan of the first message exists. A patron who reads that it does not walks off with the item,
 // or leaves it with the loan on the account.
 func TestCheckOut_RepeatWhoseLoanCannotBeRead(t *testing.T) {
 	t.Parallel()
