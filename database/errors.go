@@ -63,18 +63,17 @@ func SQLState(err error) (code, constraint string) {
 	return "", ""
 }
 
-// isOutageCode reports whether the SQLSTATE means that PostgreSQL stops, restarts, has too
-// many sessions, or is a standby.
+// isOutageCode reports whether the SQLSTATE means that PostgreSQL stops, restarts, or is a standby.
 func isOutageCode(code string) bool {
 	switch code {
-	case readOnlyTransaction, tooManyConnections, inRecovery, adminShutdown, crashShutdown, cannotConnectNow, idleSessionTimeout:
+	case readOnlyTransaction, inRecovery, adminShutdown, crashShutdown, cannotConnectNow, idleSessionTimeout:
 		return true
 	}
 	return strings.HasPrefix(code, connectionException)
 }
 
-// ConnectionLost reports whether err means that PostgreSQL was not reached, went away, or cannot
-// write. PostgreSQL may have run the statement.
+// ConnectionLost reports whether err means that PostgreSQL was not reached, refused one more
+// connection, went away, or cannot write. PostgreSQL may have run the statement.
 func ConnectionLost(err error) bool {
 	var connect *pgconn.ConnectError
 	var network *net.OpError
@@ -82,7 +81,7 @@ func ConnectionLost(err error) bool {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):
 		return false
-	case errors.As(err, &connect), isOutageCode(code), lacks[code] != "" && Lack(err) == "":
+	case errors.As(err, &connect), code == tooManyConnections, isOutageCode(code), lacks[code] != "" && Lack(err) == "":
 		return true
 	case errors.Is(err, context.DeadlineExceeded), code != "":
 		return false

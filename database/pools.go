@@ -233,6 +233,14 @@ func (db *DB) leave(host string) bool {
 // AllowReset lets the next Reset work at once. Tests call it between two outages.
 func (db *DB) AllowReset() { db.lastReset.Store(0) }
 
+// resetAfter drops all connections after err, with which a connection was lost. It keeps them if
+// the server has too many connections, because it serves those.
+func (db *DB) resetAfter(err error) {
+	if isOutage(err) {
+		db.Reset()
+	}
+}
+
 // Read runs f, which only reads. If the connection was lost, it runs f once more, on a
 // fresh one.
 func (db *DB) Read(ctx context.Context, f func() error) error {
@@ -240,6 +248,6 @@ func (db *DB) Read(ctx context.Context, f func() error) error {
 	if !ConnectionLost(err) || ctx.Err() != nil {
 		return err
 	}
-	db.Reset()
+	db.resetAfter(err)
 	return f()
 }

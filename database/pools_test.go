@@ -1,8 +1,17 @@
 package database_test
 
 import (
+	"context"
 	"fmt"
+	"net/url"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/database"
+	"checkoutlock/devpostgres/testserver"
+	"checkoutlock/schemas/fault"
 )
 
 // A tenant's statements differ from those of another by the schema's name.
@@ -36,5 +45,68 @@ func TestOpen_ConnectionsKeepTheStatementsOfManyTenants(t *testing.T) {
 				t.Errorf("%d statements are prepared, want %d", prepared, tt.want)
 			}
 		})
+	}
+}
+
+// fillServer returns the URL of a role that may have one connection. PostgreSQL refuses a second one as it
+// does at max_connections.
+func fillServer(t *testing.T) string {
+	t.Helper()
+	const role = "one_connection"
+	u, err := url.Parse(testserver.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute(t, u.String(), `DROP ROLE IF EXISTS `+role, `CREATE ROLE `+role+` LOGIN PASSWORD 'p' CONNECTION LIMIT 1`)
+	full := *u
+	full.User = url.UserPassword(role, "p")
+	t.Cleanup(func() {
+		conn, err := pgx.Connect(context.Background(), u.String())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close(context.Background())
+		if _, err := conn.Exec(context.Background(), `DROP ROLE `+role); err != nil {
+			t.Error(err)
+		}
+	})
+	return full.String()
+}
+
+// askProcess returns the id of the server's process that serves a connection of the pool.
+func askProcess(ctx context.Context, pool *pgxpool.Pool) (pid int, err error) {
+	return pid, pool.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid)
+}
+
+func TestDB_KeepsItsConnectionsWhenTheServerIsFull(t *testing.T) {
+	t.Parallel()
+	db, log := openLogged(t, fillServer(t))
+	want, err := askProcess(t.Context(), db.Urgent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() error {
+		_, err := askProcess(t.Context(), db.Ordinary)
+		return err
+	}
+	for _, tt := range []struct {
+		name string
+		call func() error
+	}{
+		{name: "a statement", call: ask},
+		{name: "a read", call: func() error { return db.Read(t.Context(), ask) }},
+		{name: "a transaction", call: func() error { return db.Repeat(t.Context(), 1, "lending", ask) }},
+	} {
+		db.AllowReset()
+		if err := tt.call(); !fault.Is(database.ToFault("lending", err), fault.Unavailable) {
+			t.Errorf("%s: got %v, want a refusal that is %s", tt.name, err, fault.Unavailable)
+		}
+		if got, err := askProcess(t.Context(), db.Urgent); got != want {
+			t.Errorf("%s: process %d serves the other pool, %v, want %d as before", tt.name, got, err, want)
+		}
+	}
+	if n := log.count("is lost"); n > 0 {
+		t.Errorf("the log calls the database lost %d times, want none", n)
 	}
 }

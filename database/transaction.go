@@ -159,7 +159,7 @@ func (db *DB) Repeat(ctx context.Context, attempts int, op string, f func() erro
 		db.log.DebugContext(ctx, "transaction runs again", "op", op, "err", err)
 	}
 	if ConnectionLost(err) {
-		db.Reset()
+		db.resetAfter(err)
 	}
 	return err
 }
