@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"time"
 
 	"github.com/golang-migrate/migrate/v4/database"
 	"github.com/jackc/pgx/v5"
-
-	"checkoutlock/config/resolver"
 )
 
 // migrationDriver runs golang-migrate's steps on one schema. Unlike the
@@ -42,13 +41,9 @@ func openMigrationDriver(ctx context.Context, url, schema string) (*migrationDri
 			delete(cc.RuntimeParams, name)
 		}
 	}
-	if cc.ConnectTimeout == 0 {
-		cc.LookupFunc = resolver.Default.LookupHost
-	}
+	boundConnect(cc)
 	requirePrimary(url, cc)
-	cc.RuntimeParams[isolationSetting] = readCommitted
-	cc.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()
-	cc.RuntimeParams["statement_timeout"] = "0" // a role's own would end the wait for the lock
+	cc.RuntimeParams = migrationParameters(schema, cc.RuntimeParams)
 	conn, err := pgx.ConnectConfig(ctx, cc)
 	if err != nil {
 		return nil, &unreachableError{hosts: strings.Join(hosts(cc), ", "), err: err}
@@ -63,6 +58,22 @@ func openMigrationDriver(ctx context.Context, url, schema string) (*migrationDri
 		return nil, errors.Join(fmt.Errorf("naming the lock of migrations: %w", err), d.Close())
 	}
 	return d, nil
+}
+
+// migrationIdle ends a transaction of a process that froze. Only the creation of a schema and the
+// trial of a repair have more than one statement, and they wait for nothing between those.
+const migrationIdle = 5 * time.Second
+
+// migrationParameters is sessionParameters for migrations, whose statements have no bound. A session
+// that is idle for idleTimeout ends, and its lock with it: the process froze between two files.
+func migrationParameters(schema string, url map[string]string) map[string]string {
+	parameters := sessionBounds(0, migrationIdle)
+	parameters["idle_session_timeout"] = milliseconds(idleTimeout)
+	maps.Copy(parameters, url)
+	parameters[isolationSetting] = readCommitted
+	parameters["search_path"] = pgx.Identifier{schema}.Sanitize()
+	parameters["statement_timeout"] = "0" // a role's own would end the wait for the lock
+	return parameters
 }
 
 // closeTimeout bounds the last steps on a connection whose context has ended.

@@ -65,17 +65,19 @@ const (
 func sessionParameters(statement time.Duration, url map[string]string) map[string]string {
 	parameters := map[string]string{}
 	if statement > 0 {
-		parameters = sessionBounds(statement + statementMargin)
+		parameters = sessionBounds(statement+statementMargin, idleTimeout)
 	}
 	maps.Copy(parameters, url)
 	parameters[isolationSetting] = readCommitted
 	return parameters
 }
 
-func sessionBounds(statement time.Duration) map[string]string {
+// sessionBounds returns bounds of a session: of each statement, where 0 is none, and between two
+// statements of a transaction.
+func sessionBounds(statement, idle time.Duration) map[string]string {
 	return map[string]string{
 		"statement_timeout":                   milliseconds(statement),
-		"idle_in_transaction_session_timeout": milliseconds(idleTimeout),
+		"idle_in_transaction_session_timeout": milliseconds(idle),
 		"tcp_keepalives_idle":                 "10",
 		"tcp_keepalives_interval":             "5",
 		"tcp_keepalives_count":                "3",
@@ -101,11 +103,7 @@ func (db *DB) poolConfig(base *pgxpool.Config, size int32, statement time.Durati
 	}
 	cc := pc.ConnConfig
 	pc.PrepareConn = p.renew
-	if cc.ConnectTimeout == 0 {
-		cc.ConnectTimeout = connectTimeout
-		cc.DialFunc = (&net.Dialer{Timeout: connectTimeout}).DialContext
-		cc.LookupFunc = resolver.Default.LookupHost
-	}
+	boundConnect(cc)
 	cc.LookupFunc = db.servers.lookUp(cc.LookupFunc)
 	if !mayBePooled(cc) {
 		cc.RuntimeParams = sessionParameters(statement, cc.RuntimeParams)
@@ -117,6 +115,15 @@ func (db *DB) poolConfig(base *pgxpool.Config, size int32, statement time.Durati
 		return !lost && (closeFatal == nil || closeFatal(c, e))
 	}
 	return pc
+}
+
+// boundConnect bounds an attempt to connect, unless the URL does.
+func boundConnect(cc *pgx.ConnConfig) {
+	if cc.ConnectTimeout == 0 {
+		cc.ConnectTimeout = connectTimeout
+		cc.DialFunc = (&net.Dialer{Timeout: connectTimeout}).DialContext
+		cc.LookupFunc = resolver.Default.LookupHost
+	}
 }
 
 // registerTypes lets a connection send and read ids as 16 bytes, and read JSON as unmarshalJSON does.
