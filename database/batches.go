@@ -52,9 +52,10 @@ func (db *DB) InTwoBatches(ctx context.Context, pool *pgxpool.Pool, b Bounds, re
 		return err
 	}
 	batch.Queue("COMMIT")
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.commitTimeout+writesMargin)
+	bound := db.commitTimeout + db.writesMargin
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
 	defer cancel()
-	return db.Confirm(conn, func() error { return conn.SendBatch(ctx, &batch).Close() })
+	return db.Confirm(conn, bound, func() error { return conn.SendBatch(ctx, &batch).Close() })
 }
 
 // sendFirst begins a transaction with the bounds, and sends what read adds.

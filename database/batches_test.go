@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/database"
+	"checkoutlock/devpostgres/testserver"
 )
 
 // readInBatch returns the settings in the first batch of a transaction, whose first statements are
@@ -106,5 +107,50 @@ func TestDB_BeginsInTwoBatchesOnAFreshConnection(t *testing.T) {
 	}
 	if got := readInBatch(t, db, database.Bounds{Statement: 2 * time.Second}); got == "" {
 		t.Error("the transaction read nothing")
+	}
+}
+
+// The COMMIT has not begun while a write before it waits, so that wait says nothing about the standby.
+func TestDB_WriteThatWaitsIsNoUnconfirmedCommit(t *testing.T) {
+	t.Parallel()
+	const key = 4200
+	holder, err := pgx.Connect(t.Context(), testserver.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close(t.Context())
+	if _, err := holder.Exec(t.Context(), `SELECT pg_advisory_lock($1)`, key); err != nil {
+		t.Fatal(err)
+	}
+	db, log := openLogged(t, testserver.URL(t))
+	db.SetCommitTimeout(database.LateMargin) // a COMMIT is late at once
+	db.SetWritesMargin(time.Minute)
+	write := func(_ database.Querier, batch *pgx.Batch) error {
+		batch.Queue(`SELECT pg_advisory_xact_lock($1)`, key)
+		return nil
+	}
+	read := func(_ database.Querier, batch *pgx.Batch) error {
+		batch.Queue(`SELECT 1`)
+		return nil
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- db.InTwoBatches(t.Context(), db.Urgent, database.Bounds{}, read,
+			func() (database.Fill, error) { return write, nil })
+	}()
+	const waitingSQL = `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted`
+	for waiting := 0; waiting == 0; {
+		if err := holder.QueryRow(t.Context(), waitingSQL, key).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := holder.Exec(t.Context(), `SELECT pg_advisory_unlock($1)`, key); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("the transaction: %v", err)
+	}
+	if n := log.count("commits wait for the synchronous standby"); n > 0 {
+		t.Errorf("the log says %d times that commits wait, want none", n)
 	}
 }

@@ -28,6 +28,7 @@ type DB struct {
 	MigrateURL string
 
 	commitTimeout time.Duration
+	writesMargin  time.Duration
 
 	opened    atomic.Bool  // both pools exist
 	lastReset atomic.Int64 // UnixNano
@@ -54,7 +55,10 @@ func Open(ctx context.Context, cfg Settings, log *slog.Logger) (*DB, error) {
 	}
 	attrs := requirePrimary(cfg.URL, base.ConnConfig)
 	size := cmp.Or(cfg.MaxConns, base.MaxConns)
-	db := &DB{MigrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), Hosts: strings.Join(hosts(base.ConnConfig), ", "), log: log, commitTimeout: defaultCommitTimeout}
+	db := &DB{
+		MigrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), Hosts: strings.Join(hosts(base.ConnConfig), ", "), log: log,
+		commitTimeout: defaultCommitTimeout, writesMargin: defaultWritesMargin,
+	}
 	db.watch = &connectionWatch{hosts: db.Hosts, servers: &db.servers, log: log, settle: settleTime}
 	watched := tracer{db.watch, newPlans()}
 	base.ConnConfig.Tracer = watched

@@ -2,5 +2,12 @@ package database
 
 import "time"
 
+// LateMargin is how long before its bound a COMMIT counts as unconfirmed.
+const LateMargin = lateMargin
+
+// SetWritesMargin sets how much longer the last batch of a transaction may take than a COMMIT. It is called
+// before the first transaction.
+func (db *DB) SetWritesMargin(d time.Duration) { db.writesMargin = d }
+
 // SetCommitTimeout sets how long a COMMIT may take. It is called before the first one.
 func (db *DB) SetCommitTimeout(d time.Duration) { db.commitTimeout = d }

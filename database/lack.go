@@ -169,7 +169,7 @@ func (w *lackWatch) probeCommit(ctx context.Context) error {
 	}
 	defer conn.Release()
 	host, _ := conn.Conn().PgConn().CustomData()[servedBy].(string)
-	err = w.db.Confirm(conn, func() error {
+	err = w.db.Confirm(conn, w.db.commitTimeout, func() error {
 		_, err := conn.Exec(ctx, commitSQL)
 		return err
 	})

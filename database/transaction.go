@@ -90,12 +90,13 @@ const (
 	// is one. The end of the request does not cancel it: after a cancelled wait,
 	// PostgreSQL makes the transaction visible without the standby.
 	defaultCommitTimeout = 5 * time.Second
-	// lateMargin is how long before that time-out a COMMIT is taken for one that the standby does not
-	// confirm, because the time-out ends its session.
+	// lateMargin is how long before its bound a COMMIT is taken for one that the standby does not
+	// confirm, because the bound ends its session.
 	lateMargin = 100 * time.Millisecond
-	// writesMargin is for the writes before a COMMIT in its batch. With it the bound is longer than a
-	// wait for a row. Connections that it frees can lead to a new primary.
-	writesMargin = time.Second
+	// defaultWritesMargin is added for the writes before a COMMIT in its batch. With it the bound is
+	// longer than a wait for a row, also without lateMargin. Connections that it frees can lead to a
+	// new primary.
+	defaultWritesMargin = time.Second
 	// longStatement bounds a statement whose caller has no deadline.
 	longStatement = 5 * time.Minute
 )
@@ -136,7 +137,7 @@ func (db *DB) InTx(ctx context.Context, pool *pgxpool.Pool, b Bounds, fn func(pg
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.commitTimeout)
 	defer cancel()
-	if err := db.Confirm(conn, func() error { return tx.Commit(ctx) }); err != nil {
+	if err := db.Confirm(conn, db.commitTimeout, func() error { return tx.Commit(ctx) }); err != nil {
 		return fmt.Errorf("committing: %w", err)
 	}
 	return nil
@@ -192,14 +193,14 @@ var ErrUnconfirmed = errors.New("the synchronous standby did not confirm the com
 
 // Confirm runs f, which commits on the connection. It returns ErrUnconfirmed, beside f's error, for
 // a COMMIT without the standby. New connections then begin with another host. So they do as soon as
-// f takes nearly as long as a COMMIT may, which also makes the database unusable until a COMMIT is confirmed.
-// The caller must not have released the connection, because the pool may give it to another
-// transaction.
-func (db *DB) Confirm(conn *pgxpool.Conn, f func() error) error {
+// f takes nearly as long as bound, which also makes the database unusable until a COMMIT is confirmed.
+// So bound has to be longer than the waits for locks in f. The caller must not have released the
+// connection, because the pool may give it to another transaction.
+func (db *DB) Confirm(conn *pgxpool.Conn, bound time.Duration, f func() error) error {
 	marks := conn.Conn().PgConn().CustomData()
 	delete(marks, unconfirmed) // an earlier statement may have left it
 	host, _ := marks[servedBy].(string)
-	late := time.AfterFunc(db.commitTimeout-lateMargin, func() {
+	late := time.AfterFunc(bound-lateMargin, func() {
 		if db.leave(host) {
 			db.lack.noteLateCommit()
 		}

@@ -68,7 +68,7 @@ func (db *DB) write(ctx context.Context, on connections, op string, f func(conte
 // writeWith runs f, which writes on the connection. It runs f again after a rollback by
 // PostgreSQL.
 func (db *DB) writeWith(ctx context.Context, conn *pgxpool.Conn, op string, f func() error) error {
-	return db.conns.Repeat(ctx, attempts, op, func() error { return db.conns.Confirm(conn, f) })
+	return db.conns.Repeat(ctx, attempts, op, func() error { return db.conns.Confirm(conn, writeTimeout, f) })
 }
 
 // exec writes by a statement, and returns how many rows it changed.
