@@ -179,19 +179,21 @@ func (w *lackWatch) probeCommit(ctx context.Context) error {
 	return err
 }
 
-// noteProbe keeps and logs what a probe for a lack changed. A limit of temporary files proves nothing, and neither
-// does a server that is away, which readiness reports by itself.
+// noteProbe keeps and logs what a probe for a lack changed. A success ends that lack, and none that was found
+// meanwhile. So does a limit of temporary files, because below the probe's need no probe can succeed. A server
+// that is away changes nothing: readiness reports it by itself.
 func (w *lackWatch) noteProbe(lack string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	code, _ := SQLState(err)
-	switch {
-	case err == nil && w.lack == lack:
-		w.setLack("", nil)
-	case code == configurationLimit:
+	limited := code == configurationLimit
+	if limited {
 		w.refused = false // it was the probe's own
+	}
+	switch {
+	case (err == nil || limited) && w.lack == lack:
 		w.setLack("", nil)
-	case Lack(err) != "":
+	case Lack(err) != "" && !limited:
 		w.setLack(Lack(err), err)
 	}
 }

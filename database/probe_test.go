@@ -1,0 +1,36 @@
+package database
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+func TestLackWatch_ProbeEndsOnlyTheLackThatItWasFor(t *testing.T) {
+	t.Parallel()
+	limit := &pgconn.PgError{Code: configurationLimit, SeverityUnlocalized: "ERROR"}
+	full := lacks[diskFull]
+	for _, tt := range []struct {
+		name        string
+		lack, probe string // now, and when the probe began
+		err         error
+		want        string
+	}{
+		{name: "a success", lack: full, probe: full},
+		{name: "a success for another lack", lack: commitsWait, probe: full, want: commitsWait},
+		{name: "a limit of temporary files", lack: full, probe: full, err: limit},
+		{name: "a limit of temporary files, with another lack", lack: commitsWait, err: limit, want: commitsWait},
+		{name: "a limit of temporary files, with no lack", err: limit},
+	} {
+		w := newLackWatch(t.Context(), &DB{log: slog.New(slog.DiscardHandler)})
+		w.lack, w.refused = tt.lack, true
+		w.noteProbe(tt.probe, tt.err)
+		if got := w.current(); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+		if want := tt.err == nil; w.refused != want {
+			t.Errorf("%s: a refusal is to be looked into: %t, want %t", tt.name, w.refused, want)
+		}
+	}
+}
