@@ -145,14 +145,15 @@ type ClaimStore interface {
 	Stats(ctx context.Context, namespace string) (NamespaceStats, error)
 
 	// ListClaims returns claims of a namespace, "" for all, at most limit. They are ordered
-	// by namespace and number.
+	// by namespace and number. Each has at least the resources that FormatResources shows.
 	ListClaims(ctx context.Context, namespace string, limit int) ([]ClaimInfo, error)
 }
 
-// maxFormat is the longest text that FormatResources returns, in bytes.
-const maxFormat = 1000
+// MaxFormat is how many bytes FormatResources shows.
+const MaxFormat = 1000
 
-// FormatResources returns resources as text for operators, such as "write /a/b, read /c".
+// FormatResources returns resources as text for operators, such as "write /a/b, read /c". It cuts
+// a longer text off.
 func FormatResources(resources []Resource) string {
 	var text strings.Builder
 	for i, r := range resources {
@@ -161,8 +162,8 @@ func FormatResources(resources []Resource) string {
 		}
 		text.WriteString(map[bool]string{false: "read /", true: "write /"}[r.Write])
 		text.WriteString(strings.Join(r.Path, "/"))
-		if text.Len() > maxFormat {
-			return strings.ToValidUTF8(text.String()[:maxFormat], "") + " ..."
+		if text.Len() > MaxFormat {
+			return strings.ToValidUTF8(text.String()[:MaxFormat], "") + " ..."
 		}
 	}
 	return text.String()

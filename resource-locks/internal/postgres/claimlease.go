@@ -141,15 +141,22 @@ func (s *ClaimStore) Stats(ctx context.Context, namespace string) (engine.Namesp
 	return n, err
 }
 
+// listClaimsSQL reads only the resources that are shown, because a claim may have 64 KiB of them.
+// The text of a resource has its mode, so it is longer than the stored path by 5 bytes or more.
 const listClaimsSQL = `
-SELECT c.id, c.namespace, c.instance, c.abandon, c.owner, c.number, c.queued_at, c.held_at, c.ends_at, coalesce(c.waits_for, 0),
-       ARRAY(SELECT r.path FROM {schema}.claim_resource r WHERE r.namespace = c.namespace AND r.number = c.number ORDER BY r.position),
-       ARRAY(SELECT r.write FROM {schema}.claim_resource r WHERE r.namespace = c.namespace AND r.number = c.number ORDER BY r.position)
-  FROM {schema}.claim c WHERE $1::text IN ('', c.namespace) AND c.number > 0 ORDER BY c.namespace, c.number LIMIT $2::bigint`
+SELECT c.id, c.namespace, c.instance, c.abandon, c.owner, c.number, c.queued_at, c.held_at, c.ends_at, coalesce(c.waits_for, 0), r.paths, r.writes
+  FROM (SELECT * FROM {schema}.claim c WHERE $1::text IN ('', c.namespace) AND c.number > 0 ORDER BY c.namespace, c.number LIMIT $2::bigint) c
+ CROSS JOIN LATERAL (
+       SELECT array_agg(r.path ORDER BY r.position) AS paths, array_agg(r.write ORDER BY r.position) AS writes
+         FROM (SELECT r.*, sum(length(r.path) + 5) OVER (ORDER BY r.position) - length(r.path) - 5 AS before
+                 FROM {schema}.claim_resource r WHERE r.namespace = c.namespace AND r.number = c.number
+                ORDER BY r.position LIMIT $3::bigint / 5) r
+        WHERE r.before <= $3::bigint) r
+ ORDER BY c.namespace, c.number`
 
 // ListClaims implements engine.ClaimStore.
 func (s *ClaimStore) ListClaims(ctx context.Context, namespace string, limit int) ([]engine.ClaimInfo, error) {
-	return readRows(ctx, s.db, s.db.ordinary, "listing claims", listClaimsSQL, []any{namespace, limit},
+	return readRows(ctx, s.db, s.db.ordinary, "listing claims", listClaimsSQL, []any{namespace, limit, engine.MaxFormat},
 		func(row pgx.CollectableRow) (c engine.ClaimInfo, err error) {
 			var paths [][]byte
 			var writes []bool

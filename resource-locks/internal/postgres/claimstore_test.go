@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,5 +111,53 @@ func TestClaimStore_GrantsAreDurable(t *testing.T) {
 	if want := []string{"held on", "waits off", "waits off", "held on", "held on"}; err != nil ||
 		!slices.Equal(got, want) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+// A list shows a part of what a large claim has, and reads no more. The claims of the first lengths
+// have a first path that is shown up to its end.
+func TestClaimStore_ListsTheResourcesThatAreShown(t *testing.T) {
+	t.Parallel()
+	var long, short []engine.Resource
+	for i := range 15 {
+		long = append(long, engine.Resource{Path: []string{strings.Repeat(string(rune('a'+i)), engine.MaxPathBytes-1)}})
+	}
+	for i := range engine.MaxResources {
+		short = append(short, engine.Resource{Path: []string{strconv.Itoa(i), ""}[:1+i%2], Write: i%3 == 0})
+	}
+	asked := map[string][]engine.Resource{"long paths": long, "short paths": short, "the root": {{Write: true}, {}}}
+	for length := engine.MaxFormat - 10; length < engine.MaxFormat; length++ {
+		for i, last := range short[:4] { // of all lengths and modes
+			first := engine.Resource{Path: []string{strings.Repeat("x", length)}, Write: last.Write}
+			asked[fmt.Sprintf("%d bytes and %d", length, i)] = []engine.Resource{first, last}
+		}
+	}
+	s := schematest.New(t)
+	store, instance := postgres.NewClaimStore(s.Open("")), uuid.New()
+	if err := store.StartLease(t.Context(), instance, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for namespace, resources := range asked {
+		c := engine.Claim{ID: uuid.New(), Namespace: namespace, Instance: instance, Resources: resources}
+		if _, err := store.Enqueue(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed, err := store.ListClaims(t.Context(), "", 2*len(asked))
+	if err != nil || len(listed) != len(asked) {
+		t.Fatalf("listed %d claims, %v, want %d", len(listed), err, len(asked))
+	}
+	for _, c := range listed {
+		got, want := engine.FormatResources(c.Resources), engine.FormatResources(asked[c.Namespace])
+		if got != want {
+			t.Errorf("%s: shows %q, want %q", c.Namespace, got, want)
+		}
+		size := 0
+		for _, r := range c.Resources {
+			size += len(strings.Join(r.Path, "/"))
+		}
+		if size > engine.MaxFormat+engine.MaxPathBytes {
+			t.Errorf("%s: %d bytes of paths were read", c.Namespace, size)
+		}
 	}
 }
