@@ -120,8 +120,8 @@ type ClaimStore interface {
 
 	// Settle deletes claims that have ended, of all namespaces, and returns them with their
 	// former owners. It grants what earlier calls have left, and may leave work to the next
-	// call again. It costs little when there is nothing to do. After an error it returns what
-	// it did.
+	// call again. When there is nothing to do, it costs as much as there are held claims of
+	// dead processes. After an error it returns what it did.
 	Settle(ctx context.Context, caller uuid.UUID) (granted []uuid.UUID, ended []ClaimInfo, err error)
 
 	// ForceWithdraw is Withdraw by staff. It keeps the note in the same transaction, in
@@ -140,8 +140,8 @@ type ClaimStore interface {
 	// the order of their ids, from the first above after. It returns the filled part.
 	ClaimsOf(ctx context.Context, instance, after uuid.UUID, page []ClaimState) ([]ClaimState, error)
 
-	// Stats counts the claims of a namespace. Fault: NotFound if no client has ever
-	// connected to it.
+	// Stats counts the claims of a namespace. Fault: NotFound if no client has connected to
+	// it, or if it was forgotten since.
 	Stats(ctx context.Context, namespace string) (NamespaceStats, error)
 
 	// ListClaims returns claims of a namespace, "" for all, at most limit. They are ordered

@@ -47,8 +47,8 @@ type Refresh struct {
 	ID    uuid.UUID
 	Owner string
 	TTL   time.Duration
-	// Resume grants a key anew that is free, if its last lock had this id and owner, and
-	// ended less than ResumeWithin ago. ResumeWithin 0 never does.
+	// ResumeWithin grants a key anew that is free, if its last lock had this id and owner, and
+	// ended less than this ago. 0 never does.
 	ResumeWithin time.Duration
 	// Amend is a JSON object, or empty. A resume sets its members in the value of the lock,
 	// which then is a JSON object too.

@@ -27,9 +27,10 @@ import (
 // One transaction places so many claims at most. The others still wait for the number of the
 // claim that has gone, which stands in removed_claim until Settle has placed them.
 //
-// What changes claims is one batch, which PostgreSQL runs as one transaction after it has
-// arrived as a whole. It first locks the namespace. So a process that freezes holds no
-// namespace.
+// What changes claims is one batch, in one round trip and one transaction. It first locks the
+// namespace. PostgreSQL runs each statement as soon as it has arrived. A small batch arrives as a
+// whole, so a process that freezes holds no namespace. A large one may arrive in parts: a process
+// that freezes between them holds the namespace until it wakes up or ends.
 type ClaimStore struct {
 	db        *DB
 	atOnce    int         // how many claims one transaction removes, and places, at most
