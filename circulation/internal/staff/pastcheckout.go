@@ -112,10 +112,14 @@ func (v *visit) describeCheckOuts(list []schemas.PastCheckOut, searched string) 
 	return entries
 }
 
-// hidePatron masks the patron's barcode, also where the reason names the patron.
+// hidePatron masks the patron's barcode, also where the reason names the patron, and where a card was
+// scanned as the item.
 func (p *pastCheckOut) hidePatron() {
 	if p.Patron != "" {
 		p.Patron = redact.Mask(p.Patron)
+	}
+	if masked := redact.MaskIn(p.Entry.ItemBarcode, p.Entry.UserBarcode); masked != p.Entry.ItemBarcode {
+		p.Entry.ItemBarcode, p.Try = masked, ""
 	}
 	p.Entry.Reason = redact.MaskIn(p.Entry.Reason, p.Entry.UserBarcode, p.Entry.UserID)
 }
