@@ -3,10 +3,10 @@ package events
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -54,6 +54,19 @@ type state struct {
 	until time.Time     // the lease is surely in force; zero without a lease
 	retry time.Time     // when to ask for the lease again
 	lag   time.Duration // the age of the oldest row
+}
+
+// turn is how far the turn of a tenant has come. It reads on past the rows that it could not deliver. They
+// wait for the next turn, and so does the rest of their groups.
+//
+// It reads nothing that is newer than its first batch. A row that commits late may have an id that the turn
+// has passed. Its patron's next event was written after that, so it waits for the next turn as well.
+type turn struct {
+	after    int64           // the last row that was read
+	last     int64           // the last row to read
+	stuck    map[string]bool // the groups that wait
+	received int             // how many rows
+	err      error           // the first one of the sink
 }
 
 // New returns a deliverer to a sink.
@@ -153,12 +166,16 @@ func (d *Deliverer) deliverTenant(ctx context.Context, id okapi.Tenant, s *state
 	if err != nil || !leased {
 		return err
 	}
-	for {
-		more, err := d.deliverBatch(ctx, id, s)
-		if err != nil || !more {
+	t := turn{last: math.MaxInt64, stuck: map[string]bool{}}
+	for more := true; more; {
+		if more, err = d.deliverBatch(ctx, id, s, &t); err != nil {
 			return err
 		}
 	}
+	if t.received > 0 && errors.Is(t.err, context.DeadlineExceeded) {
+		return nil // the reader is slow, and the rest goes on in the next turn
+	}
+	return t.err
 }
 
 // sendTime bounds the sending of a batch. What remains of the lease is for the deletion.
@@ -190,61 +207,77 @@ func (d *Deliverer) renew(ctx context.Context, s *state) (bool, error) {
 	return true, nil
 }
 
-// deliverBatch sends the oldest rows, and deletes those that were received. It returns whether to go
-// on at once.
-func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state) (more bool, err error) {
+// deliverBatch sends the next rows of a turn, and deletes those that were received. It returns whether to
+// go on at once.
+func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state, t *turn) (more bool, err error) {
 	reading, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	rows, age, err := d.store.Next(reading, batch, d.names.PubSub != "")
+	read, err := d.store.Next(reading, t.after, t.last, batch, d.names.PubSub != "")
 	if err != nil {
 		d.obs.Failed(NotRead, 1)
 		return false, err
 	}
-	s.lag = age
-	if len(rows) == 0 {
+	if t.after == 0 {
+		s.lag, t.last = read.Age, read.Newest
+	}
+	if len(read.Events) == 0 {
 		return false, nil
 	}
 	sending, stop := context.WithDeadline(ctx, s.until.Add(d.sendTime()-d.lease))
 	defer stop()
-	sent := d.send(sending, id, rows)
+	sent := d.send(sending, id, read.Events, t.stuck)
 	if sent.err != nil {
 		d.obs.Failed(NotReceived, sent.failed)
 	}
-	if err := d.setAside(context.WithoutCancel(ctx), id, s, sent.refused); err != nil {
-		d.obs.Failed(NotRead, len(sent.refused))
+	held, err := d.finishRows(context.WithoutCancel(ctx), id, s, sent)
+	if err != nil || !held {
 		return false, err
 	}
-	held, err := d.deleteRows(context.WithoutCancel(ctx), s, sent.received)
-	switch {
-	case err != nil:
-		d.obs.Failed(NotRead, len(sent.received))
+	t.after = read.Events[len(read.Events)-1].ID
+	t.received += len(sent.received)
+	t.err = cmp.Or(t.err, sent.err)
+	return len(read.Events) == batch && sending.Err() == nil, nil
+}
+
+// finishRows sets rows aside that the sink refuses, and deletes those that it received. It returns false
+// if the lease was lost.
+func (d *Deliverer) finishRows(ctx context.Context, id okapi.Tenant, s *state, result sent) (held bool, err error) {
+	held, err = d.setAside(ctx, id, s, result.refused)
+	if err != nil {
+		d.obs.Failed(NotRead, len(result.refused))
 		return false, err
-	case !held:
-		d.obs.Failed(LeaseLost, len(sent.received))
+	}
+	if held {
+		if held, err = d.deleteRows(ctx, s, result.received); err != nil {
+			d.obs.Failed(NotRead, len(result.received))
+			return false, err
+		}
+	}
+	if !held {
+		d.obs.Failed(LeaseLost, len(result.received)+len(result.refused))
 		*s = state{}
 		return false, nil
 	}
-	for kind, n := range sent.kinds {
+	for kind, n := range result.kinds {
 		d.obs.Delivered(kind, n)
 	}
-	if len(sent.received) > 0 && errors.Is(sent.err, context.DeadlineExceeded) {
-		return false, nil // the reader is slow, and the rest goes on in the next turn
-	}
-	return sent.err == nil && len(rows) == batch && sending.Err() == nil, sent.err
+	return true, nil
 }
 
-// setAside lets events that the sink refuses keep no others waiting. The log says which ones.
-func (d *Deliverer) setAside(ctx context.Context, id okapi.Tenant, s *state, refused map[int64]error) error {
+// setAside lets events that the sink refuses keep no others waiting. The log says which ones. It returns
+// false if the lease was lost.
+func (d *Deliverer) setAside(ctx context.Context, id okapi.Tenant, s *state, refused map[int64]error) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	for row, why := range refused {
-		if err := d.store.SetAside(ctx, s.lease, row, why.Error()); err != nil {
-			return err
+		held, err := d.store.SetAside(ctx, s.lease, row, why.Error())
+		if err != nil || !held {
+			return false, err
 		}
 		d.obs.Failed(Refused, 1)
 		d.log.ErrorContext(ctx, "event set aside, because the reader refuses it", "tenant", id, "event", row, "err", why)
 	}
-	return nil
+	return true, nil
 }
 
 func (d *Deliverer) deleteRows(ctx context.Context, s *state, ids []int64) (bool, error) {
@@ -254,110 +287,6 @@ func (d *Deliverer) deleteRows(ctx context.Context, s *state, ids []int64) (bool
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return d.store.Delete(ctx, s.lease, ids)
-}
-
-// OtherEvents is the kind of events that are not of a record.
-const OtherEvents = "event"
-
-// pending is a row whose messages are to be sent.
-type pending struct {
-	row      int64
-	kind     string // for metrics
-	group    string
-	messages []Message
-}
-
-// sent is what became of rows.
-type sent struct {
-	received []int64
-	kinds    map[string]int  // how many of each kind were received
-	refused  map[int64]error // rows that ErrRefused is of
-	failed   int             // how many rows err, or another error, kept back
-	err      error           // the first one
-}
-
-// send sends rows in waves. A wave has the oldest row of each patron that is left, so a patron's next
-// event is sent only after the last one was received or refused. After another error the rest of the
-// patron waits for the next turn.
-func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event) sent {
-	s := sent{kinds: map[string]int{}, refused: map[int64]error{}}
-	var waiting []pending
-	for _, e := range rows {
-		messages, err := d.names.messagesOf(id, e)
-		if err != nil {
-			s.failed, s.err = len(rows), err
-			return s
-		}
-		waiting = append(waiting, pending{e.ID, cmp.Or(e.Topic, OtherEvents), groupOf(e), messages})
-	}
-	stuck := map[string]bool{}
-	for len(waiting) > 0 && ctx.Err() == nil {
-		var wave, later []pending
-		taken := map[string]bool{}
-		for _, p := range waiting {
-			switch {
-			case stuck[p.group]:
-			case taken[p.group]:
-				later = append(later, p)
-			default:
-				taken[p.group] = true
-				wave = append(wave, p)
-			}
-		}
-		for p, err := range d.sendWave(ctx, wave) {
-			switch {
-			case errors.Is(err, ErrRefused):
-				s.refused[p.row] = err
-			case err != nil:
-				stuck[p.group] = true
-				s.failed++
-				if s.err == nil {
-					s.err = err
-				}
-			default:
-				s.received = append(s.received, p.row)
-				if len(p.messages) > 0 {
-					s.kinds[p.kind]++
-				}
-			}
-		}
-		waiting = later
-	}
-	return s
-}
-
-// sendWave sends the messages of rows at once, and yields the error of each row.
-func (d *Deliverer) sendWave(ctx context.Context, wave []pending) func(yield func(pending, error) bool) {
-	var all []Message
-	for _, p := range wave {
-		all = append(all, p.messages...)
-	}
-	errs := d.sink.Send(ctx, all)
-	return func(yield func(pending, error) bool) {
-		next := 0
-		for _, p := range wave {
-			var failed error
-			for range p.messages {
-				if failed == nil || errors.Is(failed, ErrRefused) && errs[next] != nil { // a repeat comes first
-					failed = errs[next]
-				}
-				next++
-			}
-			if !yield(p, failed) {
-				return
-			}
-		}
-	}
-}
-
-// groupOf returns what an event keeps its order with: its patron's events, or its record's.
-func groupOf(e Event) string {
-	if e.PatronID != uuid.Nil {
-		return e.PatronID.String()
-	}
-	var of struct{ UserID, ItemID string }
-	_ = json.Unmarshal(e.Payload, &of) // of the events without a topic; others have none
-	return cmp.Or(of.UserID, of.ItemID, e.RecordID.String())
 }
 
 func (d *Deliverer) giveUp(ctx context.Context) {

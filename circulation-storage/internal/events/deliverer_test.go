@@ -76,13 +76,71 @@ func TestDeliverer_GoesOnBesideARefusedEvent(t *testing.T) {
 	}
 }
 
+// More events fail than are read at once. The others behind them are sent in the same turn, but none of a
+// patron who waits.
+func TestDeliverer_GoesOnBehindManyThatFail(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	const failing = 450 // more than two batches
+	h.add(uuid.New(), "first")
+	poor, other := uuid.New(), uuid.New()
+	h.add(poor, "bad")
+	h.addMany("bad", failing)
+	h.add(poor, "behind")
+	h.add(other, "one")
+	h.add(other, "two")
+	turns := 0
+	h.sink.refuse = func(n string) bool {
+		if n == "first" {
+			turns++
+		}
+		return n == "first" || n == "bad"
+	}
+	h.start(h.sink)
+	if got := h.await(2); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("got %q, want those of the other patron", got)
+	}
+	h.sink.set(func() {
+		if turns != 1 {
+			t.Errorf("they were sent in turn %d, want the first", turns)
+		}
+		h.sink.refuse = nil
+	})
+	got := h.await(failing + 5)
+	if behind := slices.Index(got, "behind"); behind < slices.Index(got, "bad") {
+		t.Errorf("%q is sent as number %d, before its patron's first event", "behind", behind)
+	}
+	h.awaitNone()
+}
+
+// An event that is no JSON object has no message.
+func TestDeliverer_GoesOnBesideAnEventWithoutAMessage(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	poor, other := uuid.New(), uuid.New()
+	h.add(poor, "before")
+	h.exec(`INSERT INTO {schema}.outbox (event_type, patron_id, payload) VALUES ('LOAN_CLOSED', $1, '[]')`, poor)
+	h.add(poor, "behind")
+	h.add(other, "one")
+	h.start(h.sink)
+	got := h.await(2)
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"before", "one"}) {
+		t.Errorf("got %q, want what is not behind the event", got)
+	}
+	h.exec(`UPDATE {schema}.outbox SET payload = '{}' WHERE payload = '[]'`)
+	h.awaitNone()
+	if got := h.sink.all(); len(got) != 4 || got[3] != "behind" {
+		t.Errorf("got %q, want the rest in order", got)
+	}
+}
+
 // Events that the reader refuses for themselves keep no others waiting, however many they are.
 func TestDeliverer_SetsRefusedEventsAside(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	const refused = 250 // more than a batch
-	h.exec(`INSERT INTO {schema}.outbox (event_type, topic, record_id, patron_id, new)
-		SELECT 'CREATED', 'loan', gen_random_uuid(), gen_random_uuid(), '{"n":"bad"}' FROM generate_series(1, $1)`, refused)
+	h.addMany("bad", refused)
 	patron := uuid.New()
 	h.add(patron, "bad")
 	h.add(patron, "behind")
@@ -93,16 +151,11 @@ func TestDeliverer_SetsRefusedEventsAside(t *testing.T) {
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	const asideSQL = `SELECT count(refused), count(*) FROM {schema}.outbox`
-	var aside, left int
-	for waiting := true; waiting; waiting = aside < left {
+	for h.aside() < h.left() {
 		<-tick.C
-		if err := h.db.Pool().QueryRow(t.Context(), h.sql(asideSQL)).Scan(&aside, &left); err != nil {
-			t.Fatal(err)
-		}
 	}
 	stop() // after the last one is counted
-	if n := h.sink.failed(events.Refused); aside != refused+1 || n != refused+1 {
+	if aside, n := h.aside(), h.sink.failed(events.Refused); aside != refused+1 || n != refused+1 {
 		t.Errorf("%d events are set aside and %d counted, want %d", aside, n, refused+1)
 	}
 	if n := h.sink.failed(events.NotReceived); n > 0 {
@@ -238,6 +291,62 @@ func TestDeliverer_IsFenced(t *testing.T) {
 	}
 	if got := slow.all(); len(got) > 2 || slices.Contains(got, "3") {
 		t.Errorf("the fenced process sent %q, want what it had read at most", got)
+	}
+}
+
+// The first batch is on its way when a transaction with a smaller id commits. The patron's next event is
+// within the reach of the second batch.
+func TestDeliverer_KeepsTheOrderOfWhatCommitsLate(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	patron := uuid.New()
+	late, err := h.db.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := late.Exec(t.Context(), h.sql(addSQL), patron, "earlier"); err != nil {
+		t.Fatal(err)
+	}
+	const others = 250 // more than a batch
+	h.addMany("other", others)
+	slow := frozen{memory: h.sink, sending: make(chan struct{}, 100), goOn: make(chan struct{})}
+	h.start(slow)
+	<-slow.sending
+	if err := late.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.add(patron, "later")
+	close(slow.goOn)
+	got := slices.DeleteFunc(h.await(others+2), func(n string) bool { return n == "other" })
+	if !slices.Equal(got, []string{"earlier", "later"}) {
+		t.Errorf("got %q, want the patron's events in order", got)
+	}
+}
+
+// A process that lost its lease sets no event aside, and does not say so.
+func TestDeliverer_IsFencedWhenItSetsAside(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.sink.never = func(string) bool { return true }
+	slow := frozen{memory: h.sink, sending: make(chan struct{}, 100), goOn: make(chan struct{})}
+	h.add(uuid.New(), "bad")
+	h.start(slow)
+	<-slow.sending
+	h.exec(`UPDATE {schema}.outbox_lease SET lease_until = '-infinity'`) // its time is over
+	if _, leased, err := h.store.Lease(h.ctx(), uuid.New(), 50*time.Second); err != nil || !leased {
+		t.Fatal(leased, err)
+	}
+	close(slow.goOn)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for h.sink.failed(events.LeaseLost)+h.sink.failed(events.Refused) == 0 {
+		<-tick.C
+	}
+	if lost, refused := h.sink.failed(events.LeaseLost), h.sink.failed(events.Refused); lost != 1 || refused != 0 {
+		t.Errorf("%d events count as lost with the lease and %d as refused, want 1 and none", lost, refused)
+	}
+	if n := h.aside(); n != 0 {
+		t.Errorf("%d events are set aside, want none", n)
 	}
 }
 

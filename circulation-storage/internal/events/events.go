@@ -2,8 +2,8 @@
 // patron.
 //
 // One process delivers for a tenant at a time, by a lease whose fence counts the changes of hands.
-// A row is deleted when its event was delivered. So no cursor can pass over a transaction that
-// commits late: its rows are read when they can be seen.
+// A row is deleted when its event was delivered, and each turn begins with the oldest row that is left.
+// So a transaction that commits late is not passed over: its rows are read when they can be seen.
 package events
 
 import (
@@ -54,19 +54,26 @@ type Lease struct {
 	Fence  int64
 }
 
+// Batch is what was read of an outbox at one moment.
+type Batch struct {
+	Events []Event
+	Newest int64         // the highest id of all rows; 0 without events
+	Age    time.Duration // of the oldest of the events
+}
+
 // Store keeps the outbox of the tenant in ctx.
 type Store interface {
 	// Lease leases the outbox to the holder, or renews its lease. It returns false while another process
 	// has it.
 	Lease(ctx context.Context, holder uuid.UUID, duration time.Duration) (Lease, bool, error)
-	// Next returns the oldest rows, in their order, and how old the first one is. It reads Names only if
-	// they are wanted.
-	Next(ctx context.Context, limit int, named bool) ([]Event, time.Duration, error)
+	// Next returns the oldest of the rows whose ids are above after and up to last, in their order. It
+	// reads Names only if they are wanted.
+	Next(ctx context.Context, after, last int64, limit int, named bool) (Batch, error)
 	// Delete deletes delivered rows. It deletes none and returns false if the lease is not in force.
 	Delete(ctx context.Context, l Lease, ids []int64) (bool, error)
-	// SetAside lets a row wait no longer for delivery, for the reason why. It stays until it is swept. Without
-	// the lease it does nothing.
-	SetAside(ctx context.Context, l Lease, id int64, why string) error
+	// SetAside lets a row wait no longer for delivery, for the reason why. It stays until it is swept. It
+	// changes nothing and returns false if the lease is not in force.
+	SetAside(ctx context.Context, l Lease, id int64, why string) (bool, error)
 	// GiveUp ends the holder's lease, so that another process need not wait for its end.
 	GiveUp(ctx context.Context, holder uuid.UUID) error
 }

@@ -67,6 +67,24 @@ func (h harness) left() (n int) {
 	return n
 }
 
+// addMany adds an event of each of count patrons.
+func (h harness) addMany(n string, count int) {
+	h.t.Helper()
+	h.exec(`INSERT INTO {schema}.outbox (event_type, topic, record_id, patron_id, new)
+		SELECT 'CREATED', 'loan', gen_random_uuid(), gen_random_uuid(), jsonb_build_object('n', $1::text)
+		  FROM generate_series(1, $2)`, n, count)
+}
+
+// aside returns how many events were set aside.
+func (h harness) aside() (n int) {
+	h.t.Helper()
+	const asideSQL = `SELECT count(refused) FROM {schema}.outbox`
+	if err := h.db.Pool().QueryRow(h.t.Context(), h.sql(asideSQL)).Scan(&n); err != nil {
+		h.t.Fatal(err)
+	}
+	return n
+}
+
 // start starts a process that delivers to a sink, and returns what stops it.
 func (h harness) start(sink events.Sink) (stop func()) {
 	h.t.Helper()

@@ -1,6 +1,8 @@
 package events_test
 
 import (
+	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,10 +14,11 @@ func TestOutboxStore_Fence(t *testing.T) {
 	h := newHarness(t)
 	one, other := uuid.New(), uuid.New()
 	h.add(uuid.New(), "kept")
-	rows, age, err := h.store.Next(h.ctx(), 10, false)
-	if err != nil || len(rows) != 1 || age <= 0 {
-		t.Fatal(rows, age, err)
+	read, err := h.store.Next(h.ctx(), 0, math.MaxInt64, 10, false)
+	if err != nil || len(read.Events) != 1 || read.Age <= 0 {
+		t.Fatal(read, err)
 	}
+	row := read.Events[0].ID
 	first, leased, err := h.store.Lease(h.ctx(), one, time.Minute)
 	if err != nil || !leased {
 		t.Fatal(leased, err)
@@ -34,11 +37,53 @@ func TestOutboxStore_Fence(t *testing.T) {
 	if err != nil || !leased || back.Fence != first.Fence+2 {
 		t.Fatalf("got %+v, %t, %v, want a third lease", back, leased, err)
 	}
-	if held, err := h.store.Delete(h.ctx(), first, []int64{rows[0].ID}); err != nil || held || h.left() != 1 {
+	if held, err := h.store.SetAside(h.ctx(), first, row, "bad"); err != nil || held || h.aside() != 0 {
+		t.Errorf("got %t, %v: an old fence sets an event aside", held, err)
+	}
+	if held, err := h.store.SetAside(h.ctx(), back, row, "bad"); err != nil || !held || h.aside() != 1 {
+		t.Errorf("got %t, %v, %d set aside, want it set aside", held, err, h.aside())
+	}
+	if held, err := h.store.Delete(h.ctx(), first, []int64{row}); err != nil || held || h.left() != 1 {
 		t.Errorf("got %t, %v: an old fence deletes", held, err)
 	}
-	if held, err := h.store.Delete(h.ctx(), back, []int64{rows[0].ID}); err != nil || !held || h.left() != 0 {
+	if held, err := h.store.Delete(h.ctx(), back, []int64{row}); err != nil || !held || h.left() != 0 {
 		t.Errorf("got %t, %v, %d left, want it deleted", held, err, h.left())
+	}
+}
+
+// A part begins after a row and ends with one. What was set aside counts for the newest id alone.
+func TestOutboxStore_ReadsAPart(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	for range 6 {
+		h.add(uuid.New(), "some")
+	}
+	all, err := h.store.Next(h.ctx(), 0, math.MaxInt64, 10, false)
+	if err != nil || len(all.Events) != 6 || all.Newest != all.Events[5].ID {
+		t.Fatal(all, err)
+	}
+	h.exec(`UPDATE {schema}.outbox SET refused = 'bad' WHERE id = ANY ($1)`, []int64{all.Events[2].ID, all.Newest})
+	id := func(i int) int64 { return all.Events[i].ID }
+	for _, tt := range []struct {
+		name        string
+		after, last int64
+		limit       int
+		want        []int64
+	}{
+		{name: "all", after: 0, last: math.MaxInt64, limit: 10, want: []int64{id(0), id(1), id(3), id(4)}},
+		{name: "the first ones", after: 0, last: math.MaxInt64, limit: 2, want: []int64{id(0), id(1)}},
+		{name: "after the second", after: id(1), last: math.MaxInt64, limit: 10, want: []int64{id(3), id(4)}},
+		{name: "up to the fourth", after: id(0), last: id(3), limit: 10, want: []int64{id(1), id(3)}},
+		{name: "after the last", after: id(4), last: id(4), limit: 10, want: nil},
+	} {
+		read, err := h.store.Next(h.ctx(), tt.after, tt.last, tt.limit, false)
+		var got []int64
+		for _, e := range read.Events {
+			got = append(got, e.ID)
+		}
+		if err != nil || !slices.Equal(got, tt.want) || got != nil && read.Newest != all.Newest {
+			t.Errorf("%s: got %d, newest %d, %v, want %d, newest %d", tt.name, got, read.Newest, err, tt.want, all.Newest)
+		}
 	}
 }
 

@@ -38,9 +38,12 @@ WITH held AS MATERIALIZED (
 deleted AS (DELETE FROM {schema}.outbox USING held WHERE id = ANY ($3::bigint[]))
 SELECT EXISTS (SELECT FROM held)`
 
+	// setAsideSQL need not lock the lease either, because the event was refused.
 	setAsideSQL = `
-UPDATE {schema}.outbox o SET refused = left($4::text, 1000)
-  FROM {schema}.outbox_lease l WHERE l.holder = $1::uuid AND l.fence = $2::bigint AND o.id = $3::bigint`
+WITH held AS MATERIALIZED (
+    SELECT FROM {schema}.outbox_lease l WHERE l.holder = $1::uuid AND l.fence = $2::bigint),
+changed AS (UPDATE {schema}.outbox o SET refused = left($4::text, 1000) FROM held WHERE o.id = $3::bigint)
+SELECT EXISTS (SELECT FROM held)`
 
 	giveUpOutboxSQL = `UPDATE {schema}.outbox_lease SET lease_until = '-infinity' WHERE holder = $1::uuid`
 
@@ -52,11 +55,13 @@ DELETE FROM {schema}.outbox o USING oldest
 RETURNING ` + notDurable
 )
 
+// nextEventsSQL reads the newest id and the rows from one snapshot.
 var nextEventsSQL = `
-SELECT id, creation_date, event_type, coalesce(topic, ''), record_id, patron_id,
+SELECT (SELECT max(id) FROM {schema}.outbox), id, creation_date, event_type, coalesce(topic, ''), record_id, patron_id,
        old::text, new::text, payload::text, clock_timestamp() - creation_date,
        CASE WHEN $2::boolean AND topic IS NULL THEN (` + namesOfEventSQL + `) END
-  FROM {schema}.outbox o WHERE refused IS NULL ORDER BY id LIMIT $1::bigint`
+  FROM {schema}.outbox o WHERE refused IS NULL AND id > $3::bigint AND id <= $4::bigint
+ ORDER BY id LIMIT $1::bigint`
 
 // namesOfEventSQL reads what the circulation log shows of the records that an event names by id. An event
 // of a check-out that was refused has the barcode of the item alone.
@@ -103,24 +108,36 @@ func (s *OutboxStore) Lease(ctx context.Context, holder uuid.UUID, duration time
 	return l, err == nil, err
 }
 
+// nextEventsBounds keep to the index. Of an outbox that was almost empty PostgreSQL would plan to read and
+// sort all rows of the range.
+var nextEventsBounds = database.Bounds{PlansOnce: true, OnlyIndexes: true}.Batched()
+
 // Next implements events.Store.
-func (s *OutboxStore) Next(ctx context.Context, limit int, named bool) ([]events.Event, time.Duration, error) {
-	var oldest time.Duration
-	rows, err := readRows(ctx, s.db, "reading the outbox", nextEventsSQL, []any{limit, named}, func(row pgx.CollectableRow) (events.Event, error) {
-		var e events.Event
-		var record, patron *uuid.UUID
-		var age time.Duration
-		err := row.Scan(&e.ID, &e.Date, &e.Type, &e.Topic, &record, &patron, &e.Old, &e.New, &e.Payload, &age, &e.Names)
-		if record != nil {
-			e.RecordID = *record
-		}
-		if patron != nil {
-			e.PatronID = *patron
-		}
-		oldest = max(oldest, age)
-		return e, err
+func (s *OutboxStore) Next(ctx context.Context, after, last int64, limit int, named bool) (events.Batch, error) {
+	pool := s.db.conns.Ordinary
+	statement, err := nameSchema(ctx, pool, nextEventsSQL)
+	if err != nil {
+		return events.Batch{}, err
+	}
+	var b events.Batch
+	err = s.db.conns.Read(ctx, func() (err error) {
+		b = events.Batch{}
+		b.Events, err = database.CollectRows(ctx, pool, nextEventsBounds, statement, []any{limit, named, after, last},
+			func(row pgx.CollectableRow) (events.Event, error) { return scanEvent(row, &b) })
+		return err
 	})
-	return rows, oldest, err
+	return b, toFault("reading the outbox", err)
+}
+
+// scanEvent reads a row of nextEventsSQL, and what the rows say of their batch.
+func scanEvent(row pgx.CollectableRow, b *events.Batch) (events.Event, error) {
+	var e events.Event
+	var record, patron optionalID
+	var age time.Duration
+	err := row.Scan(&b.Newest, &e.ID, &e.Date, &e.Type, &e.Topic, &record, &patron, &e.Old, &e.New, &e.Payload, &age, &e.Names)
+	e.RecordID, e.PatronID = uuid.UUID(record), uuid.UUID(patron)
+	b.Age = max(b.Age, age)
+	return e, err
 }
 
 // Delete implements events.Store.
@@ -130,9 +147,9 @@ func (s *OutboxStore) Delete(ctx context.Context, l events.Lease, ids []int64) (
 }
 
 // SetAside implements events.Store.
-func (s *OutboxStore) SetAside(ctx context.Context, l events.Lease, id int64, why string) error {
-	_, err := s.db.exec(ctx, s.db.conns.Ordinary, "setting an event aside", setAsideSQL, l.Holder, l.Fence, id, why)
-	return err
+func (s *OutboxStore) SetAside(ctx context.Context, l events.Lease, id int64, why string) (held bool, err error) {
+	err = s.db.writeRow(ctx, s.db.conns.Ordinary, "setting an event aside", setAsideSQL, []any{l.Holder, l.Fence, id, why}, &held)
+	return held, err
 }
 
 // GiveUp implements events.Store.
