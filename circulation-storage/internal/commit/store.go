@@ -48,7 +48,8 @@ type Store interface {
 	// SettleCheckOut returns what a check-out of this loan lent, also if the loan was deleted since.
 	// Without a loan it gives the id up: for a day, CheckOut refuses it as GivenUp. It waits for a
 	// commit that is under way. No crash and no failover to a synchronous standby undoes the answer.
-	// Fault: Timeout while that is unknown.
+	// Faults: Timeout while that is unknown; InUse if the commit does not end in time, such as one that
+	// waits for the standby. Then the outcome is unknown as well.
 	SettleCheckOut(ctx context.Context, loanID uuid.UUID) (schemas.SettledCheckOut, error)
 }
 

@@ -24,7 +24,9 @@ import (
 //
 // GET of a check-out answers with a loan that no crash and no failover can lose, unlike GET
 // /loan-storage/loans/{id}; a settlement with the loan, or with the assurance that there never will be
-// one. Both are 504 while a synchronous standby does not confirm that.
+// one. Both are 504 while a synchronous standby does not confirm that. A settlement waits for a commit
+// that is under way, for 5 s at most, and then is 409 IN_USE. Such a commit may itself wait for the
+// standby. Both answers leave the outcome open.
 func CommitRoutes(store commit.Store, locks *lock.Service) []web.Route {
 	return []web.Route{
 		{

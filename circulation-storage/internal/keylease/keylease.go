@@ -41,7 +41,9 @@ type Lease struct {
 	// LoanID was chosen with the first lease.
 	LoanID uuid.UUID
 	// Taken means that the key was leased before, so the loan may exist. A read of the
-	// loan that begins after this answer is final: no earlier lease can commit any more.
+	// loan that begins after this answer is final: no earlier lease can commit any more. Only a crash of
+	// PostgreSQL that loses this lease lets the earlier one commit. Then the commit of this one is refused
+	// as KeyLeaseLost, so there is one loan at most.
 	Taken bool
 	// Answer is the answer of a finished check-out. nil means that the caller has to
 	// finish it.
