@@ -133,8 +133,8 @@ func (s *ClaimStore) Statements() map[string]int {
 // LockNamespace is the first statement of their batches.
 const LockNamespace = lockNamespaceSQL
 
-// Searches returns the statements that look among all claims and are told to use indexes, with a
-// number of parameters.
+// Searches returns the statements that look among all claims and have settings for their plans, with
+// a number of parameters.
 func (s *ClaimStore) Searches() map[string]int {
 	return map[string]int{
 		database.NameSchema(s.db.schema, findDueSQL): 0, database.NameSchema(s.db.schema, claimsOfSQL): 3,
@@ -144,8 +144,8 @@ func (s *ClaimStore) Searches() map[string]int {
 // ClaimBounds goes before findDueSQL. What goes before claimsOfSQL sets the same for its plan.
 var ClaimBounds = claimBounds
 
-// NewGrantsSearch returns the statement that looks for new grants. Nothing goes before it that sets
-// its plan, because it runs every 25 ms.
+// NewGrantsSearch returns the statement that looks for new grants. It has no such settings, because
+// it runs every 25 ms.
 func (s *ClaimStore) NewGrantsSearch() map[string]int {
 	return map[string]int{database.NameSchema(s.db.schema, newGrantsSQL): 1}
 }
