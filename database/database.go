@@ -31,6 +31,7 @@ type DB struct {
 	writesMargin  time.Duration
 
 	opened    atomic.Bool  // both pools exist
+	readOnly  atomic.Bool  // the server that judgeMode last saw refuses writes
 	lastReset atomic.Int64 // UnixNano
 	servers   servers
 	watch     *connectionWatch

@@ -19,7 +19,7 @@ func (db *DB) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollec
 // Collect implements prometheus.Collector. It asks no server.
 func (db *DB) Collect(ch chan<- prometheus.Metric) {
 	up := 0.0
-	if db.watch.isConnected() && db.lack.current() == "" {
+	if db.watch.isConnected() && !db.readOnly.Load() && db.lack.current() == "" {
 		up = 1
 	}
 	ch <- prometheus.MustNewConstMetric(upDesc, prometheus.GaugeValue, up)

@@ -109,6 +109,7 @@ func readSchemas(ctx context.Context, pool *pgxpool.Pool, schemas []string) (mod
 // to the new primary. A server that lacks space, memory or a working disk cannot be used either,
 // until a probe has written something.
 func (db *DB) judgeMode(mode string) error {
+	db.readOnly.Store(mode == readOnly)
 	switch mode {
 	case readCommitted:
 		if lack := db.lack.current(); lack != "" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
@@ -136,10 +137,28 @@ func TestReady_RefusesAServerThatTakesNoWrites(t *testing.T) {
 	if err := db.Ready(t.Context(), nil); err == nil || err.Error() != "the database is read-only (a standby?)" {
 		t.Errorf("got %v, want it to say that the database is read-only", err)
 	}
+	wantUp(t, db, 0)
 	// The connection stays read-only, as one to a server that became a standby.
 	execute(t, admin, "ALTER DATABASE "+name+" SET default_transaction_read_only = off")
 	if err := db.Await(t.Context(), time.Minute); err != nil {
 		t.Errorf("got %v, want a new connection to the primary", err)
+	}
+	wantUp(t, db, 1)
+}
+
+// wantUp checks the metric of a database that can be used.
+func wantUp(t *testing.T, db *postgres.DB, want float64) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(db.Collector())
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if got := f.GetMetric()[0].GetGauge().GetValue(); f.GetName() == "database_up" && got != want {
+			t.Errorf("database_up is %v, want %v", got, want)
+		}
 	}
 }
 
