@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -43,6 +44,13 @@ func TestUnits_AreValidAndHardened(t *testing.T) {
 		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		if err := os.Mkdir(copied+".d", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		dropIn := read(t, path.Dir(unit)+"/staff-password.conf")
+		if err := os.WriteFile(filepath.Join(copied+".d", "staff-password.conf"), []byte(dropIn), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", copied).CombinedOutput()
 		if err != nil || len(out) > 0 || !strings.Contains(text, "ExecStart=/bin/true\n") {
 			t.Errorf("%s: %v\n%s", unit, err, out)
@@ -60,7 +68,7 @@ func TestDeployments_UseSettingsThatExist(t *testing.T) {
 	t.Parallel()
 	settings := read(t, "docs/settings.md")
 	used := regexp.MustCompile(`(?m)name: ([A-Z][A-Z_]+), value:|^Environment=([A-Z_]+)=`)
-	for _, file := range append(findFiles(t, ".service"), findFiles(t, ".yaml")...) {
+	for _, file := range slices.Concat(findFiles(t, ".service"), findFiles(t, ".conf"), findFiles(t, ".yaml")) {
 		for _, m := range used.FindAllStringSubmatch(read(t, file), -1) {
 			if name := m[1] + m[2]; !strings.Contains(settings, "`"+name+"`") {
 				t.Errorf("%s sets %s, which docs/settings.md lacks", file, name)
