@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -31,8 +32,6 @@ const (
 	recheckAfter = 5 * time.Minute
 	// recheckLatest is the same for forms and streams, which cannot go to the provider and back.
 	recheckLatest = 15 * time.Minute
-	// flowTime is how long a person may take at the provider.
-	flowTime = 10 * time.Minute
 	// providerTimeout bounds a call to the provider.
 	providerTimeout = 5 * time.Second
 	// callbackPath follows Root.
@@ -61,11 +60,38 @@ func (p *provider) find(ctx context.Context) (*oidc.Provider, error) {
 		return p.known, nil
 	}
 	known, err := oidc.NewProvider(oidc.ClientContext(ctx, p.client), p.settings.Issuer)
+	if err == nil {
+		err = p.checkKeys(ctx, known)
+	}
 	if err != nil {
 		return nil, errProviderAway(err)
 	}
 	p.known = known
 	return known, nil
+}
+
+// checkKeys returns an error if the keys cannot be fetched. The verifier fetches them when a code is
+// spent already, and its error is the one of a bad signature.
+func (p *provider) checkKeys(ctx context.Context, known *oidc.Provider) error {
+	var at struct {
+		Keys string `json:"jwks_uri"`
+	}
+	if err := known.Claims(&at); err != nil {
+		return fmt.Errorf("reading the address of the keys: %w", err)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.Keys, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("making the request for the keys: %w", err)
+	}
+	answer, err := p.client.Do(r)
+	if err != nil {
+		return fmt.Errorf("fetching the keys: %w", err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("fetching the keys: %s", answer.Status)
+	}
+	return nil
 }
 
 func errProviderAway(err error) error {
@@ -78,14 +104,6 @@ func (p *provider) configure(known *oidc.Provider, root string) *oauth2.Config {
 		RedirectURL: p.settings.URL + root + callbackPath, Scopes: append([]string{oidc.ScopeOpenID}, p.settings.Scopes...),
 	}
 }
-
-// flow is one way to the provider and back. A sealed cookie carries it.
-type flow struct {
-	State, Nonce, Verifier, Tenant, To string
-	Began                              time.Time
-}
-
-func (p *Pages) flowCookie() string { return p.Cookie + "_flow" }
 
 // isDue reports whether the provider has to confirm a session. A person who may not sign in any more
 // so loses the session within minutes.
@@ -110,7 +128,8 @@ func (p *Pages) askProvider(c echo.Context, to string) error {
 	f := flow{
 		State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Tenant: c.Param(p.Tenant), To: to, Began: time.Now(),
 	}
-	if err := p.setSealed(c, p.flowCookie(), f, flowTime); err != nil {
+	p.dropFlows(c, maxFlowBytes)
+	if err := p.setSealed(c, p.flowCookie(f.State), f, flowTime); err != nil {
 		return err
 	}
 	address := p.guard.provider.configure(known, p.Root).AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier),
@@ -141,20 +160,16 @@ func (p *Pages) callbackRoute() web.Route {
 // receive handles the way back from the provider: it checks what the provider sent and begins the
 // session.
 func (p *Pages) receive(c echo.Context) error {
-	q := web.QueryOf(c)
-	var f flow
-	if !p.guard.unseal(p.flowCookie(), page.ReadCookie(c, p.flowCookie()), &f) || time.Since(f.Began) >= flowTime ||
-		subtle.ConstantTimeCompare([]byte(f.State), []byte(q.Text("state"))) != 1 {
-		return page.Refuse(fault.Unauthorized, "signIn.notBegun", nil)
+	f, cookie, err := p.findFlow(c, web.QueryOf(c).Text("state"))
+	if err != nil {
+		return err
 	}
-	page.SetCookie(c, p.flowCookie(), "", -time.Second) // it counts once
-	if iss := q.Text("iss"); iss != "" && iss != p.guard.provider.settings.Issuer {
-		return page.Refuse(fault.Unauthorized, "signIn.otherService", nil)
+	claims, err := p.confirm(c, f)
+	if !fault.Is(err, fault.Unavailable) {
+		// It counts once. The page of a provider that is away loads itself again, which needs the cookie;
+		// the provider takes a code only once.
+		page.SetCookie(c, cookie, "", -time.Second)
 	}
-	if refusal := q.Text("error"); refusal != "" {
-		return page.Refuse(fault.Unauthorized, "signIn.notLetIn", texts.Values{"reason": fault.Shown(refusal)})
-	}
-	claims, err := p.guard.provider.redeem(c.Request().Context(), q.Text("code"), f, p.Root)
 	if err != nil {
 		return err
 	}
@@ -173,6 +188,19 @@ func (p *Pages) receive(c echo.Context) error {
 		s.ID = old.ID
 	}
 	return p.begin(c, s, f.To)
+}
+
+// confirm returns what the provider says about the person who comes back. Faults: Unauthorized,
+// Unavailable.
+func (p *Pages) confirm(c echo.Context, f flow) (claims, error) {
+	q := web.QueryOf(c)
+	if iss := q.Text("iss"); iss != "" && iss != p.guard.provider.settings.Issuer {
+		return nil, page.Refuse(fault.Unauthorized, "signIn.otherService", nil)
+	}
+	if refusal := q.Text("error"); refusal != "" {
+		return nil, page.Refuse(fault.Unauthorized, "signIn.notLetIn", texts.Values{"reason": fault.Shown(refusal)})
+	}
+	return p.guard.provider.redeem(c.Request().Context(), q.Text("code"), f, p.Root)
 }
 
 // claims is what the provider says about a person.

@@ -198,6 +198,9 @@ func TestOIDC_WayBackIsOneVisitors(t *testing.T) {
 		{name: "with another state", want: foreign, back: func(_ *visitor, _ *provider, back string) string {
 			return strings.Replace(back, "state=", "state=A", 1)
 		}},
+		{name: "with a longer state", want: foreign, back: func(_ *visitor, _ *provider, back string) string {
+			return back + "A" // the state is the last parameter
+		}},
 		{name: "without a state", want: foreign, back: func(_ *visitor, _ *provider, back string) string {
 			return strings.Replace(back, "state=", "stat=", 1)
 		}},
@@ -314,8 +317,9 @@ func TestOIDC_ProviderAway(t *testing.T) {
 	p.away = true
 	wantStatus(t, v.get(back), http.StatusServiceUnavailable, "cannot be reached")
 	p.away = false
-	v.signInAt(p)
+	wantWayTo(t, v.get(back), "/desk/diku/") // the page loads itself again
 	v.wantSignedIn("ann")
+	wantStatus(t, v.get(back), http.StatusUnauthorized, "did not begin in this browser")
 }
 
 func TestSettings_CheckTheProvider(t *testing.T) {

@@ -287,6 +287,7 @@ func (p *Pages) signOut(c echo.Context) error {
 		}
 		page.SetCookie(c, p.sessionCookie(c.Param(p.Tenant)), "", -time.Second)
 	}
+	p.dropFlows(c, 0) // another tab that comes back would sign in again
 	page.RenewToken(c)
 	return redirect(c, p.rootOf(c)+"signed-out")
 }

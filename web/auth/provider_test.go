@@ -31,6 +31,7 @@ type provider struct {
 	change func(map[string]any)     // changes the claims of a token; may be nil
 	sign   func(map[string]any) any // replaces the token; may be nil
 	away   bool
+	broken string // the path that answers 502; empty for none
 }
 
 func newProvider(t *testing.T) *provider {
@@ -56,6 +57,8 @@ func (p *provider) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
+	case p.broken:
+		w.WriteHeader(http.StatusBadGateway)
 	case "/realms/library/.well-known/openid-configuration":
 		writeJSON(w, map[string]any{
 			"issuer": issuer, "authorization_endpoint": issuer + "/auth", "token_endpoint": issuer + "/token",

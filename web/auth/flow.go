@@ -1,0 +1,76 @@
+package auth
+
+import (
+	"crypto/subtle"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/schemas/fault"
+	"checkoutlock/web/page"
+)
+
+const (
+	// flowTime is how long a person may take at the provider.
+	flowTime = 10 * time.Minute
+	// flowKey is how many characters of its state name the cookie of a flow.
+	flowKey = 8
+	// maxFlowBytes bounds the cookies of the flows that are on their way when one more begins. Servers
+	// and proxies bound a request's headers.
+	maxFlowBytes = 4 << 10
+)
+
+// flow is one way to the provider and back. A sealed cookie of its own carries it, so tabs of one
+// browser may sign in at once.
+type flow struct {
+	State, Nonce, Verifier, Tenant, To string
+	Began                              time.Time
+}
+
+// flowCookies begins the names of the flows' cookies.
+func (p *Pages) flowCookies() string { return p.Cookie + "_flow_" }
+
+func (p *Pages) flowCookie(state string) string { return p.flowCookies() + state[:flowKey] }
+
+// isState reports whether a text may be a state of rand.Text, so that it can name a cookie.
+func isState(text string) bool {
+	return len(text) > flowKey && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
+}
+
+// findFlow returns the flow with a state, and the name of its cookie. Fault: Unauthorized.
+func (p *Pages) findFlow(c echo.Context, state string) (f flow, cookie string, err error) {
+	if isState(state) {
+		cookie = p.flowCookie(state)
+		if p.guard.unseal(cookie, page.ReadCookie(c, cookie), &f) && time.Since(f.Began) < flowTime &&
+			subtle.ConstantTimeCompare([]byte(f.State), []byte(state)) == 1 {
+			return f, cookie, nil
+		}
+	}
+	return flow{}, "", page.Refuse(fault.Unauthorized, "signIn.notBegun", nil)
+}
+
+// dropFlows removes the cookies of flows, but for the newest with at most so many bytes.
+func (p *Pages) dropFlows(c echo.Context, most int) {
+	type begun struct {
+		cookie string
+		size   int
+		at     time.Time
+	}
+	var flows []begun
+	for _, sent := range c.Cookies() {
+		if _, key, ok := strings.Cut(sent.Name, p.flowCookies()); ok {
+			cookie := p.flowCookies() + key
+			var f flow
+			p.guard.unseal(cookie, sent.Value, &f) // what cannot be read is the oldest
+			flows = append(flows, begun{cookie: cookie, size: len(sent.Value), at: f.Began})
+		}
+	}
+	slices.SortFunc(flows, func(a, b begun) int { return b.at.Compare(a.at) })
+	for _, one := range flows {
+		if most -= one.size; most < 0 {
+			page.SetCookie(c, one.cookie, "", -time.Second)
+		}
+	}
+}
