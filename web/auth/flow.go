@@ -51,7 +51,7 @@ func (p *Pages) findFlow(c echo.Context, state string) (f flow, cookie string, e
 	return flow{}, "", page.Refuse(fault.Unauthorized, "signIn.notBegun", nil)
 }
 
-// dropFlows removes the cookies of flows, but for the newest with at most so many bytes.
+// dropFlows removes the cookies of flows. It keeps the newest ones, with at most so many bytes together.
 func (p *Pages) dropFlows(c echo.Context, most int) {
 	type begun struct {
 		cookie string
