@@ -85,10 +85,13 @@ func startMove(t *testing.T) *move {
 
 func (m *move) writeMap(t *testing.T, group string) {
 	t.Helper()
-	text := "# tenant group\nother south\n" + m.Storage.Tenant + " " + group + "\n"
-	if err := os.WriteFile(filepath.Join(m.directory, "tenants.map"), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(m.directory, "tenants.map"), []byte(m.mapText(group)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (m *move) mapText(group string) string {
+	return "# tenant group\nother south\n" + m.Storage.Tenant + " " + group + "\n"
 }
 
 // command returns the script that moves the tenant to a group, 0 or 1. Programs in the folder first
@@ -110,6 +113,17 @@ func (m *move) run(t *testing.T, to int) string {
 	}
 	return strings.TrimSpace(string(out))
 }
+
+// writeProgram writes a program of a shell for the folder that comes first.
+func writeProgram(t *testing.T, folder, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// callNext returns the line that calls the program of the same name in the folders after the first.
+func callNext(name string) string { return `PATH=${PATH#*:} exec ` + name + ` "$@"` + "\n" }
 
 // servedBy returns the clusters that have the tenant.
 func (m *move) servedBy(t *testing.T) (clusters []int) {
@@ -228,11 +242,8 @@ func (m *move) killAt(t *testing.T, to, n int) bool {
 	folder := t.TempDir()
 	count := filepath.Join(folder, "count")
 	for _, program := range []string{"psql", "pg_dump", "socat"} {
-		text := fmt.Sprintf("#!/bin/sh\necho >>%s\n[ $(wc -l <%s) -ge %d ] && kill -9 0\nPATH=${PATH#*:} exec %s \"$@\"\n",
-			count, count, n, program)
-		if err := os.WriteFile(filepath.Join(folder, program), []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		writeProgram(t, folder, program, fmt.Sprintf("echo >>%s\n[ $(wc -l <%s) -ge %d ] && kill -9 0\n%s",
+			count, count, n, callNext(program)))
 	}
 	out, err := m.command(t, to, folder).CombinedOutput()
 	if err == nil {
@@ -249,4 +260,110 @@ func (m *move) killAt(t *testing.T, to, n int) bool {
 		return over
 	})
 	return true
+}
+
+// checkRunFails runs the script to the second cluster. It fails the test unless the script fails, says
+// so, and leaves the tenant in the first cluster.
+func (m *move) checkRunFails(t *testing.T, group, first, says string) {
+	t.Helper()
+	cmd := m.command(t, 1, first)
+	cmd.Args[2] = group
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), says) || strings.Contains(string(out), " is in ") {
+		t.Errorf("%v, %s\nwant a failure that says %q", err, out, says)
+	}
+	if has := m.servedBy(t); !slices.Equal(has, []int{0}) {
+		t.Fatalf("the clusters %v have the tenant, want the first alone", has)
+	}
+}
+
+// TestMoveTenant_Fails has runs that fail before the rename. None of them says that the tenant has
+// moved, and the last move has all loans.
+func TestMoveTenant_Fails(t *testing.T) {
+	t.Parallel()
+	m := startMove(t)
+	m.machines = append(m.machines, newClient(m.Circulations[2], m.Storage.Tenant)) // passes the proxy by
+	id, patron := m.addPatron(t)
+	lent := 0
+	const (
+		failDump  = `>"${0%/*}/dumped"; exit 1`
+		afterDump = `[ -e "${0%/*}/dumped" ] && `
+		halfAMap  = `case "$*" in *g=*) echo '# ten' && exit 2 ;; esac` + "\n"
+	)
+	tests := []struct {
+		name     string
+		group    string // south if there is none
+		copied   bool   // an earlier run left a copy
+		programs map[string]string
+		says     string
+		mapped   string // the group in the map afterwards
+	}{
+		{name: "HAProxy does not have the group", group: "sotuh", says: "HAProxy has no backend sotuh", mapped: "north"},
+		{name: "the group has no storages", group: "moving", says: "moving has no storages", mapped: "north"},
+		{
+			name: "the dump fails", copied: true, programs: map[string]string{"pg_dump": "exit 1"},
+			says: "nothing has changed", mapped: "north",
+		},
+		{
+			name: "the dump is not whole", copied: true,
+			programs: map[string]string{"pg_dump": "PATH=${PATH#*:}\npg_dump \"$@\" | sed '/^COPY /,$d'\nexit 1"},
+			says:     "nothing has changed", mapped: "north",
+		},
+		{
+			name:     "the map cannot be written",
+			programs: map[string]string{"awk": halfAMap + callNext("awk")},
+			says:     "nothing has changed", mapped: "north",
+		},
+		{
+			name: "the map cannot be written after the dump",
+			programs: map[string]string{
+				"pg_dump": failDump, "awk": afterDump + halfAMap + callNext("awk"),
+			},
+			says: "run it again", mapped: "moving",
+		},
+		{
+			name: "HAProxy does not answer",
+			programs: map[string]string{
+				"pg_dump": failDump, "socat": afterDump + "exit 1\n" + callNext("socat"),
+			},
+			says: "run it again", mapped: "north",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m.writeMap(t, "north")
+			if test.copied {
+				execSQL(t, m.urls[1], "CREATE SCHEMA IF NOT EXISTS "+schemaName(m.Storage.Tenant)+"_moving")
+			}
+			folder := t.TempDir()
+			for program, text := range test.programs {
+				writeProgram(t, folder, program, text)
+			}
+			m.checkRunFails(t, cmp.Or(test.group, "south"), folder, test.says)
+			text, err := os.ReadFile(m.directory + "/tenants.map")
+			if want := m.mapText(test.mapped); err != nil || string(text) != want {
+				t.Errorf("the map is %q, want %q (%v)", text, want, err)
+			}
+			readObject(t, m.lendBook(t, 2, m.addBooks(t, 1)[0], patron), http.StatusCreated)
+			lent++
+			if loans := m.countOpenLoans(t, id); loans != lent {
+				t.Errorf("the patron has %d loans, want %d", loans, lent)
+			}
+		})
+	}
+
+	// Several proxies get each line of a command, as docs/scale.md says.
+	folder := t.TempDir()
+	proxy := "echo \"$line\" | socat - UNIX-CONNECT:" + m.directory + "/admin.sock\n"
+	writeProgram(t, folder, "to-all", "read -r line\n"+proxy+proxy)
+	cmd := m.command(t, 1, "")
+	cmd.Env = append(cmd.Env, "HAPROXY=EXEC:"+folder+"/to-all")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	m.Storage = m.groups[1]
+	if loans := m.countOpenLoans(t, id); loans != lent {
+		t.Errorf("the patron has %d loans in the new cluster, want %d", loans, lent)
+	}
+	readObject(t, m.lendBook(t, 0, m.addBooks(t, 1)[0], patron), http.StatusCreated)
 }
