@@ -175,7 +175,8 @@ func (a *activity) Run(ctx context.Context) {
 	a.reportAll(context.WithoutCancel(ctx), reportTimeout)
 }
 
-// reportAll reports what is due, each terminal once. While storage is away, it stops at the first report.
+// reportAll reports what is due, each terminal once. While storage is away, it stops at the first
+// report.
 func (a *activity) reportAll(ctx context.Context, most time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

@@ -49,6 +49,7 @@ func (s Settings) Validate() error {
 		name, tenant, err := s.splitLogin(login)
 		if err != nil {
 			errs = append(errs, config.OutOfRange("SIP2_LOGINS", strconv.Quote(login), "logins such as sorter@diku, separated by commas"))
+			continue
 		}
 		if t, filed := terminals[newTerminalKey(tenant.String(), name)]; filed && t.ServicePointID == "" {
 			errs = append(errs, config.OutOfRange("SIP2_LOGINS", strconv.Quote(login), "terminals with a servicePointId: they send no login that could name it"))

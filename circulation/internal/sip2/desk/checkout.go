@@ -139,7 +139,7 @@ func (l *lending) answer(ctx context.Context) wire.Answer {
 	switch {
 	case fault.Is(l.err, fault.OutcomeUnknown), isPanic(l.err) && l.loanID() != "":
 		return l.answerUnknown(ctx)
-	case errors.Is(l.err, context.DeadlineExceeded): // before a commit, while it waited for the lock
+	case errors.Is(l.err, context.DeadlineExceeded): // nothing was lent: an unknown outcome says so
 		a := l.visit.refuse(texts.MachineBusy, nil)
 		a.Result, a.Reason = wire.Busy, string(fault.Timeout)
 		return a

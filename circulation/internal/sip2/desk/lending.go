@@ -130,7 +130,8 @@ func (l *lending) work(ctx context.Context, lease checkout.KeyLease) (keyed.Answ
 }
 
 // stillCounts reports whether a kept outcome answers a repeat: a loan while it is open, a refusal for
-// refusalCounts. It fails only for a loan. A machine whose clock stands still would else get an answer of the day before.
+// refusalCounts. It fails only for a loan. A machine whose clock stands still would else get an answer
+// of the day before.
 func (d *Desk) stillCounts(ctx context.Context, o outcome) (bool, error) {
 	if !o.Lent {
 		return d.Now().Before(o.At.Add(refusalCounts)), nil
