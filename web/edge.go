@@ -48,6 +48,8 @@ type Options struct {
 func New(o Options, routes []Route) http.Handler {
 	e := echo.New()
 	e.IPExtractor = echo.ExtractIPDirect()
+	// By default Echo believes X-Forwarded-Proto of private addresses alone. A proxy may have a public one.
+	e.SchemeExtractor = echo.LegacySchemeExtractor()
 	e.HTTPErrorHandler = o.writeError
 	e.JSONSerializer = jsonSerializer{}
 	chain := func(c echo.Context) error { return c.Handler()(c) } // the route, or Echo's 404 and 405

@@ -47,13 +47,22 @@ func TestPages_SignInByForm(t *testing.T) {
 
 func TestPages_CookieFlags(t *testing.T) {
 	t.Parallel()
-	for scheme, want := range map[string]string{
-		"http":  "desk_session_diku; Path=/; HttpOnly; SameSite=Lax",
-		"https": "__Host-desk_session_diku; Path=/; HttpOnly; Secure; SameSite=Lax",
+	const (
+		overHTTP  = "desk_session_diku; Path=/; HttpOnly; SameSite=Lax"
+		overHTTPS = "__Host-desk_session_diku; Path=/; HttpOnly; Secure; SameSite=Lax"
+	)
+	for _, tt := range []struct{ scheme, peer, want string }{
+		{scheme: "http", peer: "10.0.0.9:4711", want: overHTTP},
+		{scheme: "https", peer: "10.0.0.9:4711", want: overHTTPS},
+		{scheme: "https", peer: "192.0.2.9:4711", want: overHTTPS},
+		{scheme: "https", peer: "100.64.0.7:4711", want: overHTTPS},
+		{scheme: "https", peer: "[2001:db8::7]:4711", want: overHTTPS},
 	} {
-		t.Run(scheme, func(t *testing.T) {
+		t.Run(tt.scheme+" by "+tt.peer, func(t *testing.T) {
 			t.Parallel()
+			scheme, want := tt.scheme, tt.want
 			v := newSite(byPassword()).visit(t)
+			v.peer = tt.peer
 			v.header.Set("X-Forwarded-Proto", scheme)
 			got := v.signIn("Ann", password, "")
 			var flags string

@@ -139,16 +139,21 @@ type visitor struct {
 	handler http.Handler
 	header  http.Header
 	cookies map[string]*http.Cookie
+	peer    string // the address of the connection
 }
 
 func (s site) visit(t *testing.T) *visitor {
 	t.Helper()
-	return &visitor{t: t, handler: s.start(t), header: http.Header{}, cookies: map[string]*http.Cookie{}}
+	return &visitor{
+		t: t, handler: s.start(t), header: http.Header{}, cookies: map[string]*http.Cookie{}, peer: "10.0.0.9:4711",
+	}
 }
 
 // at is the same visitor, with a copy of the cookies, at another instance.
 func (v *visitor) at(handler http.Handler) *visitor {
-	other := &visitor{t: v.t, handler: handler, header: v.header.Clone(), cookies: map[string]*http.Cookie{}}
+	other := &visitor{
+		t: v.t, handler: handler, header: v.header.Clone(), cookies: map[string]*http.Cookie{}, peer: v.peer,
+	}
 	for name, c := range v.cookies {
 		other.cookies[name] = c
 	}
@@ -158,7 +163,7 @@ func (v *visitor) at(handler http.Handler) *visitor {
 func (v *visitor) do(method, path string, form url.Values) *httptest.ResponseRecorder {
 	v.t.Helper()
 	r := httptest.NewRequestWithContext(v.t.Context(), method, path, strings.NewReader(form.Encode()))
-	r.Header, r.RemoteAddr = v.header.Clone(), "10.0.0.9:4711"
+	r.Header, r.RemoteAddr = v.header.Clone(), v.peer
 	if form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
