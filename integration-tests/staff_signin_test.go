@@ -2,7 +2,12 @@ package integration_test
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"checkoutlock/integration-tests/browser"
 	"checkoutlock/integration-tests/stack"
@@ -42,6 +47,55 @@ func TestStaffSignIn(t *testing.T) {
 		tab.Goto(p.staffURL(i, "/locks"))
 		tab.See("Your name", "Password")
 	}
+}
+
+// A person who is signed out while a form is open sees no sign-in inside the page.
+func TestStaffSignIn_IsNotShownInsideAPage(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: append(disableLock(), requirePassword()...)}, 1)
+	to, err := url.Parse(p.Circulations[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var signedOut atomic.Bool
+	refused := make(chan struct{}, 10)
+	desk := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.Host = r.In.Host
+			if signedOut.Load() {
+				r.Out.Header.Del("Cookie")
+			}
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if signedOut.Load() {
+				refused <- struct{}{}
+			}
+			return nil
+		},
+	})
+	t.Cleanup(desk.Close)
+	tab := chromium.Open(t)
+	tab.Goto(desk.URL + "/staff/" + p.Storage.Tenant + "/timing")
+	tab.Fill("Your name", clerk)
+	tab.Fill("Password", clerkPassword)
+	tab.Click("Sign in")
+	sums := tab.In("What the times in the form mean")
+	tab.Fill(ttlLabel, "8 s")
+	sums.See("its patron waits at most 8 s")
+	signedOut.Store(true)
+	tab.ExpectError("401")
+	tab.Fill(ttlLabel, "9 s")
+	select {
+	case <-refused:
+	case <-time.After(time.Minute):
+		t.Fatal("the page asks for no sums")
+	}
+	sums.See("its patron waits at most 8 s")
+	tab.Gone("Your name")
+	signedOut.Store(false)
+	tab.Fill(ttlLabel, "10 s")
+	sums.See("its patron waits at most 10 s")
 }
 
 func TestStaffSignIn_WithoutScriptOnAPhone(t *testing.T) {

@@ -30,7 +30,7 @@ const (
 	// recheckAfter is how long the provider's word counts when a page is loaded. Then the provider is
 	// asked again, which lets a person with a session there through without a question.
 	recheckAfter = 5 * time.Minute
-	// recheckLatest is the same for forms and streams, which cannot go to the provider and back.
+	// recheckLatest is the same for forms and scripts, which cannot go to the provider and back.
 	recheckLatest = 15 * time.Minute
 	// providerTimeout bounds a call to the provider.
 	providerTimeout = 5 * time.Second
@@ -112,7 +112,7 @@ func (p *Pages) isDue(c echo.Context, s session) bool {
 		return false
 	}
 	latest := recheckLatest
-	if isRead(c) && !isStream(c) {
+	if isRead(c) && !isByScript(c) {
 		latest = recheckAfter
 	}
 	return time.Since(s.Checked) >= latest

@@ -86,6 +86,11 @@ func isStream(c echo.Context) bool {
 	return c.Request().Header.Get(echo.HeaderAccept) == "text/event-stream"
 }
 
+// isByScript reports whether a script of a page asks, which shows no sign-in. page.js sets the header.
+func isByScript(c echo.Context) bool {
+	return isStream(c) || c.Request().Header.Get(echo.HeaderXRequestedWith) != ""
+}
+
 func isRead(c echo.Context) bool {
 	method := c.Request().Method
 	return method == http.MethodGet || method == http.MethodHead
@@ -149,9 +154,10 @@ func (p *Pages) setSealed(c echo.Context, name string, value any, maxAge time.Du
 	return nil
 }
 
-// askSignIn sends a visitor to the sign-in, and from there back. A form's text would be lost.
+// askSignIn sends a visitor to the sign-in, and from there back. A form's text would be lost, and a
+// script would show the sign-in inside a page: these are Unauthorized faults.
 func (p *Pages) askSignIn(c echo.Context) error {
-	if !isRead(c) || isStream(c) {
+	if !isRead(c) || isByScript(c) {
 		return page.Refuse(fault.Unauthorized, "error.signedOut", nil)
 	}
 	return redirect(c, p.rootOf(c)+"sign-in?to="+url.QueryEscape(c.Request().URL.RequestURI()))

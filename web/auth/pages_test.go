@@ -175,6 +175,22 @@ func TestPages_KeepASessionInUse(t *testing.T) {
 	})
 }
 
+// The script of a form asks while a person types, which keeps the session.
+func TestPages_KeepASessionWhileAPersonTypes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		v := newSite(byPassword()).visit(t)
+		v.signIn("Ann", password, "")
+		v.header.Set("X-Requested-With", "fetch")
+		for range 3 {
+			pass(20 * time.Minute)
+			v.wantSignedIn("Ann")
+		}
+		pass(30 * time.Minute)
+		wantRefusedScript(v)
+	})
+}
+
 func TestPages_SignOut(t *testing.T) {
 	t.Parallel()
 	s := newSite(byPassword())

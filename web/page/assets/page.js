@@ -146,7 +146,10 @@ function sums(form) {
       const mine = ++latest;
       const values = new FormData(form);
       for (const name of apart) values.delete(name);
-      const answer = await fetch(form.dataset.sums + '?' + new URLSearchParams(values)).catch(() => null);
+      // The header asks for 401 in place of the way to the sign-in.
+      const answer = await fetch(form.dataset.sums + '?' + new URLSearchParams(values), {
+        headers: { 'X-Requested-With': 'fetch' }, redirect: 'error',
+      }).catch(() => null);
       if (!answer || !answer.ok) return;
       const fresh = document.createElement('div');
       fresh.innerHTML = await answer.text();
