@@ -115,8 +115,14 @@ func redirect(c echo.Context, path string) error {
 }
 
 func (p *Pages) sessionCookie(tenant string) string {
-	return strings.TrimSuffix(p.Cookie+"_session_"+tenant, "_")
+	if p.Tenant == "" {
+		return p.sessionCookies()
+	}
+	return p.sessionCookies() + "_" + tenant
 }
+
+// sessionCookies begins the names of the cookies of sessions.
+func (p *Pages) sessionCookies() string { return p.Cookie + "_session" }
 
 // openSession returns the session of the cookie, the zero session for none. It removes the cookie of
 // a session that has ended.

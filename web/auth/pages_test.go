@@ -140,11 +140,17 @@ func TestPages_SessionIsOneTenants(t *testing.T) {
 	t.Parallel()
 	v := newSite(byPassword()).visit(t)
 	v.signIn("Ann", password, "")
-	c := *v.cookies["desk_session_diku"]
-	c.Name = "desk_session_other"
-	v.cookies[c.Name] = &c
-	if got := v.get("/desk/other/"); got.Code != http.StatusSeeOther {
-		t.Errorf("the page of another tenant is %d %s", got.Code, got.Body)
+	if got := v.get("/desk/diku_/"); got.Code != http.StatusSeeOther {
+		t.Errorf("the page of a tenant whose name ends in _ is %d %s", got.Code, got.Body)
+	}
+	v.wantSignedIn("Ann")
+	for _, other := range []string{"other", "diku_"} {
+		c := *v.cookies["desk_session_diku"]
+		c.Name = "desk_session_" + other
+		v.cookies[c.Name] = &c
+		if got := v.get("/desk/" + other + "/"); got.Code != http.StatusSeeOther {
+			t.Errorf("the page of %s is %d %s", other, got.Code, got.Body)
+		}
 	}
 }
 
