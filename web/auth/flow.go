@@ -2,7 +2,6 @@ package auth
 
 import (
 	"crypto/subtle"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,9 +16,6 @@ const (
 	flowTime = 10 * time.Minute
 	// flowKey is how many characters of its state name the cookie of a flow.
 	flowKey = 8
-	// maxFlowBytes bounds the cookies of the flows that are on their way when one more begins. Servers
-	// and proxies bound a request's headers.
-	maxFlowBytes = 4 << 10
 )
 
 // flow is one way to the provider and back. A sealed cookie of its own carries it, so tabs of one
@@ -53,24 +49,9 @@ func (p *Pages) findFlow(c echo.Context, state string) (f flow, cookie string, e
 
 // dropFlows removes the cookies of flows. It keeps the newest ones, with at most so many bytes together.
 func (p *Pages) dropFlows(c echo.Context, most int) {
-	type begun struct {
-		cookie string
-		size   int
-		at     time.Time
-	}
-	var flows []begun
-	for _, sent := range c.Cookies() {
-		if _, key, ok := strings.Cut(sent.Name, p.flowCookies()); ok {
-			cookie := p.flowCookies() + key
-			var f flow
-			p.guard.unseal(cookie, sent.Value, &f) // what cannot be read is the oldest
-			flows = append(flows, begun{cookie: cookie, size: len(sent.Value), at: f.Began})
-		}
-	}
-	slices.SortFunc(flows, func(a, b begun) int { return b.at.Compare(a.at) })
-	for _, one := range flows {
-		if most -= one.size; most < 0 {
-			page.SetCookie(c, one.cookie, "", -time.Second)
-		}
-	}
+	dropOldest(c, page.FindCookies(c, p.flowCookies()), most, func(cookie, sent string) time.Time {
+		var f flow
+		p.guard.unseal(cookie, sent, &f)
+		return f.Began
+	})
 }

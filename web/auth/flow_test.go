@@ -1,12 +1,15 @@
 package auth_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // begin opens a page whose session is due, and returns the way back from the provider.
@@ -23,9 +26,12 @@ func wantWayTo(t *testing.T, got *httptest.ResponseRecorder, path string) {
 }
 
 // flows returns the names of the cookies of begun flows, and the bytes of all of them.
-func (v *visitor) flows() (names []string, size int) {
+func (v *visitor) flows() (names []string, size int) { return v.measureCookies("__Host-desk_flow_") }
+
+// measureCookies returns the cookies whose names begin so, and the bytes of all of them.
+func (v *visitor) measureCookies(begin string) (names []string, size int) {
 	for name, c := range v.cookies {
-		if strings.HasPrefix(name, "__Host-desk_flow_") {
+		if strings.HasPrefix(name, begin) {
 			names, size = append(names, name), size+len(c.Value)
 		}
 	}
@@ -64,6 +70,36 @@ func TestFlow_CookiesAreBounded(t *testing.T) {
 	for _, back := range newest[8:] {
 		wantWayTo(t, v.get(back), "/desk/diku/list?x="+long)
 	}
+}
+
+// A person who signs in to one tenant after another keeps those that were used last.
+func TestPages_SessionCookiesAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		v := newSite(byPassword()).visit(t)
+		v.signIn("Ann", password, "")
+		for i := range 60 {
+			pass(2 * time.Second)
+			v.signInTo(fmt.Sprint("t", i), "Ann", password, "")
+		}
+		names, size := v.measureCookies("desk_session_")
+		if size > 8<<10 || len(names) < 10 {
+			t.Errorf("%d cookies have %d bytes, want 8 KiB at most", len(names), size)
+		}
+		for path, status := range map[string]int{
+			"/desk/t59/": http.StatusOK, "/desk/t58/": http.StatusOK, "/desk/t0/": http.StatusSeeOther,
+		} {
+			if got := v.get(path); got.Code != status {
+				t.Errorf("%s is %d %s, want %d", path, got.Code, got.Body, status)
+			}
+		}
+		pass(30 * time.Minute)
+		v.signIn("Ann", password, "")
+		v.wantSignedIn("Ann")
+		if names, _ := v.measureCookies("desk_session_"); len(names) != 1 {
+			t.Errorf("the cookies %v of sessions are left, want the one that is not over", names)
+		}
+	})
 }
 
 // A cookie of another site under the same domain displaces no flow.

@@ -128,7 +128,7 @@ func (p *Pages) askProvider(c echo.Context, to string) error {
 	f := flow{
 		State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Tenant: c.Param(p.Tenant), To: to, Began: time.Now(),
 	}
-	p.dropFlows(c, maxFlowBytes)
+	p.dropFlows(c, maxCookieBytes)
 	if err := p.setSealed(c, p.flowCookie(f.State), f, flowTime); err != nil {
 		return err
 	}

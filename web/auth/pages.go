@@ -2,9 +2,11 @@ package auth
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -147,6 +149,39 @@ func (p *Pages) openSession(c echo.Context) (session, error) {
 	return s, nil
 }
 
+// dropSessions removes the cookies of other tenants' sessions that are over, and of those that were used
+// longest ago.
+func (p *Pages) dropSessions(c echo.Context) {
+	others := page.FindCookies(c, p.sessionCookies()+"_")
+	delete(others, p.sessionCookie(c.Param(p.Tenant)))
+	dropOldest(c, others, maxCookieBytes, func(cookie, sent string) time.Time {
+		var s session
+		if !p.guard.unseal(cookie, sent, &s) || s.isOver(p.guard.limits, time.Now()) {
+			return time.Time{}
+		}
+		return s.Used
+	})
+}
+
+// maxCookieBytes bounds the cookies of one kind when one more is set. Servers and proxies bound a
+// request's headers.
+const maxCookieBytes = 4 << 10
+
+// dropOldest removes cookies. It keeps the newest ones, with at most so many bytes together. readDate
+// returns how new a cookie is; it is the zero time for one that is of no use.
+func dropOldest(c echo.Context, cookies map[string]string, most int, readDate func(cookie, sent string) time.Time) {
+	dates := map[string]time.Time{}
+	for cookie, sent := range cookies {
+		dates[cookie] = readDate(cookie, sent)
+	}
+	newest := slices.SortedFunc(maps.Keys(dates), func(a, b string) int { return dates[b].Compare(dates[a]) })
+	for _, cookie := range newest {
+		if most -= len(cookie) + len(cookies[cookie]); most < 0 || dates[cookie].IsZero() {
+			page.SetCookie(c, cookie, "", -time.Second)
+		}
+	}
+}
+
 func (p *Pages) setSession(c echo.Context, s session) error {
 	return p.setSealed(c, p.sessionCookie(c.Param(p.Tenant)), s, 0)
 }
@@ -275,6 +310,7 @@ func (p *Pages) checkForm(c echo.Context) error {
 
 // begin gives a visitor a session, and goes to the page that was asked for.
 func (p *Pages) begin(c echo.Context, s session, to string) error {
+	p.dropSessions(c)
 	if err := p.setSession(c, s); err != nil {
 		return err
 	}

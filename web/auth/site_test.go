@@ -199,12 +199,17 @@ var tokenInput = regexp.MustCompile(`name="token" value="([A-Z2-7]+)"`)
 // signIn fills in the form of the sign-in.
 func (v *visitor) signIn(name, password, to string) *httptest.ResponseRecorder {
 	v.t.Helper()
-	form := v.get("/desk/diku/sign-in?to=" + url.QueryEscape(to))
+	return v.signInTo("diku", name, password, to)
+}
+
+func (v *visitor) signInTo(tenant, name, password, to string) *httptest.ResponseRecorder {
+	v.t.Helper()
+	form := v.get("/desk/" + tenant + "/sign-in?to=" + url.QueryEscape(to))
 	token := tokenInput.FindStringSubmatch(form.Body.String())
 	if form.Code != http.StatusOK || token == nil {
 		v.t.Fatalf("the sign-in is %d %s", form.Code, form.Body)
 	}
-	return v.do("POST", "/desk/diku/sign-in", url.Values{
+	return v.do("POST", "/desk/"+tenant+"/sign-in", url.Values{
 		"token": {token[1]}, "name": {name}, "password": {password}, "to": {to},
 	})
 }
