@@ -2,6 +2,8 @@ package web
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -40,10 +42,14 @@ func NewPanics(registry prometheus.Registerer, log *slog.Logger) *Panics {
 // Expect lets the count of a worker begin at 0, so that a rate exists before the first panic.
 func (p *Panics) Expect(worker string) { p.count.WithLabelValues(worker) }
 
-// Note logs and counts an error of fault.Recover, whose text has the stack.
+// Note logs and counts an error of fault.Recover.
 func (p *Panics) Note(ctx context.Context, worker string, err error) {
 	p.count.WithLabelValues(worker).Inc()
-	p.log.ErrorContext(ctx, "panic", "worker", worker, "err", err)
+	attrs := []any{"worker", worker, "err", err}
+	if panicked, ok := errors.AsType[*fault.PanicError](err); ok {
+		attrs = []any{"worker", worker, "err", fmt.Sprint(panicked.Value), "stack", string(panicked.Stack)}
+	}
+	p.log.ErrorContext(ctx, "panic", attrs...)
 }
 
 // keepRunning runs the worker until it returns. It notes a panic, and runs it again after

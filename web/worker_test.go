@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"checkoutlock/config"
 	"checkoutlock/web"
 )
 
@@ -63,7 +64,7 @@ func TestService_GoesOnAfterAPanicOfAWorker(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			panics := web.NewPanics(registry, slog.New(slog.NewTextHandler(&log, nil)))
+			panics := web.NewPanics(registry, config.Log{Level: "info"}.New(&log, ""))
 			ended <- runIdle(ctx, panics, web.Worker{Name: "broken", Run: broken.Run},
 				web.Worker{Name: "other", Run: func(ctx context.Context) {
 					others.Add(1)
@@ -92,7 +93,9 @@ func TestService_GoesOnAfterAPanicOfAWorker(t *testing.T) {
 		if n := broken.runs.Load(); n != 3 {
 			t.Errorf("the worker ran %d times, want 3", n)
 		}
-		for _, text := range []string{"level=ERROR", "worker=broken", "a bug", "worker_test.go"} {
+		for _, text := range []string{
+			`"level":"ERROR"`, `"worker":"broken"`, `"err":"a bug"`, `"stack":"goroutine`, "worker_test.go", "keepRunning",
+		} {
 			if n := strings.Count(log.String(), text); n < 2 {
 				t.Errorf("%q is in the log %d times, want once for each panic: %s", text, n, &log)
 			}
