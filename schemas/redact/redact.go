@@ -20,8 +20,8 @@ func Mask(id string) string {
 }
 
 // Hide replaces id, a patron's or an item's id or barcode, where text names it as a
-// whole word, in any case. A short number, which may also be a limit, counts only after
-// the word barcode, as in FOLIO's "(Barcode: 15)" and "with barcode 15".
+// whole word, in any case. A word or a short number, which may also be a limit, counts only as the
+// whole text, or after the word barcode, as in FOLIO's "(Barcode: 15)" and "with barcode 15".
 func Hide(text, id, by string) string {
 	if id == "" {
 		return text
@@ -55,7 +55,7 @@ func isNamed(text string, begin, end int) bool {
 	if continuesID(before) || continuesID(after) {
 		return false
 	}
-	return isDistinct(text[begin:end]) || followsBarcode(text[:begin])
+	return end-begin == len(text) || isDistinct(text[begin:end]) || followsBarcode(text[:begin])
 }
 
 // isDistinct reports whether an id is neither a word nor a short number.

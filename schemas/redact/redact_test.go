@@ -34,6 +34,9 @@ func TestHide(t *testing.T) {
 		},
 		"twice":             {text: "21234567 and 21234567", id: "21234567", want: "… and …"},
 		"alone":             {text: "21234567", id: "21234567", want: "…"},
+		"a short one alone": {text: "12345", id: "12345", want: "…"},
+		"a word alone":      {text: "AnnLee", id: "annlee", want: "…"},
+		"a short one twice": {text: "12345 12345", id: "12345", want: "12345 12345"},
 		"whatever its case": {text: "(Barcode: AB1234)", id: "ab1234", want: "(Barcode: …)"},
 		"with a blank": {
 			text: "No item with barcode reader 17 exists", id: "reader 17", want: "No item with barcode … exists",
