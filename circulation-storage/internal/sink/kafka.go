@@ -76,14 +76,13 @@ func (k *kafka) Send(ctx context.Context, messages []events.Message) []error {
 	}
 	results := make(chan result, len(messages))
 	errs := make([]error, len(messages))
-	if err := k.createTopics(ctx, messages); err != nil {
-		for i := range errs {
-			errs[i] = err
-		}
-		return errs
-	}
+	failed, sent := k.createTopics(ctx, messages), 0
 	for i, m := range messages {
+		if errs[i] = failed[m.Topic]; errs[i] != nil {
+			continue
+		}
 		errs[i] = context.DeadlineExceeded
+		sent++
 		r := &kgo.Record{Topic: m.Topic, Value: m.Value, Headers: []kgo.RecordHeader{
 			{Key: "folio.tenantId", Value: []byte(m.Tenant.String())}, {Key: "x-okapi-tenant", Value: []byte(m.Tenant.String())},
 		}}
@@ -92,7 +91,7 @@ func (k *kafka) Send(ctx context.Context, messages []events.Message) []error {
 		}
 		k.client.Produce(ctx, r, func(_ *kgo.Record, err error) { results <- result{i, err} })
 	}
-	for range messages {
+	for range sent {
 		select {
 		case r := <-results:
 			errs[r.index] = markRefused(r.err)
@@ -112,8 +111,9 @@ func markRefused(err error) error {
 	return err
 }
 
-// createTopics creates those that this process has not seen. Brokers need not do so by themselves.
-func (k *kafka) createTopics(ctx context.Context, messages []events.Message) error {
+// createTopics creates those that this process has not seen. Brokers need not do so by themselves. It
+// returns why, by topic, some cannot be created.
+func (k *kafka) createTopics(ctx context.Context, messages []events.Message) map[string]error {
 	var unseen []string
 	k.mu.Lock()
 	for _, m := range messages {
@@ -125,9 +125,13 @@ func (k *kafka) createTopics(ctx context.Context, messages []events.Message) err
 	if len(unseen) == 0 {
 		return nil
 	}
+	failed := map[string]error{}
 	made, err := kadm.NewClient(k.client).CreateTopics(ctx, partitions, replicas, nil, unseen...)
 	if err != nil {
-		return fmt.Errorf("creating topics: %w", err)
+		for _, topic := range unseen {
+			failed[topic] = fmt.Errorf("creating topics: %w", err)
+		}
+		return failed
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -138,9 +142,9 @@ func (k *kafka) createTopics(ctx context.Context, messages []events.Message) err
 			k.topics[topic.Topic] = true
 			continue
 		}
-		return fmt.Errorf("creating topic %s: %w", topic.Topic, topic.Err)
+		failed[topic.Topic] = fmt.Errorf("creating topic %s: %w", topic.Topic, topic.Err)
 	}
-	return nil
+	return failed
 }
 
 // forget lets a topic that was deleted be created again.

@@ -3,15 +3,18 @@ package sink_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -246,6 +249,48 @@ func TestKafka_NothingIsLostWhenBrokerOrProcessDies(t *testing.T) {
 				t.Errorf("patron %d: event %d was sent before event %d", p, n, n-1)
 			}
 		}
+	}
+}
+
+// A topic that cannot be created keeps back its own messages. The others are created once.
+func TestKafka_GoesOnBesideATopicThatCannotBeCreated(t *testing.T) {
+	t.Parallel()
+	b := startBroker(t, 0)
+	b.now.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.CreateTopics}, Topic: "forbidden", Err: kerr.PolicyViolation, Count: -1,
+	})
+	var mu sync.Mutex
+	var asked []string
+	note := func(r kmsg.Request) (kmsg.Response, error, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r, ok := r.(*kmsg.CreateTopicsRequest); ok {
+			for _, topic := range r.Topics {
+				asked = append(asked, topic.Topic)
+			}
+		}
+		return nil, nil, false
+	}
+	b.now.ControlKey(kmsg.CreateTopics.Int16(), note)
+	to := openSink(t, sink.Settings{Brokers: []string{b.address()}, Environment: "e", Retention: time.Hour})
+	id := pgtest.Tenant(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range 2 {
+		errs := to.Send(ctx, []events.Message{
+			{Topic: "loan", Key: "k", Tenant: id, Value: []byte("1")},
+			{Topic: "forbidden", Key: "k", Tenant: id, Value: []byte("2")},
+			{Topic: "request", Key: "k", Tenant: id, Value: []byte("3")},
+			{Topic: "loan", Key: "k", Tenant: id, Value: []byte("4")},
+		})
+		if errs[0] != nil || !errors.Is(errs[1], kerr.PolicyViolation) || errs[2] != nil || errs[3] != nil {
+			t.Errorf("got %v, want the second one alone kept back", errs)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"loan", "forbidden", "request", "forbidden"}; !slices.Equal(asked, want) {
+		t.Errorf("topics to create were %q, want %q", asked, want)
 	}
 }
 

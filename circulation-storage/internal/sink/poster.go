@@ -2,6 +2,7 @@ package sink
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -26,29 +27,37 @@ const postsAtOnce = 8
 
 // poster sends each message in a POST. Only a 2xx means that it was received.
 type poster struct {
-	url    string
-	client *http.Client
+	url       string
+	transport *http.Transport
+	client    *http.Client
 }
 
 // newPoster follows no redirect, because a POST may become a GET.
 func newPoster(address string) *poster {
-	return &poster{url: address, client: &http.Client{
-		Transport:     &http.Transport{MaxIdleConnsPerHost: postsAtOnce, Proxy: http.ProxyFromEnvironment},
+	transport := &http.Transport{MaxIdleConnsPerHost: postsAtOnce, Proxy: http.ProxyFromEnvironment}
+	return &poster{url: address, transport: transport, client: &http.Client{
+		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// Ping implements events.Sink. It only connects, because the address need not know more than POST.
+// ports are those of addresses and proxies that name none.
+var ports = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
+
+// Ping implements events.Sink. It only connects, because the address need not know more than POST. A
+// proxy stands for the addresses that are reached through it.
 func (p *poster) Ping(ctx context.Context) error {
 	u, err := url.Parse(p.url)
 	if err != nil {
 		return err
 	}
-	port := u.Port()
-	if port == "" {
-		port = u.Scheme
+	proxy, err := p.transport.Proxy(&http.Request{URL: u})
+	if err != nil {
+		return err
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	to := cmp.Or(proxy, u)
+	port := cmp.Or(to.Port(), ports[to.Scheme])
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(to.Hostname(), port))
 	if err != nil {
 		return err
 	}

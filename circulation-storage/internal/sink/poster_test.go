@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -65,6 +66,39 @@ func TestPoster(t *testing.T) {
 	}
 	if errs := closed.Send(ctx, messages[:1]); errs[0] == nil {
 		t.Error("the closed address receives")
+	}
+}
+
+// The network may reach the address through a proxy alone.
+func TestPoster_ThroughAProxy(t *testing.T) {
+	t.Parallel()
+	received := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		received <- r.URL.String()
+	}))
+	t.Cleanup(server.Close)
+	proxy, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const address = "http://reader.invalid/events"
+	to := openSink(t, sink.Settings{URL: address, Environment: "e", Retention: time.Hour})
+	sink.UseProxy(to, proxy)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	message := events.Message{Topic: "topic", Tenant: pgtest.Tenant(t), Value: []byte("{}")}
+	if errs := to.Send(ctx, []events.Message{message}); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	if got := <-received; got != address {
+		t.Errorf("the proxy got a request for %s, want %s", got, address)
+	}
+	if err := to.Ping(ctx); err != nil {
+		t.Errorf("the proxy is not reached: %v", err)
+	}
+	server.Close()
+	if err := to.Ping(ctx); err == nil {
+		t.Error("the closed proxy is reached")
 	}
 }
 
