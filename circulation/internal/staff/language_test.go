@@ -1,12 +1,14 @@
 package staff_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
@@ -105,6 +107,35 @@ func TestTimingPage_TakesNumbersOfTheReader(t *testing.T) {
 	form.Set("lockTtlMs", "bald")
 	v.post(t, "/staff/diku/timing", form).want(t, http.StatusUnprocessableEntity,
 		"„bald“ ist nicht verwendbar. Geben Sie eine Zeit von 250 ms bis 600 s ein")
+}
+
+// What the page shows can be saved as it is.
+func TestTimingPage_TakesWhatItShows(t *testing.T) {
+	t.Parallel()
+	fields := regexp.MustCompile(`(?s)name="lockTtlMs" value="([^"]*)".*name="retryIntervalsMs"[^>]*>([^<]*)<`)
+	for _, language := range []string{"en", "de", "es"} {
+		for _, ttl := range []int{999, 1001, 1234, 1230, 1500, 30_005, 600_000} {
+			lib := &library{view: own(true, ttl, 0, 1010, 1234, 10_000)}
+			v := visitIn(t, lib, language)
+			p := v.get(t, "/staff/diku/timing")
+			p.want(t, http.StatusOK)
+			p.lacks(t, `id="problems"`, "aria-invalid")
+			shown := fields.FindStringSubmatch(p.html)
+			if shown == nil {
+				t.Fatalf("no fields in:\n%s", p.html)
+			}
+			form := url.Values{"lockTtlMs": {shown[1]}, "retryIntervalsMs": {shown[2]}, "reason": {"x"}, "version": {"7"}}
+			form.Set("accepted", shown[1]+" / "+shown[2])
+			if saved := v.post(t, "/staff/diku/timing", form); saved.status != http.StatusSeeOther {
+				t.Errorf("%s: %q and %q are answered with %d:\n%s", language, shown[1], shown[2], saved.status, saved.text)
+				continue
+			}
+			want := fmt.Sprint(time.Duration(ttl)*time.Millisecond, " [0s 1.01s 1.234s 10s]")
+			if got := summarize(lib.changed[0]); got != want {
+				t.Errorf("%s: saved %s, want %s", language, got, want)
+			}
+		}
+	}
 }
 
 func TestCSV_HasHeadsInTheReadersLanguage(t *testing.T) {

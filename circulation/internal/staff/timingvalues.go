@@ -54,9 +54,10 @@ func ownTimes(r page.Reader, view settings.View) times {
 	return t
 }
 
-// typeTime writes a time as people type it, without rounding: 250 ms, 1.5 s, 600 s.
+// typeTime writes a time as people type it, without rounding: 250 ms, 1234 ms, 1.5 s, 600 s. Three
+// decimals of a second could be read as a thousand.
 func typeTime(r page.Reader, d time.Duration) string {
-	if d < time.Second {
+	if d < time.Second || d%(10*time.Millisecond) != 0 {
 		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
 	}
 	return r.Number(d.Seconds(), 3) + " s"
