@@ -130,7 +130,7 @@ func (p *pages) showSwitch(v *visit, status int, to, version string, reason page
 		return err
 	}
 	return v.show(status, "switch.html", "/", t.Heading, switchPage{
-		Target: t, Action: v.path("/switch"), Back: v.path("/"), Version: cmp.Or(version, view.Version), Reason: reason,
+		Target: t, Action: v.path("/switch") + "?to=" + t.To, Back: v.path("/"), Version: cmp.Or(version, view.Version), Reason: reason,
 		Longest: time.Duration(view.LongestWaitMs) * time.Millisecond,
 	})
 }

@@ -2,8 +2,10 @@ package staff_test
 
 import (
 	"encoding/json"
+	"html"
 	"maps"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -163,6 +165,21 @@ func TestSwitch_NeedsAReasonAndTheCurrentVersion(t *testing.T) {
 				t.Errorf("changed: %v", changed)
 			}
 		})
+	}
+}
+
+// After a refusal the question can be read in another language.
+func TestSwitch_AsksInEachLanguageAfterARefusal(t *testing.T) {
+	t.Parallel()
+	action := regexp.MustCompile(`action="([^"]*/switch[^"]*)"`)
+	for status, form := range map[int]url.Values{422: {}, 409: {"reason": {"x"}, "version": {"6"}}} {
+		v := visit(t, &library{view: own(false, 3000)})
+		question := v.get(t, "/staff/diku/switch?to=on")
+		form.Set("to", "on")
+		refused := v.post(t, html.UnescapeString(action.FindStringSubmatch(question.html)[1]), form)
+		refused.want(t, status)
+		refused.has(t, `href="?language=de&amp;to=on"`)
+		v.get(t, "/staff/diku/switch?language=de&to=on").want(t, 200, "Die Verbuchungssperre einschalten?")
 	}
 }
 
