@@ -2,7 +2,7 @@
 // first request, also while that still runs or after its instance died, and never lends twice.
 //
 // Storage keeps the keys. The request that works on a check-out holds the lease of its key, and
-// renews it meanwhile; storage refuses the commit of a request whose lease was taken over. The
+// renews it meanwhile. Storage refuses the commit of a request whose lease was taken over. The
 // loan's id is chosen with the key. So a request that takes over first checks whether that loan
 // exists.
 package keyed
@@ -65,9 +65,11 @@ type Answer struct {
 	Status int
 }
 
-// Work does a check-out under a lease. Faults: KeyLeaseLost if storage refused the commit because
-// another request holds the lease; GivenUp if another request that held it has given the loan up; Invalid for a refusal, which repeats get too. After any other
-// error a repeat tries again.
+// Work does a check-out under a lease. After an error that is none of these faults a repeat tries
+// again.
+//
+// Faults: KeyLeaseLost if storage refused the commit because another request holds the lease; GivenUp
+// if another request that held it has given the loan up; Invalid for a refusal, which repeats get too.
 type Work func(ctx context.Context, l checkout.KeyLease) (Answer, error)
 
 // Admit waits for a place in which to work, which leave frees. It fails if there is none.
@@ -145,11 +147,11 @@ func (r *Requests) Do(ctx context.Context, key, hash string, admit Admit, work W
 		case fault.Is(err, fault.KeyLeaseLost) && ctx.Err() == nil:
 			continue // the other request answers for both
 		case fault.Is(err, fault.GivenUp) && ctx.Err() == nil:
-			waitFor(ctx, pause) // the next lease names another loan
+			sleep(ctx, pause) // the next lease names another loan
 			continue
 		case outcome == Waited && ctx.Err() == nil:
 			running = err
-			waitFor(ctx, pause)
+			sleep(ctx, pause)
 			continue
 		case outcome == Failed && running != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 			outcome, err = Waited, running
@@ -159,8 +161,8 @@ func (r *Requests) Do(ctx context.Context, key, hash string, admit Admit, work W
 	}
 }
 
-// waitFor returns after d, or when ctx ends.
-func waitFor(ctx context.Context, d time.Duration) {
+// sleep returns after d, or when ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
