@@ -77,9 +77,9 @@ func (g *Guard) Mode() Mode { return g.mode }
 // fault. It puts the name given at sign-in into the context's call.
 //
 // Without a gateway a browser may send methods other than GET and HEAD only from a
-// page of the service itself, because it adds the password to all requests that another
-// site makes it send. A gateway decides itself which sites may call it: FOLIO's front end
-// has another address than the services.
+// page of the service itself. It adds the password to all requests that another site makes
+// it send. A gateway decides itself which sites may call it: FOLIO's front end has another
+// address than the services.
 func (g *Guard) Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if g.mode != Gateway {
