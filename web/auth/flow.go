@@ -39,7 +39,7 @@ func isState(text string) bool {
 func (p *Pages) findFlow(c echo.Context, state string) (f flow, cookie string, err error) {
 	if isState(state) {
 		cookie = p.flowCookie(state)
-		if p.guard.unseal(cookie, page.ReadCookie(c, cookie), &f) && time.Since(f.Began) < flowTime &&
+		if p.Guard.unseal(cookie, page.ReadCookie(c, cookie), &f) && time.Since(f.Began) < flowTime &&
 			subtle.ConstantTimeCompare([]byte(f.State), []byte(state)) == 1 {
 			return f, cookie, nil
 		}
@@ -51,7 +51,7 @@ func (p *Pages) findFlow(c echo.Context, state string) (f flow, cookie string, e
 func (p *Pages) dropFlows(c echo.Context, most int) {
 	dropOldest(c, page.FindCookies(c, p.flowCookies()), most, func(cookie, sent string) time.Time {
 		var f flow
-		p.guard.unseal(cookie, sent, &f)
+		p.Guard.unseal(cookie, sent, &f)
 		return f.Began
 	})
 }

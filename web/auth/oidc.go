@@ -108,7 +108,7 @@ func (p *provider) configure(known *oidc.Provider, root string) *oauth2.Config {
 // isDue reports whether the provider has to confirm a session. A person who may not sign in any more
 // so loses the session within minutes.
 func (p *Pages) isDue(c echo.Context, s session) bool {
-	if p.guard.mode != OIDC {
+	if p.Guard.mode != OIDC {
 		return false
 	}
 	latest := recheckLatest
@@ -121,7 +121,7 @@ func (p *Pages) isDue(c echo.Context, s session) bool {
 // askProvider sends the visitor to the provider with a page that goes there by itself. A redirect
 // might follow a form, and the pages' policy for content ends those at other sites.
 func (p *Pages) askProvider(c echo.Context, to string) error {
-	known, err := p.guard.provider.find(c.Request().Context())
+	known, err := p.Guard.provider.find(c.Request().Context())
 	if err != nil {
 		return err
 	}
@@ -132,8 +132,8 @@ func (p *Pages) askProvider(c echo.Context, to string) error {
 	if err := p.setSealed(c, p.flowCookie(f.State), f, flowTime); err != nil {
 		return err
 	}
-	address := p.guard.provider.configure(known, p.Root).AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier),
-		oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(p.guard.limits.Longest.Seconds()))))
+	address := p.Guard.provider.configure(known, p.Root).AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier),
+		oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(p.Guard.limits.Longest.Seconds()))))
 	return p.sendOn(c, "signIn.heading", address, page.Notice{
 		Text: "signIn.atProvider", LinkText: "signIn.goThere",
 	})
@@ -177,14 +177,14 @@ func (p *Pages) receive(c echo.Context) error {
 		c.SetParamNames(p.Tenant)
 		c.SetParamValues(f.Tenant)
 	}
-	s, err := p.guard.admitClaims(claims)
+	s, err := p.Guard.admitClaims(claims)
 	if err != nil {
 		return err
 	}
 	// A person who is signed in already keeps the session, so that a sign-out ends all copies of its cookie.
 	var old session
 	name := p.sessionCookie(f.Tenant)
-	if p.guard.unseal(name, page.ReadCookie(c, name), &old) && old.Name == s.Name && !old.isOver(p.guard.limits, s.Used) {
+	if p.Guard.unseal(name, page.ReadCookie(c, name), &old) && old.Name == s.Name && !old.isOver(p.Guard.limits, s.Used) {
 		s.ID = old.ID
 	}
 	return p.begin(c, s, f.To)
@@ -194,13 +194,13 @@ func (p *Pages) receive(c echo.Context) error {
 // Unavailable.
 func (p *Pages) confirm(c echo.Context, f flow) (claims, error) {
 	q := web.QueryOf(c)
-	if iss := q.Text("iss"); iss != "" && iss != p.guard.provider.settings.Issuer {
+	if iss := q.Text("iss"); iss != "" && iss != p.Guard.provider.settings.Issuer {
 		return nil, page.Refuse(fault.Unauthorized, "signIn.otherService", nil)
 	}
 	if refusal := q.Text("error"); refusal != "" {
 		return nil, page.Refuse(fault.Unauthorized, "signIn.notLetIn", texts.Values{"reason": fault.Shown(refusal)})
 	}
-	return p.guard.provider.redeem(c.Request().Context(), q.Text("code"), f, p.Root)
+	return p.Guard.provider.redeem(c.Request().Context(), q.Text("code"), f, p.Root)
 }
 
 // claims is what the provider says about a person.
@@ -309,7 +309,7 @@ func (g *Guard) permissionsOf(s session) []string {
 // next sign-in on this computer would ask nothing.
 func (p *Pages) leaveProvider(c echo.Context) error {
 	const title = "signIn.signedOut"
-	known, err := p.guard.provider.find(c.Request().Context())
+	known, err := p.Guard.provider.find(c.Request().Context())
 	var at struct {
 		EndSession string `json:"end_session_endpoint"`
 	}
@@ -321,8 +321,8 @@ func (p *Pages) leaveProvider(c echo.Context) error {
 		return p.Show(c, http.StatusOK, "notice.html", title, page.Notice{Text: "signIn.endedHere", Link: p.linkRoot(c), LinkText: "signIn.again"})
 	}
 	q := address.Query()
-	q.Set("client_id", p.guard.provider.settings.Client)
-	q.Set("post_logout_redirect_uri", p.guard.provider.settings.URL+p.Root)
+	q.Set("client_id", p.Guard.provider.settings.Client)
+	q.Set("post_logout_redirect_uri", p.Guard.provider.settings.URL+p.Root)
 	address.RawQuery = q.Encode()
 	return p.sendOn(c, title, address.String(), page.Notice{Text: "signIn.endsThere", LinkText: "signIn.goThere"})
 }

@@ -38,14 +38,10 @@ type PageOptions struct {
 
 // Pages guards the pages of a service, and serves how people sign in to them and out again. It is
 // safe for concurrent use.
-type Pages struct {
-	PageOptions
-
-	guard *Guard
-}
+type Pages struct{ PageOptions }
 
 // NewPages returns the guard of a service's pages.
-func NewPages(o PageOptions) *Pages { return &Pages{PageOptions: o, guard: o.Guard} }
+func NewPages(o PageOptions) *Pages { return &Pages{o} }
 
 // hasSessions reports whether people sign in here. Descriptors are made without a guard.
 func (g *Guard) hasSessions() bool { return g != nil && (g.mode == Basic || g.mode == OIDC) }
@@ -54,12 +50,12 @@ func (g *Guard) hasSessions() bool { return g != nil && (g.mode == Basic || g.mo
 // admits them. Others are sent to the sign-in; a change without a session is an Unauthorized fault.
 // Programs may send the password of Basic in the header.
 func (p *Pages) Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
-	wrapped := p.guard.Wrap(permission, h)
+	wrapped := p.Guard.Wrap(permission, h)
 	return func(c echo.Context) error {
-		if _, _, sent := c.Request().BasicAuth(); !p.guard.hasSessions() || sent && p.guard.mode == Basic {
+		if _, _, sent := c.Request().BasicAuth(); !p.Guard.hasSessions() || sent && p.Guard.mode == Basic {
 			return wrapped(c)
 		}
-		if err := p.guard.checkOrigin(c.Request()); err != nil {
+		if err := p.Guard.checkOrigin(c.Request()); err != nil {
 			return err
 		}
 		s, err := p.openSession(c)
@@ -69,8 +65,8 @@ func (p *Pages) Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
 		if s.ID == uuid.Nil || p.isDue(c, s) {
 			return p.askSignIn(c)
 		}
-		setCaller(c, s.Name, "", p.guard.permissionsOf(s))
-		if !p.guard.May(c.Request().Context(), permission) {
+		setCaller(c, s.Name, "", p.Guard.permissionsOf(s))
+		if !p.Guard.May(c.Request().Context(), permission) {
 			return page.Refuse(fault.Forbidden, "error.notPermitted", texts.Values{"permission": permission, "name": s.Name})
 		}
 		if now := time.Now(); now.Sub(s.Used) >= renewAfter && !isStream(c) {
@@ -135,7 +131,7 @@ func (p *Pages) openSession(c echo.Context) (session, error) {
 		return session{}, nil
 	}
 	var s session
-	over := !p.guard.unseal(name, sent, &s) || s.isOver(p.guard.limits, time.Now())
+	over := !p.Guard.unseal(name, sent, &s) || s.isOver(p.Guard.limits, time.Now())
 	if !over {
 		var err error
 		if over, err = p.SignOuts.IsSignedOut(c.Request().Context(), s.ID); err != nil {
@@ -156,7 +152,7 @@ func (p *Pages) dropSessions(c echo.Context) {
 	delete(others, p.sessionCookie(c.Param(p.Tenant)))
 	dropOldest(c, others, maxCookieBytes, func(cookie, sent string) time.Time {
 		var s session
-		if !p.guard.unseal(cookie, sent, &s) || s.isOver(p.guard.limits, time.Now()) {
+		if !p.Guard.unseal(cookie, sent, &s) || s.isOver(p.Guard.limits, time.Now()) {
 			return time.Time{}
 		}
 		return s.Used
@@ -187,7 +183,7 @@ func (p *Pages) setSession(c echo.Context, s session) error {
 }
 
 func (p *Pages) setSealed(c echo.Context, name string, value any, maxAge time.Duration) error {
-	sealed, err := p.guard.seal(name, value)
+	sealed, err := p.Guard.seal(name, value)
 	if err != nil {
 		return err
 	}
@@ -217,7 +213,7 @@ func (p *Pages) target(c echo.Context, to string) string {
 
 // SignOutPath is the path that ends the caller's session, empty without one. Call it after Wrap.
 func (p *Pages) SignOutPath(c echo.Context) string {
-	if _, _, sent := c.Request().BasicAuth(); !p.guard.hasSessions() || sent && p.guard.mode == Basic {
+	if _, _, sent := c.Request().BasicAuth(); !p.Guard.hasSessions() || sent && p.Guard.mode == Basic {
 		return ""
 	}
 	return page.RelativePath(c, p.rootOf(c)+"sign-out")
@@ -226,7 +222,7 @@ func (p *Pages) SignOutPath(c echo.Context) string {
 // Routes returns the routes of the sign-in; there are none if people do not sign in here. outer
 // guards all of them, and inner those below the path of a tenant.
 func (p *Pages) Routes(outer echo.MiddlewareFunc, inner ...echo.MiddlewareFunc) []web.Route {
-	if !p.guard.hasSessions() {
+	if !p.Guard.hasSessions() {
 		return nil
 	}
 	path := p.Root
@@ -239,13 +235,13 @@ func (p *Pages) Routes(outer echo.MiddlewareFunc, inner ...echo.MiddlewareFunc) 
 		{Method: http.MethodPost, Path: path + "sign-out", Endpoint: web.Handle(p.signOut)},
 		{Method: http.MethodGet, Path: path + "signed-out", Endpoint: web.Handle(p.showSignedOut)},
 	}
-	if p.guard.mode == Basic {
+	if p.Guard.mode == Basic {
 		routes = append(routes, web.Route{Method: http.MethodPost, Path: path + "sign-in", Endpoint: web.Handle(p.signIn)})
 	}
 	for i := range routes {
 		routes[i].Guards = inner
 	}
-	if p.guard.mode == OIDC {
+	if p.Guard.mode == OIDC {
 		routes = append(routes, p.callbackRoute())
 	}
 	for i := range routes {
@@ -257,7 +253,7 @@ func (p *Pages) Routes(outer echo.MiddlewareFunc, inner ...echo.MiddlewareFunc) 
 
 func (p *Pages) showSignIn(c echo.Context) error {
 	to := p.target(c, web.QueryOf(c).Text("to"))
-	if p.guard.mode == OIDC {
+	if p.Guard.mode == OIDC {
 		return p.askProvider(c, to)
 	}
 	return p.showForm(c, http.StatusOK, page.SignIn{To: to})
@@ -274,7 +270,7 @@ func (p *Pages) signIn(c echo.Context) error {
 		return err
 	}
 	form := page.SignIn{To: p.target(c, c.FormValue("to")), Name: c.FormValue("name")}
-	if err := p.guard.checkPassword(c.Request().Context(), c.RealIP(), form.Name, c.FormValue("password")); err != nil {
+	if err := p.Guard.checkPassword(c.Request().Context(), c.RealIP(), form.Name, c.FormValue("password")); err != nil {
 		form.Wrong = describeRefusal(err, form.Name)
 		status := http.StatusUnprocessableEntity
 		if fault.Is(err, fault.TooManyTries) {
@@ -301,7 +297,7 @@ func describeRefusal(err error, name string) texts.Text {
 
 // checkForm refuses a form that is none of the service's own pages.
 func (p *Pages) checkForm(c echo.Context) error {
-	if err := p.guard.checkOrigin(c.Request()); err != nil {
+	if err := p.Guard.checkOrigin(c.Request()); err != nil {
 		return err
 	}
 	_, err := page.CheckToken(c)
@@ -315,7 +311,7 @@ func (p *Pages) begin(c echo.Context, s session, to string) error {
 		return err
 	}
 	page.RenewToken(c)
-	p.guard.log.InfoContext(c.Request().Context(), "signed in to the staff pages", "by", s.Name, "peer", c.RealIP())
+	p.Guard.log.InfoContext(c.Request().Context(), "signed in to the staff pages", "by", s.Name, "peer", c.RealIP())
 	return redirect(c, to)
 }
 
@@ -330,7 +326,7 @@ func (p *Pages) signOut(c echo.Context) error {
 		return err
 	}
 	if s.ID != uuid.Nil {
-		if err := p.SignOuts.SignOut(c.Request().Context(), s.ID, s.Began.Add(p.guard.limits.Longest+clockSkew)); err != nil {
+		if err := p.SignOuts.SignOut(c.Request().Context(), s.ID, s.Began.Add(p.Guard.limits.Longest+clockSkew)); err != nil {
 			return err
 		}
 		page.SetCookie(c, p.sessionCookie(c.Param(p.Tenant)), "", -time.Second)
@@ -341,7 +337,7 @@ func (p *Pages) signOut(c echo.Context) error {
 }
 
 func (p *Pages) showSignedOut(c echo.Context) error {
-	if p.guard.mode == OIDC {
+	if p.Guard.mode == OIDC {
 		return p.leaveProvider(c)
 	}
 	return p.Show(c, http.StatusOK, "notice.html", "signIn.signedOut", page.Notice{
