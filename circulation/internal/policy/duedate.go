@@ -33,24 +33,29 @@ type Terms struct {
 }
 
 // DueDate returns when an item lent at t.LoanDate is due. The profile Fixed takes the date of the
-// schedule. The profile Rolling takes the end of the policy's period, or of the alternate one if a
-// hold waits, but no later than the schedule allows. The date is never later than t.PatronExpires.
-// Days, weeks and months are those of the calendar in the loan date's time zone, and the result is
-// in that zone. Libraries count as always open.
+// schedule. The profile Rolling takes the end of the policy's period, but no later than the schedule
+// allows. If a hold waits, both take the alternate period, if there is one, within the schedule. The
+// date is never later than t.PatronExpires. Days, weeks and months are those of the calendar in the
+// loan date's time zone, and the result is in that zone. Libraries count as always open.
 //
 // The error is always a *DueDateError.
 //
-// Source: FOLIO's RollingCheckOutDueDateStrategy and FixedScheduleCheckOutDueDateStrategy, with
-// their messages.
+// Source: FOLIO's LoanPolicy.determineStrategy, RollingCheckOutDueDateStrategy and
+// FixedScheduleCheckOutDueDateStrategy, with their messages.
 func (p LoanPolicy) DueDate(t Terms) (time.Time, error) {
-	return p.computeByProfile(t.readSchedule, func() (time.Time, error) { return p.computeRolling(t) }, t.PatronExpires)
+	span, fixed := p.period, t.readSchedule
+	rolling := func() (time.Time, error) { return span.computeWithin(t.LoanDate, p.ScheduleID, t.readSchedule) }
+	if t.HoldWaits && p.alternate != nil {
+		span, fixed = *p.alternate, rolling
+	}
+	return p.computeByProfile(fixed, rolling, t.PatronExpires)
 }
 
 // computeByProfile returns the date of the policy's profile, no later than the patron's card
 // expires.
 func (p LoanPolicy) computeByProfile(fixed, rolling func() (time.Time, error), expires time.Time) (due time.Time, err error) {
 	switch {
-	case strings.EqualFold(p.profile, "Fixed"):
+	case p.isFixed():
 		due, err = fixed()
 	case strings.EqualFold(p.profile, "Rolling"):
 		due, err = rolling()
@@ -66,13 +71,7 @@ func (p LoanPolicy) computeByProfile(fixed, rolling func() (time.Time, error), e
 	return due, nil
 }
 
-func (p LoanPolicy) computeRolling(t Terms) (time.Time, error) {
-	span := p.period
-	if t.HoldWaits && p.alternate != nil {
-		span = *p.alternate
-	}
-	return span.computeWithin(t.LoanDate, p.ScheduleID, t.readSchedule)
-}
+func (p LoanPolicy) isFixed() bool { return strings.EqualFold(p.profile, "Fixed") }
 
 // readSchedule returns the schedule's date for what is lent.
 func (t Terms) readSchedule() (time.Time, error) {

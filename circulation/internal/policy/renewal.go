@@ -60,6 +60,11 @@ func (p LoanPolicy) Renew(t RenewalTerms) (due time.Time, refusals []RenewalRefu
 	}
 	refuseIf(t.HoldWaits && !p.renewals.withHolds, "Items with this loan policy cannot be renewed when there is an active, pending hold request",
 		"RENEWAL_BLOCKED_BY_HOLD_REQUEST", DueDateBlock)
+	fixedOnHold, separate := t.HoldWaits && p.isFixed(), p.renewals.separate
+	refuseIf(fixedOnHold && p.renewals.whileHolds != nil, "Item's loan policy has fixed profile but alternative renewal period for holds is specified",
+		"FIXED_LOAN_POLICY_HAS_ALTERNATE_RENEWAL_PERIOD_FOR_HOLDS", DueDateBlock)
+	refuseIf(fixedOnHold && separate != nil && *separate != (period{}), "Item's loan policy has fixed profile but renewal period is specified",
+		"FIXED_LOAN_POLICY_HAS_RENEWAL_PERIOD", DueDateBlock)
 	due, err := p.RenewedDueDate(t)
 	if impossible, ok := errors.AsType[*DueDateError](err); ok {
 		refuseIf(true, impossible.Message, impossible.RenewalCode, DueDateBlock)
@@ -83,20 +88,10 @@ func (p LoanPolicy) Renews() bool { return p.Loanable && p.renewals.allowed }
 // no later than the schedule allows, and never later than the patron's expiration. Its error is a
 // *DueDateError.
 func (p LoanPolicy) RenewedDueDate(t RenewalTerms) (time.Time, error) {
-	return p.computeByProfile(func() (time.Time, error) { return p.renewFixed(t) }, func() (time.Time, error) { return p.renewRolling(t) },
-		t.PatronExpires)
-}
-
-func (p LoanPolicy) renewFixed(t RenewalTerms) (time.Time, error) {
-	switch {
-	case p.renewals.separate != nil && *p.renewals.separate != (period{}):
-		return time.Time{}, &DueDateError{"Item's loan policy has fixed profile but renewal period is specified", "FIXED_LOAN_POLICY_HAS_RENEWAL_PERIOD"}
-	case t.HoldWaits && p.renewals.whileHolds != nil:
-		return time.Time{}, &DueDateError{
-			"Item's loan policy has fixed profile but alternative renewal period for holds is specified", "FIXED_LOAN_POLICY_HAS_ALTERNATE_RENEWAL_PERIOD_FOR_HOLDS",
-		}
+	fixed := func() (time.Time, error) {
+		return t.Schedule.findDueDate(t.Now, "renewal date falls outside of date ranges in fixed loan policy", codeOutsideFixedRanges)
 	}
-	return t.Schedule.findDueDate(t.Now, "renewal date falls outside of date ranges in fixed loan policy", codeOutsideFixedRanges)
+	return p.computeByProfile(fixed, func() (time.Time, error) { return p.renewRolling(t) }, t.PatronExpires)
 }
 
 func (p LoanPolicy) renewRolling(t RenewalTerms) (time.Time, error) {

@@ -82,6 +82,12 @@ func TestRenew_DueDates(t *testing.T) {
 		"the date of the schedule": {
 			policy: fixed + `,"renewalsPolicy":{"unlimited":true}`, want: "2026-04-05 23:59",
 		},
+		"fixed dates and a period": {policy: fixed + `,` + threeDays, want: "2026-04-05 23:59"},
+		"fixed dates and a period of check-outs for a hold": {
+			policy: fixed + `,"renewalsPolicy":{"unlimited":true},"requestManagement":{"holds":{` +
+				`"renewItemsWithRequest":true,"alternateCheckoutLoanPeriod":{"duration":2,"intervalId":"Days"}}}`,
+			change: func(r *policy.RenewalTerms) { r.HoldWaits = true }, want: "2026-04-05 23:59",
+		},
 		"the profile in small letters": {
 			policy: strings.Replace(fixed, "Fixed", "fixed", 1) + `,"renewalsPolicy":{"unlimited":true}`,
 			want:   "2026-04-05 23:59",
@@ -185,9 +191,11 @@ func TestRenew_Refusals(t *testing.T) {
 			"RENEWAL_DATE_OUTSIDE_LOAN_POLICY_DATE_RANGES: " +
 				"renewal date falls outside of date ranges in the loan policy",
 		}},
-		"a period with fixed dates": {
-			policy: fixed + `,` + threeDays,
+		"holds with fixed dates and a period": {
+			policy: fixed + `,` + threeDays + `,` + holdsDay, change: waits,
 			want: []string{
+				"FIXED_LOAN_POLICY_HAS_ALTERNATE_RENEWAL_PERIOD_FOR_HOLDS: Item's loan policy has fixed profile but alternative " +
+					"renewal period for holds is specified",
 				"FIXED_LOAN_POLICY_HAS_RENEWAL_PERIOD: Item's loan policy has fixed profile but renewal period is specified",
 			},
 		},

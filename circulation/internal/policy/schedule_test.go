@@ -108,7 +108,15 @@ func TestDueDate_WhileAHoldWaits(t *testing.T) {
 			want: "2026-03-22T10:00:00Z",
 		},
 		"nothing about requests": {loansPolicy: rolling, requests: `null`, waits: true, want: "2026-03-22T10:00:00Z"},
-		"fixed takes no period":  {loansPolicy: fixed, requests: alternate, waits: true, want: "2026-07-15T22:00:00Z"},
+		"fixed, no hold":         {loansPolicy: fixed, requests: alternate, want: "2026-07-15T22:00:00Z"},
+		"fixed, a hold waits":    {loansPolicy: fixed, requests: alternate, waits: true, want: "2026-03-03T10:00:00Z"},
+		"fixed, no alternate period": {
+			loansPolicy: fixed, requests: `{"holds":{}}`, waits: true, want: "2026-07-15T22:00:00Z",
+		},
+		"fixed, the schedule ends the alternate period": {
+			loansPolicy: fixed, requests: strings.Replace(alternate, `2,"intervalId":"Days"`, `9,"intervalId":"Months"`, 1),
+			waits: true, want: "2026-07-15T22:00:00Z",
+		},
 	}
 	for name, tt := range tests {
 		p := parsePolicy(t, `{"id":"p1","loansPolicy":`+tt.loansPolicy+`,"requestManagement":`+tt.requests+`}`)
