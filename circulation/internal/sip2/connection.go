@@ -29,7 +29,8 @@ const (
 	// lingerTime and lingerBytes bound what is read after the last answer.
 	lingerTime  = time.Second
 	lingerBytes = 1 << 20
-	// refreshTimeout bounds the look at the terminal's record before a message.
+	// refreshTimeout bounds the look at the terminal's record before a message. That takes no more than
+	// half of the message's time.
 	refreshTimeout = time.Second
 )
 
@@ -191,7 +192,7 @@ func (c *connection) answer(ctx context.Context, line []byte) error {
 	sent, repeated := c.last, r.Code == wire.Resend
 	if !repeated {
 		if sent, repeated = c.kept.find(r, began); !repeated {
-			a, sent, repeated = c.handle(ctx, r)
+			a, sent, repeated = c.handle(ctx, r, began)
 		}
 	}
 	c.last = sent
@@ -217,10 +218,9 @@ func (c *connection) remember(r wire.Request) wire.Request {
 	return r.In(c.language)
 }
 
-// handle answers a request that is new on the connection.
-func (c *connection) handle(ctx context.Context, r wire.Request) (a wire.Answer, line []byte, repeated bool) {
-	began := time.Now()
-	limited, cancel := c.withDeadline(ctx)
+// handle answers a request that is new on the connection, and was read when it began.
+func (c *connection) handle(ctx context.Context, r wire.Request, began time.Time) (a wire.Answer, line []byte, repeated bool) {
+	limited, cancel := context.WithDeadline(ctx, began.Add(c.answerWithin()))
 	defer cancel()
 	switch r.Code {
 	case wire.Login:
@@ -237,10 +237,8 @@ func (c *connection) handle(ctx context.Context, r wire.Request) (a wire.Answer,
 	return a, line, repeated
 }
 
-// withDeadline ends ctx before the machine's patience does.
-func (c *connection) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, c.patience(c.terminal)-margin)
-}
+// answerWithin is how long a message may take from when it was read.
+func (c *connection) answerWithin() time.Duration { return c.patience(c.terminal) - margin }
 
 // dispatch sends a request to its handler, if the machine may send it.
 func (c *connection) dispatch(ctx context.Context, r wire.Request) wire.Answer {

@@ -223,6 +223,37 @@ func TestHandler_HasTheMachinesDeadline(t *testing.T) {
 	}
 }
 
+// The deadline counts from the message, also while storage is slow to say what the terminal is.
+func TestHandler_HasTheMachinesDeadline_WhileStorageIsSlow(t *testing.T) {
+	t.Parallel()
+	const short = 1200 * time.Millisecond
+	type limit struct{ most, deadline time.Time }
+	limits := make(chan limit, 2)
+	var asked time.Time // no earlier than the message
+	h := start(t, func(s *setup) {
+		s.handlers[wire.CheckOut] = func(ctx context.Context, terminal library.Terminal, r wire.Request) wire.Answer {
+			deadline, _ := ctx.Deadline()
+			limits <- limit{asked.Add(short - 500*time.Millisecond), deadline}
+			return lend(ctx, terminal, r)
+		}
+	})
+	h.others.terminal = &library.Terminal{Login: "stored", PatienceMs: int(short.Milliseconds())}
+	m := h.connect()
+	m.expect("9300CNstored|COany|", "941")
+	h.others.wait = func(ctx context.Context) {
+		asked = time.Now()
+		deadline, _ := ctx.Deadline()
+		limits <- limit{asked.Add((short - 500*time.Millisecond) / 2), deadline}
+		<-ctx.Done()
+	}
+	m.ask(checkOut)
+	for _, reader := range []string{"the look at the terminal", "the handler"} {
+		if got := <-limits; got.deadline.After(got.most) {
+			t.Errorf("%s has %s more than it may have", reader, got.deadline.Sub(got.most))
+		}
+	}
+}
+
 func TestListener_Drain_AnswersWhatRuns(t *testing.T) {
 	t.Parallel()
 	begun, finish := make(chan struct{}), make(chan struct{})

@@ -151,6 +151,8 @@ func lend(_ context.Context, t library.Terminal, r wire.Request) wire.Answer {
 type others struct {
 	mu       sync.Mutex
 	terminal *library.Terminal
+	password string                // "" for any
+	wait     func(context.Context) // before the terminal is read; may be nil
 	down     bool
 }
 
@@ -160,9 +162,12 @@ func (o *others) set(t *library.Terminal, down bool) {
 	o.terminal, o.down = t, down
 }
 
-func (o *others) Terminal(_ context.Context, login string) (library.Terminal, error) {
+func (o *others) Terminal(ctx context.Context, login string) (library.Terminal, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.wait != nil {
+		o.wait(ctx)
+	}
 	switch {
 	case o.down:
 		return library.Terminal{}, fault.New(fault.Unavailable, "down")
@@ -172,7 +177,10 @@ func (o *others) Terminal(_ context.Context, login string) (library.Terminal, er
 	return *o.terminal, nil
 }
 
-func (o *others) VerifyTerminal(ctx context.Context, login, _ string) (library.Terminal, error) {
+func (o *others) VerifyTerminal(ctx context.Context, login, password string) (library.Terminal, error) {
+	if o.password != "" && password != o.password {
+		return library.Terminal{}, fault.New(fault.LoginRefused, "Wrong password")
+	}
 	return o.Terminal(ctx, login)
 }
 

@@ -246,7 +246,7 @@ func (c *connection) refresh(ctx context.Context) error {
 	if c.login == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+	ctx, cancel := context.WithTimeout(ctx, min(refreshTimeout, c.answerWithin()/2))
 	defer cancel()
 	t, err := c.terminals.Terminal(ctx, c.login)
 	switch {
