@@ -241,7 +241,7 @@ func (c *connection) judgeLogins() error {
 
 // refresh reads the terminal anew, so that a change is in force for the next message. A terminal that
 // is gone is signed out, and its connection ends after the answer. While storage is away, the
-// terminal stays as it was.
+// terminal stays as it was. A changed record may have another password.
 func (c *connection) refresh(ctx context.Context) error {
 	if c.login == "" {
 		return nil
@@ -251,6 +251,9 @@ func (c *connection) refresh(ctx context.Context) error {
 	t, err := c.terminals.Terminal(ctx, c.login)
 	switch {
 	case err == nil && t.IsEnabled() && admits(t, c.from):
+		if t.ID != c.terminal.ID || t.Version != c.terminal.Version {
+			c.password = ""
+		}
 		c.enter(t, c.tenant)
 		return nil
 	case err != nil && isUnavailable(err):

@@ -156,6 +156,22 @@ func TestLogin_PasswordInEachMessage(t *testing.T) {
 	}
 }
 
+func TestLogin_PasswordInEachMessage_MayBeReplaced(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(*setup) {})
+	stored := library.Terminal{Login: "stored", Version: 1, Institution: "main", PasswordAlways: true}
+	h.others.terminal, h.others.password = &stored, "old-password"
+	const lent = "121NUY" + date + "AOmain|AAP-1002|"
+	m := h.connect()
+	m.expect("9300CNstored|COold-password|", "941")
+	m.expect(checkOut+"ACold-password|", lent)
+	stored.Version, h.others.password = 2, "new-password"
+	m.expect(checkOut+"ACold-password|", "120NUN"+date+"AOmain|AAP-1002|ABD-2003|AJ|AH|AFmachine.notSignedIn|")
+	m.expect(checkOut+"ACnew-password|", lent)
+	stored.ID, stored.Version, h.others.password = "made anew", 2, "third-password"
+	m.expect(checkOut+"ACnew-password|", "120NUN"+date+"AOmain|AAP-1002|ABD-2003|AJ|AH|AFmachine.notSignedIn|")
+}
+
 func TestTerminal_ChangesAreInForceForTheNextMessage(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(*setup) {})
