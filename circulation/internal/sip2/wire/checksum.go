@@ -38,29 +38,28 @@ func checksumOf(message []byte) string {
 	return fmt.Sprintf("%04X", -sum)
 }
 
-// cutTrailer separates a message from its sequence number and checksum. first is where its
-// variable fields begin. AY with AZ may follow a value that has no delimiter. One of them alone
-// stands where a field begins, as a value may end like it.
-func cutTrailer(line []byte, first int) ([]byte, trailer) {
+// cutTrailer separates a message from its sequence number and checksum. They may begin at first,
+// and the variable fields begin at fields. AY with AZ may follow a value that has no delimiter. One
+// of them alone stands where a field begins, as a value may end like it.
+func cutTrailer(line []byte, first, fields int) ([]byte, trailer) {
 	rest, t := line, trailer{}
+	beginsField := func(at int) bool { return at == first || at == fields || line[at-1] == '|' }
 	at := len(line) - checksumWidth
 	if at >= first && bytes.HasPrefix(line[at:], []byte("AZ")) {
 		sequenceAt := at - sequenceWidth
 		paired := sequenceAt >= first && bytes.HasPrefix(line[sequenceAt:], []byte("AY"))
-		if paired || beginsField(line, at, first) {
+		if paired || beginsField(at) {
 			t.checked, t.right = true, isChecksum(line[at+2:], line[:at+2])
 			rest = line[:at]
 		}
 	}
 	at = len(rest) - sequenceWidth
-	if at >= first && bytes.HasPrefix(rest[at:], []byte("AY")) && (t.checked || beginsField(rest, at, first)) && isDigit(rest[at+2]) {
+	if at >= first && bytes.HasPrefix(rest[at:], []byte("AY")) && (t.checked || beginsField(at)) && isDigit(rest[at+2]) {
 		t.sequence = string(rest[at+2])
 		rest = rest[:at]
 	}
 	return rest, t
 }
-
-func beginsField(line []byte, at, first int) bool { return at == first || line[at-1] == '|' }
 
 func isChecksum(digits, message []byte) bool {
 	_, err := strconv.ParseUint(string(digits), 16, 16)

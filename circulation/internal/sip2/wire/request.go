@@ -45,11 +45,12 @@ func Parse(line []byte, set CharacterSet, detection Detection) (Request, error) 
 	}
 	code := string(line[:codeWidth])
 	layout, known := layoutOf(code)
-	width := widthOf(layout)
+	fields := codeWidth + widthOf(layout)
+	first := fields
 	if code == MachineStatus {
-		width = 0 // machines send it with a fixed part of any width
+		first = codeWidth // machines send it with a fixed part of any width
 	}
-	rest, t := cutTrailer(line, min(codeWidth+width, len(line)))
+	rest, t := cutTrailer(line, first, fields)
 	r := Request{Code: code, Sequence: t.sequence, Checked: t.checked && detection != IgnoreErrors, body: string(rest)}
 	reason := "unknown code"
 	if known {

@@ -96,6 +96,9 @@ func TestParse_AcceptsStrangeRequests(t *testing.T) {
 	for _, c := range []struct{ name, line, id, value string }{
 		{name: "a print width without zeros", line: "990401.00", id: "AO", value: ""},
 		{name: "99 without a fixed part", line: "99", id: "AO", value: ""},
+		{name: "99 without a fixed part and with a sequence number", line: "99AY1", id: "AO", value: ""},
+		{name: "99 with a checksum alone", line: "9900402.00AZFD6F", id: "AO", value: ""},
+		{name: "99 with a sequence number alone", line: "9900402.00AY1", id: "AO", value: ""},
 		{name: "99 without a fixed part and with fields", line: "99|AOmain|", id: "AO", value: "main"},
 		{name: "a delimiter before the first field", line: "9300|CNa|COb|", id: "CN", value: "a"},
 		{name: "three delimiters at the end", line: "9300CNa|COb|||", id: "CO", value: "b"},
