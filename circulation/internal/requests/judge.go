@@ -40,7 +40,7 @@ func (w wish) judge(ctx context.Context, f facts, now time.Time) fault.List {
 	if len(wrong) == 0 {
 		wrong = append(w.judgeItem(f), w.judgePolicy(f)...)
 	}
-	return slices.Concat(w.judgeProxy(f, now), w.judgePickup(f), w.judgeUser(f, now), w.record.RefuseRepeated(f.records.Requests, f.records.TitleLevel),
+	return slices.Concat(w.judgeProxy(f, now), w.judgePickup(f), w.judgeActive(f, now), w.record.RefuseRepeated(f.records.Requests, f.records.TitleLevel),
 		w.judgeBlocks(ctx, f, now), wrong)
 }
 
@@ -58,17 +58,24 @@ func (w wish) judgeProxy(f facts, now time.Time) fault.List {
 	return nil
 }
 
-func (w wish) judgeUser(f facts, now time.Time) fault.List {
-	switch user := f.records.User; {
+// judgeUser refuses a patron who does not exist, or has no group.
+func (w wish) judgeUser(f facts) fault.List {
+	switch {
 	case f.records.User.ID == "":
 		return fault.List{fault.Refusal("USER_NOT_FOUND", "A valid user and patron group are required. User is null", newParameter("userId", w.record.RequesterID))}
-	case user.PatronGroup == "":
+	case f.records.User.PatronGroup == "":
 		return fault.List{fault.Refusal("USER_HAS_NO_PATRON_GROUP", "A valid patron group is required. PatronGroup ID is null", newParameter("PatronGroupId", ""))}
-	case user.IsInactive(now):
-		return fault.List{fault.Refusal("USER_IS_INACTIVE_OR_EXPIRED", "Inactive users cannot make requests",
-			newParameter("requesterId", w.record.RequesterID), newParameter("itemId", w.record.ItemID))}
 	}
 	return nil
+}
+
+// judgeActive is judgeUser that refuses an inactive patron too.
+func (w wish) judgeActive(f facts, now time.Time) fault.List {
+	if wrong := w.judgeUser(f); wrong != nil || !f.records.User.IsInactive(now) {
+		return wrong
+	}
+	return fault.List{fault.Refusal("USER_IS_INACTIVE_OR_EXPIRED", "Inactive users cannot make requests",
+		newParameter("requesterId", w.record.RequesterID), newParameter("itemId", w.record.ItemID))}
 }
 
 // judgeBlocks refuses a patron who is blocked from requesting, unless staff lift that.

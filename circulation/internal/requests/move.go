@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
@@ -68,7 +67,7 @@ func (s *Service) move(ctx context.Context, id string, m MoveRequest) (schemas.P
 	if f.records.Item.ID != "" && f.records.Item.Status.Name == library.StatusAvailable {
 		w.record.RequestType, w.doc["requestType"] = schemas.RequestPage, schemas.RequestPage
 	}
-	if err := w.judgeMove(f, was, s.Now()).Err(); err != nil {
+	if err := w.judgeMove(f, was).Err(); err != nil {
 		return schemas.PlacedRequest{}, err
 	}
 	p, err := s.completePlacement(ctx, w, f)
@@ -120,8 +119,8 @@ func (w wish) checkMovable(was schemas.QueuedRequest) fault.List {
 }
 
 // judgeMove returns everything that is wrong with the new item. The request itself is in the queue
-// only if it is there already.
-func (w wish) judgeMove(f facts, was schemas.QueuedRequest, now time.Time) fault.List {
+// only if it is there already. The patron may be inactive, as in FOLIO.
+func (w wish) judgeMove(f facts, was schemas.QueuedRequest) fault.List {
 	item, instanceID := f.records.Item, f.records.Holdings.InstanceID
 	if f.records.Item.ID != "" && !strings.EqualFold(instanceID, was.InstanceID) {
 		return fault.List{fault.Refusal(codeOtherInstance, "Request can only be moved to an item with the same instance ID",
@@ -130,5 +129,5 @@ func (w wish) judgeMove(f facts, was schemas.QueuedRequest, now time.Time) fault
 	others := slices.DeleteFunc(slices.Clone(f.records.Requests), func(r schemas.QueuedRequest) bool {
 		return strings.EqualFold(r.ID, was.ID) && !strings.EqualFold(was.ItemID, w.record.ItemID)
 	})
-	return slices.Concat(w.judgeUser(f, now), w.record.RefuseRepeated(others, f.records.TitleLevel), w.judgeItem(f), w.judgePolicy(f))
+	return slices.Concat(w.judgeUser(f), w.record.RefuseRepeated(others, f.records.TitleLevel), w.judgeItem(f), w.judgePolicy(f))
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -42,6 +44,23 @@ func TestMove(t *testing.T) {
 		"page of a free book": {
 			change: func(l *fakeLibrary) { l.Book.Status.Name, l.loan = "Available", "" },
 			move:   requests.MoveRequest{DestinationItemID: bookID}, kind: "Page",
+		},
+		"of a patron who is neither active nor inactive": {
+			change: func(l *fakeLibrary) { l.Patron.Active = nil },
+			move:   requests.MoveRequest{DestinationItemID: bookID}, kind: "Hold",
+		},
+		"of an inactive patron": {
+			change: func(l *fakeLibrary) { l.Patron.Active = new(bool) },
+			move:   requests.MoveRequest{DestinationItemID: bookID}, kind: "Hold",
+		},
+		"of an expired patron": {
+			change: func(l *fakeLibrary) { l.Patron.ExpirationDate = library.Instant{Time: time.Unix(0, 0)} },
+			move:   requests.MoveRequest{DestinationItemID: bookID}, kind: "Hold",
+		},
+		"of a patron without a group": {
+			change: func(l *fakeLibrary) { l.Patron.PatronGroup = "" },
+			move:   requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid,
+			says: "A valid patron group is required",
 		},
 		"page of a title": {change: func(l *fakeLibrary) {
 			l.Titles, l.Queue = true, []schemas.QueuedRequest{own}
