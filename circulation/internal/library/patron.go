@@ -18,9 +18,9 @@ type User struct {
 
 // IsInactive reports whether the patron may neither borrow nor request. It compares the expiration
 // date, as FOLIO does, because active stays true in storage when a card expires. A patron without
-// the property active is not inactive.
+// the property active is inactive.
 func (u User) IsInactive(now time.Time) bool {
-	return u.Active != nil && !*u.Active || !u.ExpirationDate.IsZero() && u.ExpirationDate.Before(now)
+	return u.Active == nil || !*u.Active || !u.ExpirationDate.IsZero() && u.ExpirationDate.Before(now)
 }
 
 // Personal is a patron's name with the addresses.

@@ -117,6 +117,10 @@ func TestCreate_Refusals(t *testing.T) {
 				"A valid patron group is required. PatronGroup ID is null|USER_HAS_NO_PATRON_GROUP|PatronGroupId=null",
 			},
 		},
+		"patron who is neither active nor inactive": {
+			change: func(l *fakeLibrary) { l.Patron.Active = nil },
+			want:   []string{"Inactive users cannot make requests|USER_IS_INACTIVE_OR_EXPIRED|requesterId=" + annID},
+		},
 		"inactive patron": {
 			change: func(l *fakeLibrary) { l.Patron.Active = &inactive },
 			want:   []string{"Inactive users cannot make requests|USER_IS_INACTIVE_OR_EXPIRED|requesterId=" + annID},

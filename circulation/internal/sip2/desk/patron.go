@@ -81,7 +81,7 @@ type cardStanding struct {
 }
 
 func (d *Desk) judgeCard(ctx context.Context, v *visit, p *library.Facts) cardStanding {
-	s := cardStanding{valid: p.User.ID != "" && v.isActive(p.User), says: v.sayAccount(p)}
+	s := cardStanding{valid: p.User.ID != "" && !p.User.IsInactive(v.now), says: v.sayAccount(p)}
 	if pin := v.Field("AD"); pin != "" {
 		right, why := d.checkPIN(ctx, v, p.User, pin)
 		s.password = wire.YN(right)
@@ -103,11 +103,6 @@ func (s cardStanding) addTo(a *wire.Answer, list ...wire.Field) {
 	}
 }
 
-// isActive reports whether the card may be used. A record that does not say so is none that may.
-func (v *visit) isActive(user library.User) bool {
-	return user.Active != nil && !user.IsInactive(v.now)
-}
-
 // statusOf writes the 14 places of the patron status. Borrowing, renewals and requests are denied
 // apart. A patron who is unknown or may not use the card is denied all.
 func (v *visit) statusOf(p *library.Facts) string {
@@ -117,7 +112,7 @@ func (v *visit) statusOf(p *library.Facts) string {
 			status[place] = 'Y'
 		}
 	}
-	if p.User.ID == "" || !v.isActive(p.User) {
+	if p.User.ID == "" || p.User.IsInactive(v.now) {
 		deny(0, 1, 2, 3)
 	}
 	denyBlocked := func(borrowing, renewals, requests bool) {
@@ -149,7 +144,7 @@ func (v *visit) sayAccount(p *library.Facts) []string {
 		return []string{v.say(texts.MachineScanCard, nil)}
 	case p.User.ID == "":
 		return []string{v.say(texts.MachineCardUnknown, texts.Values{"card": v.Field("AA")})}
-	case !v.isActive(p.User):
+	case p.User.IsInactive(v.now):
 		return []string{v.sayInactive(p.User)}
 	}
 	var says []string
