@@ -28,6 +28,12 @@ const ExpiredSessionsSQL = expiredSessionsSQL
 // SweepRepeatsSQL sweeps one of the tables.
 func SweepRepeatsSQL(table string) string { return nameTable(sweepRepeatsSQL, table) }
 
+// NextEventsSQL reads the events that wait, within NextEventsBounds.
+var (
+	NextEventsSQL    = nextEventsSQL
+	NextEventsBounds = nextEventsBounds
+)
+
 // LockCheckOutSQL is what separates commits and settlements of one loan.
 const LockCheckOutSQL = lockCheckOutSQL
 
