@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v10"
+
+	"checkoutlock/schemas"
 )
 
 // Validator is a set of settings that checks itself.
@@ -226,26 +228,5 @@ func resembles(name, setting string) bool {
 	if strings.ReplaceAll(name, "_", "") == strings.ReplaceAll(setting, "_", "") {
 		return true
 	}
-	return distance(name, setting) <= min(2, len(setting)/4)
-}
-
-// distance returns how many letters to add, remove or change in a to get b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1) // distances of a prefix of a to each prefix of b
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			changed := diagonal
-			if a[i] != b[j] {
-				changed++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(changed, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return schemas.CountEdits([]rune(name), []rune(setting)) <= min(2, len(setting)/4)
 }

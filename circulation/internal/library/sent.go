@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -41,7 +42,7 @@ func (s Sent) findSimilar(key string) string {
 	}
 	best, edits := "", maxEdits+1
 	for name := range properties {
-		if n := countEdits(foldName(name), foldName(key)); name != key && (n < edits || n == edits && n <= maxEdits && name < best) {
+		if n := schemas.CountEdits(foldName(name), foldName(key)); name != key && (n < edits || n == edits && n <= maxEdits && name < best) {
 			best, edits = name, n
 		}
 	}
@@ -57,24 +58,4 @@ func foldName(name string) []rune {
 		return nil
 	}
 	return slices.DeleteFunc([]rune(strings.ToLower(name)), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-}
-
-// countEdits returns how many characters have to be added, removed or replaced to make b of a.
-func countEdits(a, b []rune) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, x := range a {
-		above := row[0]
-		row[0] = i + 1
-		for j, y := range b {
-			edits := above
-			if x != y {
-				edits = 1 + min(above, row[j], row[j+1])
-			}
-			above, row[j+1] = row[j+1], edits
-		}
-	}
-	return row[len(b)]
 }
