@@ -50,10 +50,10 @@ type Deliverer struct {
 // state is what the process knows of a tenant's outbox. It judges by its own clock when to ask the
 // store; only the store's clock judges the lease.
 type state struct {
-	lease Lease
-	until time.Time     // the lease is surely in force; zero without a lease
-	retry time.Time     // when to ask for the lease again
-	lag   time.Duration // the age of the oldest row
+	lease  Lease
+	until  time.Time // the lease is surely in force; zero without a lease
+	retry  time.Time // when to ask for the lease again
+	oldest time.Time // when the oldest row was written; zero if none waits
 }
 
 // turn is how far the turn of a tenant has come. It reads on past the rows that it could not deliver. They
@@ -96,6 +96,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 
 // takeTurn delivers what is there for each tenant, and returns the first error.
 func (d *Deliverer) takeTurn(ctx context.Context) error {
+	defer d.reportLag() // also while nothing can be read or sent
 	listing, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	ids, err := d.tenants(listing)
@@ -138,14 +139,18 @@ func (d *Deliverer) takeTurn(ctx context.Context) error {
 		})
 	}
 	_ = g.Wait()
+	return failed
+}
+
+// reportLag reports the age of the oldest row that waits, as far as the process knows.
+func (d *Deliverer) reportLag() {
 	var lag time.Duration
 	for _, s := range d.states {
-		if !s.until.IsZero() {
-			lag = max(lag, s.lag)
+		if !s.oldest.IsZero() {
+			lag = max(lag, time.Since(s.oldest))
 		}
 	}
 	d.obs.Lag(lag)
-	return failed
 }
 
 // noteTurn logs the first turn that fails, and the first one that does not.
@@ -171,6 +176,9 @@ func (d *Deliverer) deliverTenant(ctx context.Context, id okapi.Tenant, s *state
 		if more, err = d.deliverBatch(ctx, id, s, &t); err != nil {
 			return err
 		}
+	}
+	if t.err == nil {
+		s.oldest = time.Time{}
 	}
 	if t.received > 0 && errors.Is(t.err, context.DeadlineExceeded) {
 		return nil // the reader is slow, and the rest goes on in the next turn
@@ -218,7 +226,7 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state,
 		return false, err
 	}
 	if t.after == 0 {
-		s.lag, t.last = read.Age, read.Newest
+		s.oldest, t.last = time.Now().Add(-read.Age), read.Newest
 	}
 	if len(read.Events) == 0 {
 		return false, nil

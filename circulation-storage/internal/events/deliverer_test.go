@@ -205,7 +205,18 @@ func TestDeliverer_KeepsEventsWhileTheReaderIsAway(t *testing.T) {
 	if n := h.left(); n != 5 {
 		t.Errorf("%d events are left, want all 5", n)
 	}
-	h.sink.set(func() { h.sink.down = false })
+	var before time.Duration
+	var pings int
+	h.sink.set(func() { before, pings = h.sink.lag, h.sink.pings })
+	for asked := false; !asked; <-tick.C { // a turn ends before the second ping
+		h.sink.set(func() { asked = h.sink.pings > pings+1 })
+	}
+	h.sink.set(func() {
+		if h.sink.lag <= before {
+			t.Errorf("the lag is %s after two pings and was %s, want a longer one", h.sink.lag, before)
+		}
+		h.sink.down = false
+	})
 	h.await(5)
 	h.awaitNone()
 	for {
