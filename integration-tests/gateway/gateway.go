@@ -88,7 +88,8 @@ func (g *Gateway) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Register adds a module that runs at an address.
+// Register adds a module that runs at an address. As mod-permissions does, it refuses a permission that
+// another module has defined.
 func (g *Gateway) Register(d describe.Descriptor, url string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -105,6 +106,9 @@ func (g *Gateway) Register(d describe.Descriptor, url string) error {
 	}
 	slices.SortStableFunc(g.routes, func(a, b route) int { return cmp.Compare(b.literal, a.literal) })
 	for _, p := range d.PermissionSets {
+		if _, defined := g.sets[p.Name]; defined {
+			return fmt.Errorf("%s defines %s, as another module does", d.ID, p.Name)
+		}
 		g.sets[p.Name] = p.Sub
 	}
 	clear(g.expanded)

@@ -129,11 +129,10 @@ func (m Module) Descriptor(routes []web.Route, without ...string) (Descriptor, e
 			}
 		}
 		d.Provides[i].Handlers = append(d.Provides[i].Handlers, m.handler(r))
-		named := &folio
-		if name == m.Own {
-			named = &own
+		named := &own
+		if name != m.Own { // what ours desire is a permission of another route, or of another module
+			named, folio = &folio, append(folio, r.Desired...)
 		}
-		*named = append(*named, r.Desired...)
 		if r.Permission != "" {
 			*named = append(*named, r.Permission)
 		}

@@ -42,10 +42,13 @@ var ProxyFor = Type{
 	}},
 }
 
+// feesFines is the interface of mod-feesfines, whose types are manual blocks and policies of fines and fees.
+const feesFines = "feesfines 19.1"
+
 // ManualBlock is a block that staff put on a patron (mod-feesfines).
 var ManualBlock = Type{
 	Name: "manual block", Path: "/manualblocks", Collection: "manualblocks", Table: "manualblocks", Schema: "manualblock",
-	Permission: "manualblocks",
+	Permission: "manualblocks", Interface: feesFines,
 	Indexes: newIndexes(fields{
 		Text: {"type", "desc", "code", "staffInformation", "patronMessage"}, Boolean: {"borrowing", "renewals", "requests"},
 		Time: {"expirationDate"},

@@ -67,8 +67,8 @@ func newFeePolicy(name, path, collection, shown, duplicate string) Type {
 	table := strings.ReplaceAll(name, " ", "_")
 	return Type{
 		Name: name, Path: path, Collection: collection, Table: table, Schema: strings.ReplaceAll(name, " ", "-"),
-		Permission: path[1:],
-		Indexes:    newIndexes(fields{Text: {"name", "description"}}),
+		Permission: path[1:], Interface: feesFines,
+		Indexes: newIndexes(fields{Text: {"name", "description"}}),
 		Unique: []Unique{{
 			Constraint: table + "_name_key", Fields: []string{"name"},
 			Message:    "The " + shown + " policy name entered already exists. Please enter a different name.",

@@ -4,7 +4,7 @@ package storageclient
 func Interfaces() []string {
 	return []string{
 		"anonymize-storage-loans 0.1", "checkout-lock-storage 0.1", "circulation-rules-storage 1.0",
-		"circulation-settings-storage 1.0", "circulation-storage-checkoutlock 1.0", "fixed-due-date-schedules-storage 2.0",
+		"circulation-settings-storage 1.0", "circulation-storage-checkoutlock 1.0", "feesfines 19.1", "fixed-due-date-schedules-storage 2.0",
 		"holdings-storage 8.2", "instance-storage 11.4", "item-storage 11.2", "loan-policy-storage 2.4", "loan-storage 7.4", "loan-types 2.4",
 		"location-units 2.1", "locations 3.2", "material-types 2.2", "patron-action-session-storage 0.3",
 		"patron-notice-policy-storage 0.13", "patron-pin 1.0", "print-events-storage 1.0", "request-policy-storage 1.0", "request-storage 6.2",
