@@ -42,11 +42,8 @@ type Request struct {
 	// FillNoRequest refuses the check-in of an item that a request waits for. FOLIO has none such.
 	FillNoRequest bool `json:"-"`
 
-	Sent library.Sent `json:"-"` // the body; may be empty
+	library.Sent `json:"-"`
 }
-
-// KeepSent implements web.SentKeeper.
-func (r *Request) KeepSent(body json.RawMessage) { r.Sent = library.Sent(body) }
 
 // Returned is a check-in that happened: what is stored now, and the records that the answer is made
 // of.
@@ -116,7 +113,7 @@ func (s *Service) CheckIn(ctx context.Context, req Request) (Returned, error) {
 func (r Request) check(userID string) (library.Instant, error) {
 	var found fault.List
 	refuse := func(key, message string) {
-		found = append(found, r.Sent.NewMissing(library.CodeMissing, key, message))
+		found = append(found, r.NewMissing(library.CodeMissing, key, message))
 	}
 	if userID == "" {
 		found = append(found, fault.Refusal("NO_LOGGED_IN_USER", "No logged-in user present", fault.Parameter{Key: "userId"}))

@@ -119,7 +119,7 @@ func (a *attempt) checkOut(ctx context.Context, req Request) (Lent, error) {
 	a.steps = steps{observer: a.service.Observer, last: time.Now()}
 	wrong := library.CheckUUID("servicePointId", req.ServicePointID)
 	if strings.TrimSpace(req.ServicePointID) == "" {
-		wrong = fault.List{req.Sent.NewMissing(library.CodeMissing, "servicePointId", "Check out must be performed at a service point")}
+		wrong = fault.List{req.NewMissing(library.CodeMissing, "servicePointId", "Check out must be performed at a service point")}
 	}
 	p, err := a.service.judgeRequest(ctx, req, wrong)
 	a.plan = p

@@ -2,7 +2,6 @@ package checkout
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"unicode"
@@ -20,11 +19,8 @@ type DryRunRequest struct {
 	ProxyUserBarcode string         `json:"proxyUserBarcode"`
 	OverrideBlocks   OverrideBlocks `json:"overrideBlocks"`
 
-	Sent library.Sent `json:"-"` // the body; may be empty
+	library.Sent `json:"-"`
 }
-
-// KeepSent implements web.SentKeeper.
-func (r *DryRunRequest) KeepSent(body json.RawMessage) { r.Sent = library.Sent(body) }
 
 // DryRun has the policies that the circulation rules choose for a check-out, as FOLIO's clients read it.
 type DryRun struct {

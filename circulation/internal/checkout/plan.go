@@ -71,7 +71,7 @@ func (p *plan) checkUserFound() fault.List {
 	case p.facts.User.ID != "":
 		return nil
 	case p.req.UserBarcode == "":
-		return fault.List{p.req.Sent.NewBarcodeMissing("userBarcode")}
+		return fault.List{p.req.NewBarcodeMissing("userBarcode")}
 	}
 	return refuseUnknown("userBarcode", p.req.UserBarcode)
 }
@@ -153,7 +153,7 @@ func (p *plan) checkItem() fault.List {
 	switch {
 	case p.facts.Item.ID != "":
 	case p.req.ItemBarcode == "":
-		return fault.List{p.req.Sent.NewBarcodeMissing("itemBarcode")}
+		return fault.List{p.req.NewBarcodeMissing("itemBarcode")}
 	default:
 		return fault.List{library.NewItemNotFound(p.req.ItemBarcode)}
 	}

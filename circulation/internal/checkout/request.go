@@ -17,7 +17,7 @@ type Request struct {
 	ForceLoanPolicyID string         `json:"forceLoanPolicyId"`
 	OverrideBlocks    OverrideBlocks `json:"overrideBlocks"`
 
-	Sent library.Sent `json:"-"` // the body; may be empty
+	library.Sent `json:"-"`
 }
 
 // KeyLease is what a check-out with an Idempotency-Key has besides its body. The zero KeyLease is

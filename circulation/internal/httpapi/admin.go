@@ -181,10 +181,10 @@ func (h adminHandlers) readFigures(c echo.Context) (schemas.Figures, error) {
 func (h adminHandlers) explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error) {
 	var missing fault.List
 	if req.ItemBarcode == "" {
-		missing = append(missing, req.Sent.NewBarcodeMissing("itemBarcode"))
+		missing = append(missing, req.NewBarcodeMissing("itemBarcode"))
 	}
 	if req.UserBarcode == "" {
-		missing = append(missing, req.Sent.NewBarcodeMissing("userBarcode"))
+		missing = append(missing, req.NewBarcodeMissing("userBarcode"))
 	}
 	if err := missing.Err(); err != nil {
 		return checkout.Explanation{}, err

@@ -10,8 +10,12 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Sent is the body of a request as it was sent. It serves to name a property that was misspelt.
+// Sent is the body of a request as it was sent. It serves to name a property that was misspelt. It
+// may be empty.
 type Sent string
+
+// KeepSent implements web.SentKeeper.
+func (s *Sent) KeepSent(body json.RawMessage) { *s = Sent(body) }
 
 // maxEdits is how many characters a misspelt name may differ in, apart from case and punctuation. The
 // names of a request's own properties differ in more.

@@ -25,14 +25,11 @@ type Request struct {
 	ServicePointID string         `json:"servicePointId"`
 	OverrideBlocks OverrideBlocks `json:"overrideBlocks"`
 
-	Sent library.Sent `json:"-"` // the body; may be empty
+	library.Sent `json:"-"`
 	// Seen is how often the loan was renewed when the caller judged it; nil for a caller that did not.
 	// With another number the fault is LoanChanged.
 	Seen *int `json:"-"`
 }
-
-// KeepSent implements web.SentKeeper.
-func (r *Request) KeepSent(body json.RawMessage) { r.Sent = library.Sent(body) }
 
 // ByIDRequest is the body of POST /circulation/renew-by-id. Unknown properties are ignored.
 type ByIDRequest struct {
@@ -41,14 +38,11 @@ type ByIDRequest struct {
 	ServicePointID string         `json:"servicePointId"`
 	OverrideBlocks OverrideBlocks `json:"overrideBlocks"`
 
-	Sent library.Sent `json:"-"` // the body; may be empty
+	library.Sent `json:"-"`
 	// Seen is how often the loan was renewed when the caller judged it; nil for a caller that did not.
 	// With another number the fault is LoanChanged.
 	Seen *int `json:"-"`
 }
-
-// KeepSent implements web.SentKeeper.
-func (r *ByIDRequest) KeepSent(body json.RawMessage) { r.Sent = library.Sent(body) }
 
 // Renewer reads what only renewals are judged by, and writes a renewal wholly or not at all.
 type Renewer interface {
@@ -169,9 +163,9 @@ func (s *Service) renewLoan(ctx context.Context, w renewalRequest) (json.RawMess
 func (r Request) check() fault.List {
 	switch {
 	case strings.TrimSpace(r.ItemBarcode) == "":
-		return fault.List{r.Sent.NewMissing("RENEWAL_REQUEST_ITEM_BARCODE_REQUIRED", "itemBarcode", "Renewal request must have an item barcode")}
+		return fault.List{r.NewMissing("RENEWAL_REQUEST_ITEM_BARCODE_REQUIRED", "itemBarcode", "Renewal request must have an item barcode")}
 	case strings.TrimSpace(r.UserBarcode) == "":
-		return fault.List{r.Sent.NewMissing("RENEWAL_REQUEST_USER_BARCODE_REQUIRED", "userBarcode", "Renewal request must have a user barcode")}
+		return fault.List{r.NewMissing("RENEWAL_REQUEST_USER_BARCODE_REQUIRED", "userBarcode", "Renewal request must have a user barcode")}
 	case r.ServicePointID != "":
 		return library.CheckUUID("servicePointId", r.ServicePointID)
 	}
@@ -181,10 +175,10 @@ func (r Request) check() fault.List {
 // check returns what is wrong with the request by itself.
 func (r ByIDRequest) check() fault.List {
 	if strings.TrimSpace(r.ItemID) == "" {
-		return fault.List{r.Sent.NewMissing(library.CodeMissing, "itemId", "Renewal request must have an item ID")}
+		return fault.List{r.NewMissing(library.CodeMissing, "itemId", "Renewal request must have an item ID")}
 	}
 	if strings.TrimSpace(r.UserID) == "" {
-		return fault.List{r.Sent.NewMissing(library.CodeMissing, "userId", "Renewal request must have a user ID")}
+		return fault.List{r.NewMissing(library.CodeMissing, "userId", "Renewal request must have a user ID")}
 	}
 	found := slices.Concat(library.CheckUUID("itemId", r.ItemID), library.CheckUUID("userId", r.UserID))
 	if r.ServicePointID != "" {
