@@ -25,6 +25,7 @@ import (
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/circulation/internal/requests"
+	"checkoutlock/circulation/internal/worklist"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -212,7 +213,7 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 		Keyed:    &keyed.Requests{Storage: b.keys, CheckOuts: b, Ended: func(keyed.Outcome) {}, Log: log},
 		CheckOut: b.CheckOut, CheckIn: b.CheckIn, Loans: b, Rules: b, RulesFor: b.RulesFor, DryRun: b.DryRun,
 		EndSessions: b.End, Renewals: b, Placing: b, Changes: b, LoanChanges: b, LoanRecords: b, Queues: b, Settings: b,
-		Worklists: struct{ httpapi.Worklists }{},
+		Worklists: &worklist.Service{},
 		Log:       log,
 		Admin:     cmp.Or[admin.Desk](b.real, &b.adminFake), Guard: auth.NewGuard(auth.Settings{
 			Auth: mode, Password: staffPassword,

@@ -19,6 +19,7 @@ import (
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/related"
 	"checkoutlock/circulation/internal/renewal"
+	"checkoutlock/circulation/internal/worklist"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
@@ -42,13 +43,6 @@ type Rules interface {
 	admin.Policies
 }
 
-// Renewals extends loans.
-type Renewals interface {
-	// Renew returns the stored loan.
-	Renew(ctx context.Context, req renewal.Request) (json.RawMessage, error)
-	RenewByID(ctx context.Context, req renewal.ByIDRequest) (json.RawMessage, error)
-}
-
 // Options configure New. All fields are required.
 type Options struct {
 	CheckOut func(context.Context, checkout.Request) (checkout.Lent, error)
@@ -61,7 +55,7 @@ type Options struct {
 	RulesFor    func(context.Context, policy.Criteria) (*policy.Rules, policy.Criteria, error)
 	DryRun      func(context.Context, checkout.DryRunRequest) (checkout.DryRun, error)
 	EndSessions func(context.Context, checkin.EndSessionsRequest) error
-	Renewals    Renewals
+	Renewals    renewal.Renewals
 	Placing     Placing
 	Changes     RequestChanges
 	LoanChanges LoanChanges
@@ -72,7 +66,7 @@ type Options struct {
 	Anonymize func(context.Context) ([]string, error)
 	Prints    Prints
 	Queues    Queues
-	Worklists Worklists
+	Worklists *worklist.Service
 	Settings  CirculationSettings
 	Admin     admin.Desk
 	Guard     *auth.Guard

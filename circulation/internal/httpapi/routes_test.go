@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/httpapi"
+	"checkoutlock/circulation/internal/worklist"
 	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
 	"checkoutlock/web/auth"
@@ -18,7 +19,7 @@ func TestRoutes_DescribeThemselves(t *testing.T) {
 	guard := auth.NewGuard(auth.Settings{Auth: auth.None}, nil, slog.New(slog.DiscardHandler))
 	front, err := httpapi.New(httpapi.Options{
 		Queues: b, Changes: b, LoanChanges: b, LoanRecords: b, Settings: b, Rules: b, Admin: &b.adminFake, Guard: guard,
-		Worklists: struct{ httpapi.Worklists }{},
+		Worklists: &worklist.Service{},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"checkoutlock/circulation/internal/library"
@@ -10,17 +9,6 @@ import (
 	"checkoutlock/circulation/internal/worklist"
 	"checkoutlock/web"
 )
-
-// Worklists lists what staff fetch, look for, or take off a shelf. A service point that does not exist
-// has nothing.
-type Worklists interface {
-	PickSlips(ctx context.Context, servicePointID string) ([]worklist.Slip, error)
-	SearchSlips(ctx context.Context, servicePointID string) ([]worklist.Slip, error)
-	// HoldShelfClearance returns stored requests.
-	HoldShelfClearance(ctx context.Context, servicePointID string) ([]json.RawMessage, error)
-	// ItemsInTransit returns the first items, and how many there are.
-	ItemsInTransit(ctx context.Context) ([]worklist.Transit, int, error)
-}
 
 // worklistRoutes are FOLIO's (mod-circulation, interfaces pick-slips, search-slips, inventory-reports and
 // requests-reports).

@@ -57,6 +57,12 @@ type Renewer interface {
 	Renew(ctx context.Context, r schemas.Renewal) (json.RawMessage, error)
 }
 
+// Renewals is a Service, or stands for one in tests.
+type Renewals interface {
+	Renew(ctx context.Context, req Request) (json.RawMessage, error)
+	RenewByID(ctx context.Context, req ByIDRequest) (json.RawMessage, error)
+}
+
 // Service renews loans. It takes no lock, because the patron's count stays the same. All fields are
 // required.
 type Service struct {

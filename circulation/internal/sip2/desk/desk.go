@@ -38,12 +38,6 @@ type Library interface {
 	Texts(ctx context.Context) (*texts.Catalogue, error)
 }
 
-// Renewals renew loans.
-type Renewals interface {
-	Renew(ctx context.Context, req renewal.Request) (json.RawMessage, error)
-	RenewByID(ctx context.Context, req renewal.ByIDRequest) (json.RawMessage, error)
-}
-
 // What is done with a check-out that has happened already, by its no block flag.
 const (
 	NoBlockJudge  = "judge"  // like any other
@@ -58,7 +52,7 @@ type Desk struct {
 	Committed   func(ctx context.Context, req checkout.Request, loanID string) (checkout.Lent, bool, error)
 	CheckIn     func(ctx context.Context, req checkin.Request) (checkin.Returned, error)
 	EndSessions func(ctx context.Context, req checkin.EndSessionsRequest) error
-	Renewals    Renewals
+	Renewals    renewal.Renewals
 	Texts       *texts.Catalogue // as delivered, while the library's cannot be read
 	// NoBlock is one of the constants, for terminals without a setting of their own.
 	NoBlock string
