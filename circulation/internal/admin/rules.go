@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/circulation/internal/related"
 )
 
 // Policies reads the policies that rules name.
@@ -71,11 +72,7 @@ func CheckRules(ctx context.Context, policies Policies, rules *policy.Rules) err
 }
 
 func listIDs(named []policy.Reference) []string {
-	ids := make([]string, len(named))
-	for i, ref := range named {
-		ids[i] = ref.ID
-	}
-	return ids
+	return related.IDs(named, func(r policy.Reference) string { return r.ID })
 }
 
 // FindUncountedLimits returns the rules whose item limit counts nothing.

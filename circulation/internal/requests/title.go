@@ -8,6 +8,7 @@ import (
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/circulation/internal/related"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -43,7 +44,7 @@ func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err erro
 		return t, fmt.Errorf("listing the copies of the title: %w", err)
 	}
 	t.read, t.copyCount = true, len(items)
-	loans, err := s.Library.OpenLoans(ctx, listIDs(items))
+	loans, err := s.Library.OpenLoans(ctx, related.IDs(items, func(i library.Item) string { return i.ID }))
 	if err != nil {
 		return t, fmt.Errorf("reading the loans of the title: %w", err)
 	}
@@ -103,14 +104,6 @@ func (s *Service) chooseRecalled(ctx context.Context, w wish, items []library.It
 		return items[0], nil
 	}
 	return library.Item{}, nil
-}
-
-func listIDs(items []library.Item) []string {
-	ids := make([]string, len(items))
-	for i, item := range items {
-		ids[i] = item.ID
-	}
-	return ids
 }
 
 // judgeTitle refuses a request for any copy that no copy allows, or that the patron does not need.

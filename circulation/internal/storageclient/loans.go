@@ -115,7 +115,7 @@ func (c *Client) ClosedLoans(ctx context.Context, returnedBefore time.Time, limi
 }
 
 func (c *Client) listClosedLoans(ctx context.Context, clause string, limit int) ([]string, error) {
-	return listIDs(ctx, c, loans, equals("status.name", "Closed")+" and "+clause, limit)
+	return fetchIDs(ctx, c, loans, equals("status.name", "Closed")+" and "+clause, limit)
 }
 
 // AnonymizeLoans implements anonymization.Loans.

@@ -47,8 +47,8 @@ func listRecords[T any](ctx context.Context, c *Client, from collection, query s
 	return records, err
 }
 
-// listIDs returns the ids of at most limit records that match query.
-func listIDs(ctx context.Context, c *Client, from collection, query string, limit int) ([]string, error) {
+// fetchIDs returns the ids of at most limit records that match query.
+func fetchIDs(ctx context.Context, c *Client, from collection, query string, limit int) ([]string, error) {
 	found, err := listRecords[library.Named](ctx, c, from, query, limit)
 	return idsOf(found), err
 }

@@ -24,7 +24,7 @@ func (c *Client) Place(ctx context.Context, p schemas.Placement) (schemas.Placed
 
 // TitleItems implements requests.Library.
 func (c *Client) TitleItems(ctx context.Context, instanceID string) ([]library.Item, error) {
-	shelves, err := listIDs(ctx, c, holdings, equals("instanceId", instanceID), schemas.MaxQueue)
+	shelves, err := fetchIDs(ctx, c, holdings, equals("instanceId", instanceID), schemas.MaxQueue)
 	if err != nil {
 		return nil, err
 	}

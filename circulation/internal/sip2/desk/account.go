@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/related"
 	"checkoutlock/circulation/internal/sip2/wire"
 	"checkoutlock/schemas"
 )
@@ -126,11 +127,7 @@ func readAll[T any](stored []json.RawMessage) []T {
 
 // readBarcodes returns the barcodes of the items of loans by the item's id.
 func (d *Desk) readBarcodes(ctx context.Context, loans []storedLoan) (map[string]string, error) {
-	ids := make([]string, len(loans))
-	for i, loan := range loans {
-		ids[i] = loan.ItemID
-	}
-	items, err := d.Library.Items(ctx, ids)
+	items, err := d.Library.Items(ctx, related.IDs(loans, func(l storedLoan) string { return l.ItemID }))
 	barcodes := make(map[string]string, len(items))
 	for _, item := range items {
 		barcodes[item.ID] = item.Barcode
