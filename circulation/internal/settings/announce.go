@@ -44,9 +44,9 @@ func (s Settings) withAnnouncement(state schemas.LockSettingsState) Settings {
 	return s
 }
 
-// mustAnnounce reports whether the environment's switch must be announced to storage before
+// needsAnnouncement reports whether the environment's switch must be announced to storage before
 // check-outs may use own, the settings of tenant and environment.
-func mustAnnounce(own Settings, state schemas.LockSettingsState) bool {
+func needsAnnouncement(own Settings, state schemas.LockSettingsState) bool {
 	left := state.EnvironmentOnMs
 	if own.Enabled {
 		return own.EnabledSource == FromEnvironment && (left == nil || *left < renewBelowMs)
@@ -67,7 +67,7 @@ func (s *Store) announce(ctx context.Context, state schemas.LockSettingsState) (
 	for range announceTries {
 		entry, _ := s.readEntry(ctx, state)
 		own := s.env.Merge(entry)
-		if !mustAnnounce(own, state) {
+		if !needsAnnouncement(own, state) {
 			return state, nil
 		}
 		next, err := s.storage.Announce(ctx, schemas.LockEnvironment{Enabled: own.Enabled, Version: state.Version})
