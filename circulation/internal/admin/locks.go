@@ -3,9 +3,6 @@ package admin
 import (
 	"context"
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -22,12 +19,10 @@ type LockFilter struct {
 	Limit    int // 1 to schemas.MaxLockPage
 }
 
-func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
-
 // Locks returns the stored locks, oldest first, outdated ones too. Fault: Invalid
 // for a filter that cannot be used.
 func (s *Service) Locks(ctx context.Context, f LockFilter) (schemas.CheckoutLocks, error) {
-	if utf8.RuneCountInString(f.Holder) > schemas.MaxInstanceName || strings.ContainsFunc(f.Holder, unprintable) {
+	if !schemas.IsPrintable(f.Holder, schemas.MaxInstanceName) {
 		return schemas.CheckoutLocks{}, invalidValue("holder", fmt.Sprintf("must have at most %d printable characters", schemas.MaxInstanceName), f.Holder)
 	}
 	return s.storage.Locks(ctx, f)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
@@ -86,7 +88,7 @@ func (s *Service) findName(ctx context.Context, timeout time.Duration) (string, 
 // fitName reduces a name to what storage keeps: printable characters, and a bounded number of them.
 func fitName(name string) string {
 	name = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unprintable(r) {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
 			return -1
 		}
 		return r
