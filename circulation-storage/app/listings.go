@@ -120,10 +120,7 @@ func (l Listing) ListHistory(ctx context.Context, cfg Config, patron, item, outc
 		return command.NewUsage("-outcome %s", rule)
 	}
 	return withOneTenant(ctx, cfg, l.Tenant, func(ctx context.Context, db *postgres.DB) error {
-		f := history.Filter{UserBarcode: patron, ItemBarcode: item, Outcome: outcome, Limit: maxListed}
-		if since > 0 {
-			f.From = time.Now().Add(-since)
-		}
+		f := history.Filter{UserBarcode: patron, ItemBarcode: item, Outcome: outcome, Since: since, Limit: maxListed}
 		page, err := postgres.NewHistoryStore(db, false).List(ctx, f)
 		if err != nil {
 			return err

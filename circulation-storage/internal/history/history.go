@@ -23,13 +23,15 @@ type Filter struct {
 	Code           string // exactly; empty is any
 	// From and Until are inclusive; zero does not bound.
 	From, Until time.Time
-	Offset      int
-	Limit       int
+	// Since is how long ago a check-out ended at most; 0 does not bound.
+	Since  time.Duration
+	Offset int
+	Limit  int
 }
 
 // Store keeps the history of the tenant in ctx.
 type Store interface {
-	// Add atomically stores a report that Check accepts: check-outs that are not stored
+	// Add atomically stores a report that Report accepts: check-outs that are not stored
 	// yet, and the waiting ones. The instance may be empty.
 	Add(ctx context.Context, instance string, r schemas.CheckOutReport) error
 

@@ -93,9 +93,10 @@ func listHistory(f history.Filter) (statement string, args []any) {
 	add(f.Code != "", ` AND h.code = @code::text`)
 	add(!f.From.IsZero(), ` AND h.ended_date >= @from::timestamptz`)
 	add(!f.Until.IsZero(), ` AND h.ended_date <= @until::timestamptz`)
+	add(f.Since > 0, ` AND h.ended_date >= statement_timestamp() - @since::interval`)
 	return statement + ` ORDER BY h.ended_date DESC, h.id OFFSET @offset::bigint LIMIT @limit::bigint`, []any{pgx.NamedArgs{
 		"user": f.UserBarcode, "item": f.ItemBarcode, "service_point": f.ServicePointID, "outcome": f.Outcome, "code": f.Code,
-		"from": f.From, "until": f.Until, "offset": f.Offset, "limit": f.Limit + 1,
+		"from": f.From, "until": f.Until, "since": f.Since, "offset": f.Offset, "limit": f.Limit + 1,
 	}}
 }
 

@@ -281,6 +281,20 @@ func TestHistory_IsSearched(t *testing.T) {
 	}
 }
 
+// The server's clock judges what is long ago.
+func TestHistory_IsSearchedBackFromNow(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.add(refused("new", 0), refused("hours", 7_200_000), refused("days", 259_200_000))
+	for since, want := range map[time.Duration]string{
+		0: "new hours days", 100 * time.Hour: "new hours days", 24 * time.Hour: "new hours", time.Hour: "new",
+	} {
+		if got := reasons(p.list(history.Filter{Since: since, Limit: 10})); got != want {
+			t.Errorf("%s: got %q, want %q", since, got, want)
+		}
+	}
+}
+
 func TestHistory_IsEachTenantsOwn(t *testing.T) {
 	t.Parallel()
 	mine, theirs := newPast(t), newPast(t)

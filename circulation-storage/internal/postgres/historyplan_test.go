@@ -27,6 +27,7 @@ func TestHistory_QueriesUseAnIndex(t *testing.T) {
 		"the newest":       {history.Filter{}, "ended_date"},
 		"a day":            {history.Filter{From: yesterday, Until: yesterday.Add(time.Hour)}, "ended_date"},
 		"up to a day":      {history.Filter{Until: yesterday}, "ended_date"},
+		"the last day":     {history.Filter{Since: 24 * time.Hour}, "ended_date"},
 		"a patron":         {history.Filter{UserBarcode: "u7"}, "user_barcode"},
 		"a patron's day":   {history.Filter{UserBarcode: "u7", From: yesterday}, "user_barcode"},
 		"a patron's loans": {history.Filter{UserBarcode: "u7", Outcome: "lent"}, "user_barcode"},
