@@ -101,11 +101,12 @@ build: ## build the services into bin/
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./circulation-storage/cmd/circulation-storage ./circulation/cmd/circulation ./resource-locks/cmd/resource-locks
 
 # It builds what is committed, so that the revision in the binaries is true. The settings of Go on
-# this machine do not change the binaries.
+# this machine, also those of go env -w, do not change the binaries. They say where modules come from.
 release: ## build binaries, SBOMs and checksums of this revision into dist/
 	@test -z "$$(git status --porcelain)" || { echo "Commit the changes first: the binaries name their revision." >&2; exit 1; }
 	@rm -rf dist && mkdir dist
-	@set -e; unset GOEXPERIMENT GOFIPS140; export GOFLAGS=-trimpath GOAMD64=v1 GOARM64=v8.0 GOWORK=off; \
+	@set -e; for name in GOPROXY GOPRIVATE GOSUMDB; do value=$$(go env $$name); export $$name="$$value"; done; \
+	unset GOEXPERIMENT GOFIPS140; export GOENV=off GOFLAGS=-trimpath GOAMD64=v1 GOARM64=v8.0 GOWORK=off; \
 	variable=$$(sed -n 's/^module //p' config/go.mod).version; \
 	for arch in amd64 arm64; do for service in $(SERVICES); do \
 		file=dist/$$service-$(VERSION)-linux-$$arch; echo "building $$file"; \

@@ -55,6 +55,33 @@ func TestMakeTools(t *testing.T) {
 	}
 }
 
+// The stand-in for go answers what go env -w has set, and notes how each other command is called.
+func TestMakeRelease_LeavesOutWhatGoEnvHasSet(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "path")
+	write(t, filepath.Join(dir, "Makefile"), read(t, "Makefile"))
+	for _, service := range []string{"circulation", "circulation-storage", "resource-locks"} {
+		write(t, filepath.Join(dir, service, "go.mod"), "")
+	}
+	write(t, filepath.Join(dir, "config", "go.mod"), "module config\n")
+	write(t, filepath.Join(bin, "git"), "#!/bin/sh\n")
+	write(t, filepath.Join(bin, "go"), `#!/bin/sh
+[ "$1" = env ] && echo "$2 of the file" && exit
+echo "$1, $GOENV, $GOPROXY, $GOPRIVATE, $GOSUMDB, $GOEXPERIMENT" >>"`+dir+`/dist/called"
+`)
+	cmd := exec.CommandContext(t.Context(), "make", "release")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "MAKEFLAGS=", "PATH="+bin+":/usr/bin:/bin", "GOENV=", "GOEXPERIMENT=x")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const settings = ", off, GOPROXY of the file, GOPRIVATE of the file, GOSUMDB of the file, \n"
+	called, err := os.ReadFile(filepath.Join(dir, "dist", "called"))
+	if want := strings.Repeat("build"+settings+"run"+settings, 6); err != nil || string(called) != want {
+		t.Errorf("go was called with %s (%v), want %s", called, err, want)
+	}
+}
+
 // write makes a program and its folder.
 func write(t *testing.T, file, text string) {
 	t.Helper()
