@@ -6,6 +6,7 @@ package schemas
 import (
 	"encoding/json"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -52,6 +53,9 @@ func IsFolioUUID(id string) bool {
 func IsUUID(id string) bool {
 	return len(id) == uuidLength && uuid.Validate(id) == nil
 }
+
+// Milliseconds returns d as logs and answers have it.
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // IsPrintable reports whether text is valid UTF-8 and has at most most characters, all of them
 // printable.

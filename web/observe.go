@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/config"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
@@ -160,7 +161,7 @@ func (o Options) logRequest(c echo.Context, route string, took time.Duration, er
 	}
 	attrs := []slog.Attr{
 		slog.String("method", c.Request().Method), slog.String("route", route),
-		slog.Int("status", status), slog.Float64("took_ms", float64(took.Microseconds())/1000),
+		slog.Int("status", status), slog.Float64("took_ms", schemas.Milliseconds(took)),
 		slog.String("address", c.RealIP()), // of the connection, because a client can send any header
 	}
 	if err != nil {

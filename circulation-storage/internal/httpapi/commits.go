@@ -89,7 +89,7 @@ func checkOut(store commit.Store, locks *lock.Service) func(context.Context, com
 			result, err = store.CheckOut(ctx, c)
 			return err
 		})
-		result.LockWaitMs = float64(waited.Microseconds()) / 1000
+		result.LockWaitMs = schemas.Milliseconds(waited)
 		return result, err
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
@@ -133,10 +132,10 @@ func (s *Service) logEnding(ctx context.Context, req Request, e Ending, err erro
 	mask := func(text string) string { return redact.MaskIn(text, req.UserBarcode, req.ProxyUserBarcode) }
 	attrs := []slog.Attr{
 		slog.String("outcome", e.Outcome), slog.String("patron", redact.Mask(e.UserBarcode)),
-		slog.String("item", mask(e.ItemBarcode)), slog.Float64("took_ms", library.Milliseconds(e.Took)),
+		slog.String("item", mask(e.ItemBarcode)), slog.Float64("took_ms", schemas.Milliseconds(e.Took)),
 	}
 	if e.Wait != nil {
-		attrs = append(attrs, slog.Float64("wait_ms", library.Milliseconds(*e.Wait)))
+		attrs = append(attrs, slog.Float64("wait_ms", schemas.Milliseconds(*e.Wait)))
 	}
 	if e.Repeats > 0 {
 		attrs = append(attrs, slog.Int("repeats", e.Repeats))

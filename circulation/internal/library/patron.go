@@ -107,6 +107,3 @@ type ProxyRelation struct {
 func (r ProxyRelation) IsActive(now time.Time) bool {
 	return strings.EqualFold(r.Status, "Active") && (r.ExpirationDate.IsZero() || r.ExpirationDate.After(now))
 }
-
-// Milliseconds returns d as logs have it.
-func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -126,7 +126,7 @@ func (s *Service) renew(ctx context.Context, w renewalRequest) (json.RawMessage,
 	card := w.subjects.UserBarcode
 	attrs := []slog.Attr{
 		slog.Bool("renewed", err == nil), slog.String("patron", redact.Mask(card)),
-		slog.String("item", redact.MaskIn(*w.item.Value, card)), slog.Float64("took_ms", library.Milliseconds(time.Since(start))),
+		slog.String("item", redact.MaskIn(*w.item.Value, card)), slog.Float64("took_ms", schemas.Milliseconds(time.Since(start))),
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("why", redact.MaskIn(err.Error(), card)))

@@ -355,7 +355,7 @@ func (c *connection) note(ctx context.Context, r wire.Request, a wire.Answer, re
 	c.activity.answered(c.key(), r.Code)
 	attrs := []slog.Attr{
 		slog.String("message", r.Code), slog.String("terminal", c.login), slog.String("result", result),
-		slog.Float64("took_ms", float64(took.Microseconds())/1000),
+		slog.Float64("took_ms", schemas.Milliseconds(took)),
 	}
 	if a.Reason != "" {
 		attrs = append(attrs, slog.String("reason", a.Reason))

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"checkoutlock/resource-locks/internal/locket/locketpb"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -67,7 +68,7 @@ func (l *listener) logCall(ctx context.Context, method string, req any, code cod
 	attrs := []slog.Attr{
 		slog.String("method", method), slog.String("code", code.String()),
 		slog.String("key", key), slog.String("owner", owner),
-		slog.Float64("took_ms", float64(took.Microseconds())/1000),
+		slog.Float64("took_ms", schemas.Milliseconds(took)),
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("err", err.Error()))
