@@ -2,12 +2,68 @@ package postgres
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/semaphore"
 
 	"checkoutlock/database"
 )
+
+// callsAtOnce is how many calls for one namespace have a connection at once. While one works, the
+// next waits for it in the database.
+const callsAtOnce = 2
+
+// namespaceCalls are the calls of this process that change something in a namespace, by
+// namespace. Those above callsAtOnce wait without a connection. So a namespace that a frozen
+// process holds does not take the connections of the others. Its zero value has no calls.
+type namespaceCalls struct {
+	mu     sync.Mutex
+	places map[string]*namespacePlaces
+}
+
+// namespacePlaces are in the map while calls has them.
+type namespacePlaces struct {
+	*semaphore.Weighted
+	calls int // that run or wait
+}
+
+// run waits for a place until ctx is done, and runs f. Fault: Timeout.
+func (n *namespaceCalls) run(ctx context.Context, namespace, op string, f func() error) error {
+	p := n.join(namespace)
+	defer n.leave(namespace, p)
+	if err := p.Acquire(ctx, 1); err != nil {
+		return toFault(op, fmt.Errorf("waiting for other calls in the namespace: %w", err))
+	}
+	defer p.Release(1)
+	return f()
+}
+
+func (n *namespaceCalls) join(namespace string) *namespacePlaces {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := n.places[namespace]
+	if p == nil {
+		p = &namespacePlaces{Weighted: semaphore.NewWeighted(callsAtOnce)}
+		if n.places == nil {
+			n.places = map[string]*namespacePlaces{}
+		}
+		n.places[namespace] = p
+	}
+	p.calls++
+	return p
+}
+
+func (n *namespaceCalls) leave(namespace string, p *namespacePlaces) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p.calls--
+	if p.calls == 0 {
+		delete(n.places, namespace)
+	}
+}
 
 const openNamespaceSQL = `
 INSERT INTO {schema}.namespace (name, last_number, used_at)
@@ -17,8 +73,11 @@ ON CONFLICT ON CONSTRAINT namespace_pkey DO UPDATE SET used_at = excluded.used_a
 
 // OpenNamespace implements engine.ClaimStore.
 func (s *ClaimStore) OpenNamespace(ctx context.Context, namespace string) error {
-	_, err := s.db.exec(ctx, s.db.unreserved, "opening a namespace", bounds, openNamespaceSQL, namespace)
-	return err
+	const op = "opening a namespace"
+	return s.calls.run(ctx, namespace, op, func() error {
+		_, err := s.db.exec(ctx, s.db.unreserved, op, bounds, openNamespaceSQL, namespace)
+		return err
+	})
 }
 
 // sweepNamespacesSQL looks at the page of names after $1. A claim that is stored meanwhile

@@ -124,3 +124,61 @@ func TestClaimStore_SweepsNamespacesBesideClients(t *testing.T) {
 	close(done)
 	sweeper.Wait()
 }
+
+// TestClaimStore_FrozenNamespaceStopsNoOther has more calls for a frozen namespace than connections.
+func TestClaimStore_FrozenNamespaceStopsNoOther(t *testing.T) {
+	t.Parallel()
+	const callers = 64
+	s := schematest.New(t)
+	db := s.OpenAlone(20)
+	store, locks := postgres.NewClaimStore(db), postgres.NewLockStore(db)
+	instance := uuid.New()
+	if err := store.StartLease(t.Context(), instance, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	thaw := freeze(t, db, `SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))`, s.Name+"/frozen")
+	enqueue := func(namespace string) error {
+		q := engine.Claim{ID: uuid.New(), Namespace: namespace, Instance: instance, Resources: []engine.Resource{{}}}
+		_, err := store.Enqueue(t.Context(), q)
+		return err
+	}
+	ends := make(chan error, callers)
+	for range callers {
+		go func() { ends <- enqueue("frozen") }()
+	}
+	waitFor(t, "the calls for the frozen one", func() bool {
+		return store.CallsIn("frozen") == callers || len(ends) > 0
+	})
+	for name, call := range map[string]func(namespace string) error{
+		"a claim":      enqueue,
+		"a connection": func(namespace string) error { return store.OpenNamespace(t.Context(), namespace) },
+		"a lock": func(namespace string) error {
+			_, err := locks.Acquire(t.Context(), engine.Acquire{
+				Key: engine.Key{Namespace: namespace}, Owner: "ann", TTL: time.Hour,
+			})
+			return err
+		},
+	} {
+		if err := call("other"); err != nil {
+			t.Errorf("%s of another namespace: %v", name, err)
+		}
+	}
+	if n := len(ends); n > callers/4 { // they end after 2 s each
+		t.Errorf("the others waited for %d calls for the frozen one", n)
+	}
+	if err := <-ends; !fault.Is(err, fault.Timeout) {
+		t.Errorf("a call for the frozen one: %v, want %q", err, fault.Timeout)
+	}
+	if all, err := store.ListClaims(t.Context(), "frozen", 10); err != nil || len(all) != 0 {
+		t.Errorf("stored %+v, %v in the frozen one, want nothing", all, err)
+	}
+	thaw()
+	for range callers - 1 {
+		if err := <-ends; err != nil && !fault.Is(err, fault.Timeout) {
+			t.Error(err)
+		}
+	}
+	if n := store.CallsIn("frozen"); n != -1 {
+		t.Errorf("the store still keeps the frozen one, with %d calls", n)
+	}
+}

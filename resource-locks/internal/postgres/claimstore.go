@@ -33,8 +33,9 @@ import (
 // that freezes between them holds the namespace until it wakes up or ends.
 type ClaimStore struct {
 	db        *DB
-	atOnce    int         // how many claims one transaction removes, and places, at most
-	failing   failingLast // the namespaces that could not be settled
+	atOnce    int            // how many claims one transaction removes, and places, at most
+	calls     namespaceCalls // that change claims or namespaces
+	failing   failingLast    // the namespaces that could not be settled
 	repairing rate.Sometimes
 	// statements with atOnce
 	removeSQL, removeWaitingSQL, removeEndedSQL, removeForcedSQL, placeLeftSQL string
@@ -80,14 +81,15 @@ const callWait = 2 * time.Second
 
 // claimBatch is the statements that change claims of one namespace.
 type claimBatch struct {
-	db    *DB
-	queue pgx.Batch
+	store     *ClaimStore
+	namespace string
+	queue     pgx.Batch
 }
 
 // newBatch begins with the lock of the namespace, which it waits for. A durable batch is so also if it
 // grants nothing.
 func (s *ClaimStore) newBatch(namespace string, durable bool, wait time.Duration) *claimBatch {
-	b := &claimBatch{db: s.db}
+	b := &claimBatch{store: s, namespace: namespace}
 	b.queue.Queue(lockNamespaceSQL, s.db.schema+"/"+namespace, durable, strconv.FormatInt(wait.Milliseconds(), 10))
 	return b
 }
@@ -127,8 +129,11 @@ func (b *claimBatch) moveClaims(into *moved, statement string, args ...any) {
 }
 
 func (b *claimBatch) send(ctx context.Context, op string) error {
-	return b.db.write(ctx, b.db.unreserved, op, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return b.db.sendBatch(ctx, conn, &b.queue)
+	db := b.store.db
+	return b.store.calls.run(ctx, b.namespace, op, func() error {
+		return db.write(ctx, db.unreserved, op, func(ctx context.Context, conn *pgxpool.Conn) error {
+			return db.sendBatch(ctx, conn, &b.queue)
+		})
 	})
 }
 

@@ -60,6 +60,16 @@ func (db *DB) HoldConnection(t *testing.T) (release func()) {
 // UnreservedAreBusy reports whether a caller that holds no lock has to wait for a connection.
 func (s *LockStore) UnreservedAreBusy() bool { return s.db.unreserved.areBusy() }
 
+// CallsIn returns how many calls for a namespace run or wait, -1 if the store keeps nothing of it.
+func (s *ClaimStore) CallsIn(namespace string) int {
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	if p := s.calls.places[namespace]; p != nil {
+		return p.calls
+	}
+	return -1
+}
+
 // NewClaimStoreInSteps is NewClaimStore, where one transaction removes and places one claim.
 // The rest of each call is done in further transactions before it returns.
 func NewClaimStoreInSteps(db *DB) engine.ClaimStore { return &claimSteps{newClaimStore(db, 1)} }
