@@ -15,8 +15,8 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// isRequestID reports whether a request id may be used: 1 to 200 characters, of which there are enough
-// for Okapi's "123456/circulation;654321/loan-storage", and none that could forge a log line.
+// isRequestID reports whether a request id may be used: 1 to 200 characters, none of which could forge a
+// log line. Okapi's are such as "123456/circulation;654321/loan-storage".
 func isRequestID(id string) bool {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/;:._-", r)
