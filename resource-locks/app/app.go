@@ -87,6 +87,7 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 		Workers: []web.Worker{
 			{Name: "lease", Run: e.claims.RunLease},
 			{Name: "expiry of the lease", Run: e.claims.RunExpiry},
+			{Name: "ends of claims", Run: e.claims.RunEnds},
 			{Name: "claims", Run: e.claims.RunPolls},
 			{Name: "sweep", Run: newSweeper(e, cfg, log).Run},
 		},

@@ -12,7 +12,7 @@ import (
 )
 
 // Claims is the claims of one process. It is safe for concurrent use. Its loops RunLease,
-// RunExpiry and RunPolls keep the lease, wake waiters and settle claims that have ended.
+// RunExpiry, RunEnds and RunPolls keep the lease, wake waiters and settle claims that have ended.
 type Claims struct {
 	store    ClaimStore
 	observer Observer
@@ -45,7 +45,7 @@ type Ticket struct {
 	isLost   bool      // lost is closed
 	seenIn   int       // the last comparison that found it in the store
 	ending   ending    // the front has ended it; it stays until the store knows
-	unsent   bool      // RunPolls has to send the end
+	unsent   bool      // RunEnds has to send the end
 	notify   func()    // see Notify; nil for none
 }
 
@@ -146,10 +146,9 @@ func (c *Claims) Release(ctx context.Context, t *Ticket) error {
 }
 
 // Disconnect ends the ticket of a connection that has ended without a release. It
-// returns after the store has noted that; if the store cannot be reached, RunPolls repeats it.
+// returns after the store has noted that; if the store cannot be reached, RunEnds repeats it.
 func (c *Claims) Disconnect(ctx context.Context, t *Ticket) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	c.setEnding(t, disconnected, false)
 	if err := c.sendEnd(ctx, t, disconnected); err != nil {
 		c.log.WarnContext(ctx, "the end of a connection is noted later", "namespace", t.namespace, "number", t.Number, "err", err)

@@ -207,3 +207,45 @@ func TestClaims_LostAnswerOfEnqueueLeavesNothing(t *testing.T) {
 		})
 	}
 }
+
+// frozenStore has a namespace that another process holds: no end reaches it.
+type frozenStore struct{ *enginetest.Store }
+
+const frozen = "frozen"
+
+func (s frozenStore) Disconnect(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID,
+	error,
+) {
+	if namespace == frozen {
+		<-ctx.Done()
+		return nil, fault.Wrap(ctx.Err(), fault.Timeout, "timed out")
+	}
+	return s.Store.Disconnect(ctx, caller, namespace, id)
+}
+
+func TestClaims_FrozenNamespaceDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := enginetest.NewStore()
+		a, b := startProcess(t, store), startProcess(t, frozenStore{store})
+		resources := []engine.Resource{{Path: []string{"a"}, Write: true}}
+		for range 3 {
+			stuck, err := b.Lock(t.Context(), frozen, "client", abandon, resources)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Disconnect(t.Context(), stuck)
+		}
+		for range 10 {
+			wantSoonWoken(t, a, b)
+			<-time.After(300 * time.Millisecond)
+		}
+		unsent := lockPath(t, b, "unsent")
+		store.Fail(fault.New(fault.Unavailable, "away"))
+		b.Disconnect(t.Context(), unsent)
+		store.Fail(nil)
+		wantClaims(t, "before the abandon", store, 4)
+		<-time.After(abandon + 5*time.Second)
+		wantClaims(t, "the frozen ones", store, 3)
+	})
+}

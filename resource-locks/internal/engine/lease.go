@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -24,6 +25,8 @@ const (
 	leaseRetry = leaseInterval / 4
 	// callTimeout bounds all other calls of the store.
 	callTimeout = 2 * time.Second
+	// endsTimeout bounds a round of sendEnds, in which each namespace may use up callTimeout.
+	endsTimeout = 30 * time.Second
 )
 
 // RunLease keeps a lease until ctx is done, and then ends it: after the connections have
@@ -69,8 +72,23 @@ func (c *Claims) RunExpiry(ctx context.Context) {
 	}
 }
 
-// RunPolls repeats calls that failed, and looks for what other instances and the clock
-// have changed, until ctx is done. It looks often while a connection of this process waits.
+// RunEnds repeats the ends of claims that did not reach the store, until ctx is done. Nothing else
+// runs in its loop, because a namespace that another process holds makes each call slow.
+func (c *Claims) RunEnds(ctx context.Context) {
+	tick := time.NewTicker(leaseInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			c.failures.Try(ctx, endsTimeout, "ending claims", c.sendEnds)
+		}
+	}
+}
+
+// RunPolls looks for what other instances and the clock have changed, until ctx is done. It
+// looks often while a connection of this process waits.
 func (c *Claims) RunPolls(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -78,9 +96,6 @@ func (c *Claims) RunPolls(ctx context.Context) {
 	settled := false // in the last round, so that there may be more
 	for {
 		begins := round.begin(c.lease())
-		if begins {
-			c.failures.Try(ctx, callTimeout, "ending claims", c.sendEnds)
-		}
 		if !round.complete {
 			c.failures.Try(ctx, callTimeout, "comparing claims", func(ctx context.Context) error { return c.comparePage(ctx, round) })
 		}
@@ -145,13 +160,20 @@ func (c *Claims) setLease(instance uuid.UUID, until time.Time) {
 	}
 }
 
-func (c *Claims) sendEnds(ctx context.Context) error {
-	for _, t := range c.listUnsent() {
-		if err := c.sendEnd(ctx, t, t.ending); err != nil {
-			return err
+// sendEnds sends the ends that did not reach the store. It leaves out the others of a namespace
+// after an error there, and returns the first error.
+func (c *Claims) sendEnds(ctx context.Context) (err error) {
+	failed := map[string]bool{}
+	for t, e := range c.listUnsent() {
+		if failed[t.namespace] {
+			continue
+		}
+		if failure := c.sendEnd(ctx, t, e); failure != nil {
+			failed[t.namespace] = true
+			err = cmp.Or(err, failure)
 		}
 	}
-	return nil
+	return err
 }
 
 // settle ends claims whose time is over, and reports whether it changed anything.

@@ -82,7 +82,7 @@ func (c *Claims) stopWaiting(t *Ticket) {
 	}
 }
 
-// setEnding notes how the ticket ends in the store, and whether RunPolls has to send that.
+// setEnding notes how the ticket ends in the store, and whether RunEnds has to send that.
 func (c *Claims) setEnding(t *Ticket, e ending, unsent bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,8 +109,10 @@ func (c *Claims) loseTicket(id uuid.UUID) {
 	}
 }
 
-// sendEnd ends a ticket in the store and forgets it. After an error, RunPolls repeats it.
+// sendEnd ends a ticket in the store and forgets it. After an error, RunEnds repeats it.
 func (c *Claims) sendEnd(ctx context.Context, t *Ticket, e ending) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	granted, err := c.storeEnd(ctx, t, e)
 	if err != nil {
 		c.setEnding(t, e, true)
@@ -150,13 +152,14 @@ func (c *Claims) markGranted(granted []uuid.UUID) (woken []*Ticket) {
 	return woken
 }
 
-// listUnsent returns the tickets whose end did not reach the store before.
-func (c *Claims) listUnsent() (unsent []*Ticket) {
+// listUnsent returns the tickets whose end did not reach the store before, and their ends.
+func (c *Claims) listUnsent() map[*Ticket]ending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	unsent := map[*Ticket]ending{}
 	for _, t := range c.tickets {
 		if t.unsent {
-			unsent = append(unsent, t)
+			unsent[t] = t.ending
 		}
 	}
 	return unsent

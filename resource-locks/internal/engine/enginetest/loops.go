@@ -12,7 +12,7 @@ import (
 func RunLoops(claims *engine.Claims) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, loop := range []func(context.Context){claims.RunLease, claims.RunExpiry, claims.RunPolls} {
+	for _, loop := range []func(context.Context){claims.RunLease, claims.RunExpiry, claims.RunEnds, claims.RunPolls} {
 		running.Go(func() { loop(ctx) })
 	}
 	return func() {
