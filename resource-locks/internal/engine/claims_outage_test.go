@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -92,6 +93,40 @@ func TestClaims_LeaseReturnsSoonAfterAnOutage(t *testing.T) {
 		}
 		p.Disconnect(t.Context(), next)
 	})
+}
+
+// TestClaims_GrantAfterTheLeaseIsNotHeld has no loops, as a process that was frozen and runs again. Its
+// lease is over by its own clock, and perhaps not in the store.
+func TestClaims_GrantAfterTheLeaseIsNotHeld(t *testing.T) {
+	t.Parallel()
+	for name, kept := range map[string]bool{"the lease is kept": true, "the store has ended the lease": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := enginetest.NewStore()
+				p := &process{events: &events{}}
+				p.Claims = engine.NewClaims(store, p.events, slog.New(slog.NewTextHandler(t.Output(), nil)))
+				if err := p.RenewLease(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				first, second := lockPath(t, p, "a"), lockPath(t, p, "a")
+				<-time.After(3 * time.Second)
+				if kept {
+					store.Advance(-time.Second)
+				}
+				if err := p.Release(t.Context(), first); err != nil {
+					t.Fatal(err)
+				}
+				wantTicket(t, "after the lease", second, false, false)
+				if err := p.RenewLease(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				defer enginetest.RunLoops(p.Claims)()
+				<-time.After(2 * time.Second)
+				wantTicket(t, "with a lease again", second, kept, !kept)
+			})
+		})
+	}
 }
 
 // lossyStore loses answers of Enqueue. Its late calls reach the store only when they are

@@ -45,9 +45,10 @@ func (c *Claims) noteStored(t *Ticket) bool {
 }
 
 // markHeld reports whether the ticket is newly held. A lost one never is: its connection
-// ends. The caller has locked mu.
+// ends. None is when the lease is over, as after a pause of the process: it will be lost, or a
+// comparison finds the grant under the lease that was kept. The caller has locked mu.
 func (c *Claims) markHeld(t *Ticket) bool {
-	if t.isHeld || t.isLost {
+	if t.isHeld || t.isLost || !time.Now().Before(c.leaseUntil) {
 		return false
 	}
 	c.stopWaiting(t)
