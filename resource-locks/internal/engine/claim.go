@@ -58,7 +58,7 @@ type ClaimInfo struct {
 	Place
 	QueuedAt time.Time
 	HeldAt   time.Time // zero while it waits
-	// EndsAt is set once the connection has ended.
+	// EndsAt is set once the connection has ended, or by a grant after the end of the lease.
 	EndsAt time.Time
 	// WaitsFor is the number of one claim that it waits for, 0 if it is held.
 	WaitsFor int64

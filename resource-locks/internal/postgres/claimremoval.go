@@ -58,7 +58,7 @@ forgotten AS (
      WHERE r.namespace = $1::text AND r.number = g.number AND NOT ` + hasWaiters + `)` + grantedSQL
 
 // placeParts places the first of the claims that waited for those in gone: each waits for
-// another claim, or is held.
+// another claim, or is held. One whose process has no lease any more ends at once when it is held.
 var placeParts = `
 waiting AS MATERIALIZED (
     SELECT w.id, w.number, w.prefixes, sum(w.prefixes) OVER (ORDER BY w.number) AS work
@@ -76,7 +76,10 @@ placed AS MATERIALIZED (
 moved AS (
     UPDATE {schema}.claim c
        SET waits_for = p.latest, held_at = CASE WHEN p.latest IS NULL THEN clock_timestamp() END,
-           is_new = p.latest IS NULL AND c.instance <> $2::uuid
+           is_new = p.latest IS NULL AND c.instance <> $2::uuid,
+           ends_at = CASE WHEN p.latest IS NULL AND EXISTS (
+               SELECT FROM {schema}.instance i WHERE i.id = c.instance AND (i.ended_at IS NOT NULL OR i.lease_until <= clock_timestamp())
+               ) THEN clock_timestamp() END
       FROM placed p WHERE c.id = p.id
     RETURNING c.id, c.instance, c.number, c.namespace, c.owner, c.abandon, c.held_at, CASE WHEN c.held_at IS NOT NULL THEN ` + makeDurable + ` END AS durable),`
 

@@ -137,6 +137,25 @@ func testStoppedInstance(c *claimTest) {
 	c.settle([]engine.Claim{held}, []engine.Claim{next})
 }
 
+// testGrantAfterTheLease withdraws a claim that one of an ended lease waits for. That one is granted
+// before Settle ends it, and has no connection.
+func testGrantAfterTheLease(c *claimTest) {
+	for _, stop := range []func(*claimTest) error{
+		func(o *claimTest) error { return o.store.EndLease(o.ctx, o.instance) },
+		func(*claimTest) error { c.keepLease(leaseTime); return nil },
+	} {
+		stopped := c.other()
+		held := c.enqueue("w a", true)
+		waiting, next := stopped.enqueue("w a", false), c.enqueue("w a", false)
+		if err := stop(stopped); err != nil {
+			c.Fatal(err)
+		}
+		c.withdraw(held, waiting)
+		c.settle([]engine.Claim{waiting}, []engine.Claim{next})
+		c.withdraw(next)
+	}
+}
+
 func testForceWithdraw(c *claimTest) {
 	note := engine.Note{By: "eve", Reason: "stuck"}
 	held, next := c.enqueue("w a, r b/c", true), c.enqueue("w a", false)

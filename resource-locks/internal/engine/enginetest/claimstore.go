@@ -109,7 +109,7 @@ func (s *Store) Enqueue(ctx context.Context, q engine.Claim) (engine.Place, erro
 	n.last++
 	c := &claim{ClaimInfo: engine.ClaimInfo{Claim: q, Place: engine.Place{Number: n.last}, QueuedAt: now}}
 	n.claims = append(n.claims, c)
-	n.grantNext(q.Instance, now)
+	s.grantNext(n, q.Instance, now)
 	c.isNew = false
 	return c.Place, nil
 }
@@ -126,8 +126,9 @@ func (n *namespace) find(id uuid.UUID) *claim {
 	return nil
 }
 
-// grantNext grants the claims that wait for none any more, and returns them.
-func (n *namespace) grantNext(caller uuid.UUID, now time.Time) []uuid.UUID {
+// grantNext grants the claims that wait for none any more, and returns them. Those of an ended lease
+// end at once.
+func (s *Store) grantNext(n *namespace, caller uuid.UUID, now time.Time) []uuid.UUID {
 	var granted []uuid.UUID
 	for i, c := range n.claims {
 		if c.Held {
@@ -141,6 +142,9 @@ func (n *namespace) grantNext(caller uuid.UUID, now time.Time) []uuid.UUID {
 		}
 		if c.WaitsFor == 0 {
 			c.Held, c.HeldAt, c.isNew = true, now, c.Instance != caller
+			if !s.leased(c.Instance, now) {
+				c.EndsAt = now
+			}
 			granted = append(granted, c.ID)
 		}
 	}
@@ -162,7 +166,7 @@ func conflict(a, b []engine.Resource) bool {
 
 // remove deletes the claims for which gone holds. It returns them and those that are
 // granted instead.
-func (n *namespace) remove(caller uuid.UUID, now time.Time, gone func(*claim) bool) (granted []uuid.UUID, removed []engine.ClaimInfo) {
+func (s *Store) remove(n *namespace, caller uuid.UUID, now time.Time, gone func(*claim) bool) (granted []uuid.UUID, removed []engine.ClaimInfo) {
 	if n == nil {
 		return nil, nil
 	}
@@ -173,7 +177,7 @@ func (n *namespace) remove(caller uuid.UUID, now time.Time, gone func(*claim) bo
 		removed = append(removed, c.ClaimInfo)
 		return true
 	})
-	return n.grantNext(caller, now), removed
+	return s.grantNext(n, caller, now), removed
 }
 
 // Withdraw implements engine.ClaimStore.
@@ -183,7 +187,7 @@ func (s *Store) Withdraw(ctx context.Context, caller uuid.UUID, name string, id 
 	if err != nil {
 		return nil, err
 	}
-	granted, _ := s.namespaces[name].remove(caller, now, func(c *claim) bool { return c.ID == id })
+	granted, _ := s.remove(s.namespaces[name], caller, now, func(c *claim) bool { return c.ID == id })
 	return granted, nil
 }
 
@@ -204,7 +208,7 @@ func (s *Store) Disconnect(ctx context.Context, caller uuid.UUID, name string, i
 		}
 		return nil, nil
 	}
-	granted, _ := n.remove(caller, now, func(c *claim) bool { return c.ID == id })
+	granted, _ := s.remove(n, caller, now, func(c *claim) bool { return c.ID == id })
 	return granted, nil
 }
 
@@ -216,7 +220,7 @@ func (s *Store) Settle(ctx context.Context, caller uuid.UUID) (granted []uuid.UU
 		return nil, nil, err
 	}
 	for _, n := range s.namespaces {
-		next, removed := n.remove(caller, now, func(c *claim) bool { return s.ended(c, now) })
+		next, removed := s.remove(n, caller, now, func(c *claim) bool { return s.ended(c, now) })
 		granted, ended = append(granted, next...), append(ended, removed...)
 	}
 	return granted, ended, nil
@@ -237,7 +241,7 @@ func (s *Store) ForceWithdraw(ctx context.Context, caller uuid.UUID, name string
 	s.releases = append(s.releases, engine.Release{
 		Note: note, Namespace: name, Name: engine.FormatResources(c.Resources), Owner: c.Owner, Fence: c.Number, At: now,
 	})
-	granted, _ := n.remove(caller, now, func(c *claim) bool { return c.ID == id })
+	granted, _ := s.remove(n, caller, now, func(c *claim) bool { return c.ID == id })
 	return granted, nil
 }
 
