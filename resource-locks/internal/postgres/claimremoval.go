@@ -72,7 +72,8 @@ placed AS MATERIALIZED (
     SELECT w.id, w.number, ` + latestConflict(
 	`(SELECT o.key, o.write FROM {schema}.claim_resource o WHERE o.namespace = $1::text AND o.number = w.number) mine`,
 	`r.number < w.number AND r.number NOT IN (SELECT h.number FROM gone h)`) + ` AS latest
-      FROM waiting w WHERE w.work <= {maxPrefixes} OR w.work = w.prefixes),
+      FROM waiting w
+     WHERE w.work <= {maxPrefixes} AND clock_timestamp() < statement_timestamp() + interval '` + placeTime + `' OR w.work = w.prefixes),
 moved AS (
     UPDATE {schema}.claim c
        SET waits_for = p.latest, held_at = CASE WHEN p.latest IS NULL THEN clock_timestamp() END,
@@ -83,10 +84,14 @@ moved AS (
       FROM placed p WHERE c.id = p.id
     RETURNING c.id, c.instance, c.number, c.namespace, c.owner, c.abandon, c.held_at, CASE WHEN c.held_at IS NOT NULL THEN ` + makeDurable + ` END AS durable),`
 
-// hasWaiters is that claims still wait for g. Those that are placed are the first ones.
+// placeTime is how long a statement begins to place claims, after the first one. Each of those that
+// wait above many claims looks at all of them.
+const placeTime = `300 ms`
+
+// hasWaiters is that claims still wait for g, which are not placed.
 const hasWaiters = `EXISTS (
        SELECT FROM {schema}.claim c
-        WHERE c.namespace = $1::text AND c.waits_for = g.number AND c.number > (SELECT coalesce(max(p.number), 0) FROM placed p)
+        WHERE c.namespace = $1::text AND c.waits_for = g.number AND c.number NOT IN (SELECT p.number FROM placed p)
           AND c.number NOT IN (SELECT h.number FROM gone h))`
 
 // Withdraw implements engine.ClaimStore.

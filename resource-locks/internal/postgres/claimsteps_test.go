@@ -92,12 +92,17 @@ func (l *line) wantHeld(t *testing.T) {
 	if err != nil || stats.Waiting != 0 || stats.Held != l.waits {
 		t.Errorf("got %+v, %v, want all %d held", stats, err, l.waits)
 	}
-	var notes int
-	count := l.schema.NameSchema(`SELECT count(*) FROM {schema}.removed_claim`)
-	err = l.db.Pool().QueryRow(t.Context(), count).Scan(&notes)
-	if err != nil || notes != 0 {
-		t.Errorf("%d removed claims are noted, %v, want none", notes, err)
+	if notes := l.count(t, `SELECT count(*) FROM {schema}.removed_claim`); notes != 0 {
+		t.Errorf("%d removed claims are noted, want none", notes)
 	}
+}
+
+func (l *line) count(t *testing.T, statement string) (n int) {
+	t.Helper()
+	if err := l.db.Pool().QueryRow(t.Context(), l.schema.NameSchema(statement)).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func TestClaimStore_ReleasesALongLine(t *testing.T) {
@@ -164,6 +169,59 @@ func TestClaimStore_ReleasesDeepClaims(t *testing.T) {
 		t.Errorf("granted %d and %d, want %d", len(granted), len(later), l.waits)
 	}
 	l.wantHeld(t)
+}
+
+// storeWriters stores 20 more held claims, which write 1000 paths each, and 100 readers of all paths.
+// They have the numbers 2 to 21, and 22 to 121. The readers wait for the claim 21, which has ended.
+func (l *line) storeWriters(t *testing.T) {
+	t.Helper()
+	for _, statement := range []string{
+		`INSERT INTO {schema}.claim_resource (number, position, write, namespace, path, key)
+		 SELECT n, p, true, 'ns', (n || '-' || p)::bytea || '\x00',
+		        '\x00' || substring(sha256((n || '-' || p)::bytea) FROM 1 FOR 15)
+		   FROM generate_series(2, 21) n, generate_series(0, 999) p
+		  UNION ALL
+		 SELECT n, 0, false, 'ns', '', '' FROM generate_series(22, 121) n`,
+		`INSERT INTO {schema}.claim
+		        (id, instance, number, waits_for, held_at, ends_at, abandon, resources, prefixes, namespace, owner)
+		 SELECT gen_random_uuid(), w.instance, n, CASE WHEN n > 21 THEN 21 END,
+		        CASE WHEN n <= 21 THEN clock_timestamp() END, CASE WHEN n = 21 THEN clock_timestamp() END,
+		        '1 hour', CASE WHEN n > 21 THEN 1 ELSE 1000 END, CASE WHEN n > 21 THEN 1 ELSE 2000 END, 'ns', 'client'
+		   FROM {schema}.claim w, generate_series(2, 121) n WHERE w.namespace = 'ns' AND w.number = 1`,
+	} {
+		if _, err := l.db.Pool().Exec(t.Context(), l.schema.NameSchema(statement)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Readers of all paths wait for one writer after the other. To place one of them takes a look at
+// all paths of the writers, so that a transaction places few of them.
+func TestClaimStore_PlacesReadersAboveManyPaths(t *testing.T) {
+	t.Parallel()
+	const readers = 100
+	l := newLine(t, 0)
+	l.storeWriters(t)
+	for range readers {
+		if _, _, err := l.Settle(t.Context(), l.held.Instance); err != nil {
+			t.Fatal(err)
+		}
+		if l.count(t, `SELECT count(*) FROM {schema}.removed_claim`) == 0 {
+			break
+		}
+	}
+	if n := l.count(t, `SELECT count(*) FROM {schema}.claim WHERE waits_for = 20`); n != readers {
+		t.Fatalf("%d readers wait for the next writer, want %d", n, readers)
+	}
+	claims, err := l.ListClaims(t.Context(), "ns", 20)
+	if err != nil || len(claims) != 20 || claims[19].Number != 20 {
+		t.Fatalf("got %d claims, %v, want those up to the next writer", len(claims), err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // as a release has
+	defer cancel()
+	if _, err := l.Withdraw(ctx, l.held.Instance, "ns", claims[19].ID); err != nil {
+		t.Error(err)
+	}
 }
 
 // The claims of a process that has died leave in several transactions. None of those that
