@@ -32,6 +32,7 @@ func TestParse_ReadsEveryRequest(t *testing.T) {
 		"1920260105    101500AOmain|ABD-2003|AC|CHtorn|AY5AZF245",
 		"97AZFEF5",
 		"97",
+		"99AY1",
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +97,6 @@ func TestParse_AcceptsStrangeRequests(t *testing.T) {
 	for _, c := range []struct{ name, line, id, value string }{
 		{name: "a print width without zeros", line: "990401.00", id: "AO", value: ""},
 		{name: "99 without a fixed part", line: "99", id: "AO", value: ""},
-		{name: "99 without a fixed part and with a sequence number", line: "99AY1", id: "AO", value: ""},
 		{name: "99 with a checksum alone", line: "9900402.00AZFD6F", id: "AO", value: ""},
 		{name: "99 with a sequence number alone", line: "9900402.00AY1", id: "AO", value: ""},
 		{name: "99 without a fixed part and with fields", line: "99|AOmain|", id: "AO", value: "main"},
