@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"checkoutlock/resource-locks/internal/engine"
 )
@@ -41,7 +43,7 @@ func (s *server) list(ctx context.Context, c *call) (any, error) {
 		defer s.lists.Release(1)
 		encoder := json.NewEncoder(w)
 		count, separator := 0, `{"data":[`
-		err := s.locks.Walk(ctx, engine.Filter{Namespace: Namespaces, Prefix: true, Names: names}, func(l engine.Lock) error {
+		err := s.walk(ctx, names, func(l engine.Lock) error {
 			if _, err := io.WriteString(w, separator); err != nil {
 				return err
 			}
@@ -66,6 +68,25 @@ func (s *server) list(ctx context.Context, c *call) (any, error) {
 	}), nil
 }
 
+// walk visits the locks with these names, nil for all. Names are looked up in the namespace of each
+// configured resource type, because the names of several namespaces would be searched in all their locks.
+func (s *server) walk(ctx context.Context, names []string, visit func(engine.Lock) error) error {
+	if names == nil {
+		return s.locks.Walk(ctx, engine.Filter{Namespace: Namespaces, Prefix: true}, visit)
+	}
+	var namespaces []string
+	for _, resourceType := range s.cfg.ResourceTypes {
+		namespaces = append(namespaces, Namespaces+strings.ToLower(resourceType))
+	}
+	slices.Sort(namespaces)
+	for _, namespace := range slices.Compact(namespaces) {
+		if err := s.locks.Walk(ctx, engine.Filter{Namespace: namespace, Names: names}, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // readFilter returns the ids of request.filters.resourceId, nil for all.
 func (m message) readFilter() (names []string, problem string) {
 	var filters map[string]json.RawMessage
@@ -84,7 +105,7 @@ func (m message) readFilter() (names []string, problem string) {
 		if value == "" {
 			return nil, ""
 		}
-		return []string{value}, ""
+		names = []string{value}
 	case []any:
 		names = []string{}
 		for _, element := range value {
@@ -94,8 +115,14 @@ func (m message) readFilter() (names []string, problem string) {
 			}
 			names = append(names, name)
 		}
-		slices.Sort(names)
-		return slices.Compact(names), ""
+	default:
+		return nil, allowed
 	}
-	return nil, allowed
+	for _, name := range names { // the engine would find it when a part of the list was sent
+		if utf8.RuneCountInString(name) > engine.MaxName {
+			return nil, fmt.Sprintf(`"filters.resourceId" must have at most %d characters in each id`, engine.MaxName)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), ""
 }

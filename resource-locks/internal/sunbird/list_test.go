@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,10 +23,12 @@ import (
 type pagedStore struct {
 	*enginetest.Store
 	largest, lists, failAfter int
+	namespaces                []string // of lists
 }
 
 func (s *pagedStore) List(ctx context.Context, f engine.Filter) ([]engine.Lock, error) {
 	s.lists++
+	s.namespaces = append(s.namespaces, f.Namespace)
 	if s.failAfter > 0 && s.lists > s.failAfter {
 		return nil, fault.New(fault.Unavailable, "the database is away")
 	}
@@ -60,6 +63,44 @@ func TestList_OfManyLocksIsSentInParts(t *testing.T) {
 	}
 	if store.largest > 200 {
 		t.Errorf("%d locks were read at once", store.largest)
+	}
+}
+
+// The names behind the first 200 are looked up when a part of the list was sent.
+func TestList_JudgesEachNameBeforeItIsSent(t *testing.T) {
+	t.Parallel()
+	f, _ := newLongList(t, 250)
+	names := []string{strings.Repeat("z", engine.MaxName+1)} // the last one in order
+	for i := range 250 {
+		names = append(names, fmt.Sprint("do_", i))
+	}
+	list := func() answer {
+		return f.list(`{"request":{"filters":{"resourceId":["` + strings.Join(names, `","`) + `"]}}}`)
+	}
+	list().refused(t, http.StatusBadRequest, "ERR_LISTING_LOCK_FAILED",
+		`"filters.resourceId" must have at most 255 characters in each id`)
+	names[0] = strings.Repeat("ä", engine.MaxName)
+	if a := list().wants(t, "api.lock.list"); *a.Result.Count != 250 {
+		t.Errorf("got %d locks, want all 250", *a.Result.Count)
+	}
+}
+
+// A search for names in several namespaces at once would read all locks of all of them.
+func TestList_LooksNamesUpInEachType(t *testing.T) {
+	t.Parallel()
+	f := newHarness(t, func(cfg *Settings) { cfg.ResourceTypes = []string{"Content", "asset", "content"} })
+	store := &pagedStore{Store: f.store}
+	f.server.locks = engine.NewLocks(store, observer{})
+	for _, namespace := range []string{"sunbird/content", "sunbird/asset"} {
+		key := engine.Key{Namespace: namespace, Name: "do_1"}
+		if _, err := store.Acquire(t.Context(), engine.Acquire{Key: key, Owner: "ann", TTL: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := f.list(`{"request":{"filters":{"resourceId":"do_1"}}}`).wants(t, "api.lock.list")
+	want := []string{"sunbird/asset", "sunbird/content"}
+	if *a.Result.Count != 2 || !slices.Equal(store.namespaces, want) {
+		t.Errorf("got %d locks of %q, want one of each of %q", *a.Result.Count, store.namespaces, want)
 	}
 }
 
