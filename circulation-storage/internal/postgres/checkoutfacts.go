@@ -165,10 +165,10 @@ func (s *CommitStore) ReadCheckOutFacts(ctx context.Context, subjects schemas.Ch
 	if subjects.ServicePointID != "" {
 		_, args := factsStatement(subjects)
 		args = append(args, subjects.ServicePointID)
-		err = s.db.lookUpRow(ctx, s.db.conns.Ordinary, op, checkInFactsSQL, args, append(facts.fields(), &facts.Slip)...)
+		err = s.db.lookUpRow(ctx, s.db.conns.Urgent, op, checkInFactsSQL, args, append(facts.fields(), &facts.Slip)...)
 	} else if facts, err = runInGroup(ctx, s.facts, subjects); errors.Is(err, database.ErrRunAlone) {
 		statement, args := factsStatement(subjects)
-		err = s.db.lookUpRow(ctx, s.db.conns.Ordinary, op, statement, args, facts.fields()...)
+		err = s.db.lookUpRow(ctx, s.db.conns.Urgent, op, statement, args, facts.fields()...)
 	}
 	if err != nil {
 		return schemas.CheckOutFacts{}, toFault(op, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/circulation-storage/internal/commit"
@@ -25,7 +26,7 @@ var _ commit.Store = (*CommitStore)(nil)
 
 // NewCommitStore returns the commits of all tenants in db. obs receives their ends.
 func NewCommitStore(db *DB, obs commit.Observer) *CommitStore {
-	facts := &groups[schemas.CheckOutSubjects, factsRow]{Pool: db.conns.Ordinary, Send: sendFacts, LeaveEarly: true}
+	facts := &groups[schemas.CheckOutSubjects, factsRow]{Pool: db.conns.Urgent, Send: sendFacts, LeaveEarly: true}
 	return &CommitStore{db: db, obs: obs, facts: facts}
 }
 
@@ -96,7 +97,11 @@ func (o operation[R]) try(ctx context.Context, db *database.DB, pool *pgxpool.Po
 	read, decided := false, false
 	reads.lockRows(o.locks, &seen)
 	o.read(&reads, &seen)
-	err = db.InTwoBatches(ctx, pool, b, reads.fill(ctx), func() (database.Fill, error) {
+	begin := func(on database.Querier, queue *pgx.Batch) error {
+		seen = commit.Seen{} // a lost batch that runs again may have read a lock that is gone since
+		return reads.fill(ctx)(on, queue)
+	}
+	err = db.InTwoBatches(ctx, pool, b, begin, func() (database.Fill, error) {
 		read = true
 		if change, err = o.decide(ctx, seen); err != nil {
 			return nil, err

@@ -1,13 +1,17 @@
 package postgres_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas/fault"
 )
 
@@ -65,6 +69,38 @@ func TestAcquire_TakeoverWaitsForACommit(t *testing.T) {
 	if _, outcome, err := l.locks.Acquire(l.ctx(), takeover); err != nil || outcome != lock.Granted {
 		t.Errorf("acquire after the commit: got %s, %v, want %s", outcome, err, lock.Granted)
 	}
+}
+
+// The first batch runs again after its session is lost. What the lost one read of the lock does not count.
+func TestCheckOut_ForgetsWhatALostBatchRead(t *testing.T) {
+	t.Parallel()
+	others := newHarness(t).reach(pgtest.URL(t))
+	l := others.reach(pgtest.URL(t))
+	c := l.withLock(uuid.New(), l.addItem("Available", ""))
+	pause := others.begin(lockItem, c.item)
+	done := l.start(c)
+	others.waitUntilBlocked(1)
+	schema := pgx.Identifier{postgres.SchemaName(l.id)}.Sanitize()
+	next := others.begin(`SELECT`)
+	inLine, released := make(chan error, 1), make(chan error, 1)
+	go func() { // holds the batch that runs again at its first lock, until the release is done
+		_, err := next.Exec(others.ctx(), strings.ReplaceAll(postgres.LockCheckOutSQL, "{schema}", schema), c.loan)
+		inLine <- err
+	}()
+	go func() {
+		_, err := others.locks.Release(others.ctx(), c.lock)
+		released <- err
+	}()
+	others.waitUntilBlocked(3)
+	others.exec(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+		WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '.item %'`, schema)
+	if err := errors.Join(<-inLine, <-released, next.Rollback(l.ctx()), pause.Rollback(l.ctx())); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; !fault.Is(got.err, fault.LockLost) {
+		t.Errorf("got %s, %v, want %s", got.outcome, got.err, fault.LockLost)
+	}
+	l.wantUntouched(c.item)
 }
 
 func TestCheckOut_DuringATakeoverIsRefused(t *testing.T) {

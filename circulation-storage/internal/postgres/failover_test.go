@@ -153,23 +153,51 @@ func TestDB_OnAServerThatCannotWrite(t *testing.T) {
 func TestOpen_KeepsConnectionsForLending(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t).reach(pgtest.URL(t))
-	user := uuid.New()
+	ctx, cancel := context.WithTimeout(l.ctx(), time.Minute)
+	defer cancel()
+	keys, req := postgres.NewKeyLeaseStore(l.db), ask("k")
+	c := l.withLock(uuid.New(), l.addItem("Available", ""))
+	checkOut, err := commit.ParseCheckOut(c.body())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range l.db.Pool().Config().MaxConns { // as slow queries of records
-		held, err := l.db.Pool().Acquire(l.ctx())
+		held, err := l.db.Pool().Acquire(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer held.Release()
 	}
-	id := l.lock(user)
-	if _, err := l.settings.State(l.ctx()); err != nil {
-		t.Error(err)
-	}
-	if _, err := l.commits.DurableLoan(l.ctx(), uuid.New()); !fault.Is(err, fault.NotFound) {
-		t.Errorf("settling: %v", err)
-	}
-	if _, err := l.locks.Release(l.ctx(), id); err != nil {
-		t.Error(err)
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{name: "the settings", do: func() error { _, err := l.settings.State(ctx); return err }},
+		{name: "leasing a key", do: func() error { _, err := keys.Lease(ctx, req); return err }},
+		{name: "looking at a key", do: func() error { _, err := keys.Running(ctx, req); return err }},
+		{name: "renewing a key", do: func() error { return keys.Renew(ctx, req.LeaseID, time.Hour) }},
+		{name: "facts", do: func() error {
+			_, err := l.commits.ReadCheckOutFacts(ctx, schemas.CheckOutSubjects{UserBarcode: "p", ItemBarcode: "i"})
+			return err
+		}},
+		{name: "facts of a check-in", do: func() error {
+			of := schemas.CheckOutSubjects{ItemBarcode: "i", ServicePointID: uuid.NewString()}
+			_, err := l.commits.ReadCheckOutFacts(ctx, of)
+			return err
+		}},
+		{name: "a commit", do: func() error { _, err := l.commits.CheckOut(ctx, checkOut); return err }},
+		{name: "settling it", do: func() error { _, err := l.commits.SettleCheckOut(ctx, c.loan); return err }},
+		{name: "reading it", do: func() error { _, err := l.commits.DurableLoan(ctx, c.loan); return err }},
+		{name: "finishing a key", do: func() error { return keys.Finish(ctx, req.LeaseID, []byte(`{}`)) }},
+		{name: "a release", do: func() error { _, err := l.locks.Release(ctx, c.lock); return err }},
+		{name: "an acquire", do: func() error {
+			_, _, err := l.locks.Acquire(ctx, lock.Request{UserID: c.user, TTL: time.Hour})
+			return err
+		}},
+	} {
+		if err := step.do(); err != nil {
+			t.Errorf("%s: %v", step.name, err)
+		}
 	}
 }
 

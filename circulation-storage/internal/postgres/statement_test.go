@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
@@ -29,10 +30,10 @@ func TestStatements_OfManyTenants(t *testing.T) {
 		Statement       string
 		Custom, Generic int
 	}
-	// prepared lists what the only connection for such work keeps for the tenant.
-	prepared := func() []planned {
+	// prepared lists what the only connection of a pool keeps for the tenant.
+	prepared := func(pool *pgxpool.Pool) []planned {
 		t.Helper()
-		rows, _ := db.Pool().Query(l.ctx(), `SELECT statement, custom_plans, generic_plans FROM pg_prepared_statements
+		rows, _ := pool.Query(l.ctx(), `SELECT statement, custom_plans, generic_plans FROM pg_prepared_statements
 			WHERE position($1 IN statement) > 0`, postgres.SchemaName(l.id))
 		found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[planned])
 		if err != nil {
@@ -64,7 +65,7 @@ func TestStatements_OfManyTenants(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if kept := prepared(); len(kept) > 0 {
+		if kept := prepared(db.Pool()); len(kept) > 0 {
 			t.Errorf("the connection keeps %+v", kept)
 		}
 	})
@@ -78,7 +79,7 @@ func TestStatements_OfManyTenants(t *testing.T) {
 			}
 		}
 		looked := 0
-		for _, p := range prepared() {
+		for _, p := range append(prepared(db.Pool()), prepared(db.UrgentPool())...) {
 			if strings.Contains(p.Statement, "WITH patron") || strings.Contains(p.Statement, `"usergroup" WHERE id`) {
 				looked++
 				if p.Custom > 0 || p.Generic == 0 {
