@@ -1,8 +1,12 @@
 package lock
 
+import "time"
+
+// PlaceKept is how long a place is kept, as ARCHITECTURE.md states it.
+const PlaceKept = 250 * time.Millisecond
+
 // Constants of the package.
 const (
-	PlaceKept    = placeKept
 	MaxGrants    = maxGrants
 	LongestRun   = longestRun
 	LongestYield = longestYield

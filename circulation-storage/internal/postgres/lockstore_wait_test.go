@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -49,6 +50,22 @@ func isBlocked(ctx context.Context, t *testing.T, table lockTable) (blocked bool
 	return blocked
 }
 
+// wantQuickest returns how long the quickest of ten calls takes, and wants less than limit: the
+// machine may stand still during some of them. It ends with the first that is quick enough.
+func wantQuickest(t *testing.T, limit time.Duration, call func()) time.Duration {
+	t.Helper()
+	quickest := time.Duration(math.MaxInt64)
+	for range 10 {
+		start := time.Now()
+		call()
+		if quickest = min(quickest, time.Since(start)); quickest < limit {
+			return quickest
+		}
+	}
+	t.Errorf("the quickest of ten calls took %s, want less than %s", quickest, limit)
+	return quickest
+}
+
 func TestAcquire_DuringACommitIsHeldSoon(t *testing.T) {
 	t.Parallel()
 	ctx, store, table := newLockStore(t)
@@ -59,17 +76,12 @@ func TestAcquire_DuringACommitIsHeldSoon(t *testing.T) {
 	}
 	tx := commitInFlight(ctx, t, table, l.ID)
 
-	quickest := time.Hour
-	for range 10 { // the machine may stand still during some of them
-		start := time.Now()
+	quickest := wantQuickest(t, time.Second, func() {
 		if _, _, err = store.Acquire(ctx, req); !fault.Is(err, fault.LockHeld) {
 			t.Fatalf("got %v, want %q", err, fault.LockHeld)
 		}
-		if quickest = min(quickest, time.Since(start)); quickest < time.Second {
-			break
-		}
-	}
-	if quickest < 200*time.Millisecond || quickest > time.Second {
+	})
+	if quickest < 200*time.Millisecond {
 		t.Errorf("refused after %s, want about 250ms", quickest)
 	}
 	if _, err := store.Peek(ctx, req); err != nil {
