@@ -62,7 +62,7 @@ func requireTenant(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		name := c.Request().Header.Get(okapi.TenantHeader)
 		if name == "" {
-			return fault.New(fault.Malformed, "Unable to process request Tenant must be set")
+			return okapi.ErrNoTenant
 		}
 		id, err := okapi.ParseTenant(name)
 		if err != nil {

@@ -4,10 +4,11 @@ package okapi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"checkoutlock/schemas/fault"
 )
 
 // Headers of the FOLIO platform.
@@ -89,8 +90,8 @@ type Tenant struct{ id string }
 // characters, below PostgreSQL's limit of 63 bytes, and safe to quote.
 const tenantPattern = `^[a-z][a-z0-9_]{0,30}$`
 
-// ErrNoTenant is a call that names no tenant.
-var ErrNoTenant = errors.New("no tenant")
+// ErrNoTenant is a call that names no tenant (FOLIO's text).
+var ErrNoTenant = fault.New(fault.Malformed, "Unable to process request Tenant must be set")
 
 // ParseTenant checks a tenant id: a lower-case letter, then up to 30 lower-case
 // letters, digits or underscores.

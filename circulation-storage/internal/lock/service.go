@@ -66,7 +66,7 @@ func (s *Service) releaseLock(ctx context.Context, id uuid.UUID, release func(co
 	if err != nil {
 		return err
 	}
-	s.wakeNext(ctx, l)
+	s.wakeNext(ctx, l.UserID)
 	if l.Outdated {
 		return fault.New(fault.NotFound, "Lock not found: it was outdated")
 	}
@@ -76,7 +76,7 @@ func (s *Service) releaseLock(ctx context.Context, id uuid.UUID, release func(co
 
 // NoteRelease wakes the first waiter for a patron whose lock a commit released.
 func (s *Service) NoteRelease(ctx context.Context, userID uuid.UUID) {
-	s.wakeNext(ctx, Lock{UserID: userID})
+	s.wakeNext(ctx, userID)
 	s.obs.Released()
 }
 
@@ -92,7 +92,7 @@ func (s *Service) ForceRelease(ctx context.Context, id uuid.UUID, n Note) (Lock,
 		return Lock{}, err
 	}
 	s.log.InfoContext(ctx, "lock released by force", "lock_id", l.ID, "lock_okapi_request_id", l.OkapiRequestID, "outdated", l.Outdated)
-	s.wakeNext(ctx, l)
+	s.wakeNext(ctx, l.UserID)
 	return l, nil
 }
 
@@ -120,9 +120,9 @@ func (s *Service) ReleaseAcquisition(ctx context.Context, userID, acquisitionID 
 	return nil
 }
 
-// wakeNext wakes the first that waits for the patron of l.
-func (s *Service) wakeNext(ctx context.Context, l Lock) {
-	if p, err := patronOf(ctx, l.UserID); err == nil {
+// wakeNext wakes the first that waits for the patron.
+func (s *Service) wakeNext(ctx context.Context, userID uuid.UUID) {
+	if p, err := patronOf(ctx, userID); err == nil {
 		s.lines.noteFree(p)
 	}
 }
@@ -259,7 +259,7 @@ func (s *Service) withdraw(ctx context.Context, l Lock) {
 		s.log.WarnContext(ctx, "lock of a caller that left stays until it is outdated", "lock_id", l.ID, "ttl", l.TTL, "err", err)
 		return
 	}
-	s.wakeNext(ctx, l)
+	s.wakeNext(ctx, l.UserID)
 }
 
 // ErrHeld is the fault of a refused caller (FOLIO's text).
@@ -270,7 +270,7 @@ func ErrHeld() error {
 func patronOf(ctx context.Context, user uuid.UUID) (patron, error) {
 	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
-		return patron{}, fault.Wrap(err, fault.Malformed, "Unable to process request Tenant must be set")
+		return patron{}, err
 	}
 	return patron{tenant: id, user: user}, nil
 }

@@ -170,16 +170,3 @@ func decodeStored(doc json.RawMessage) (records.Record, error) {
 	}
 	return r, nil
 }
-
-// decodeAll reads records as the database returned them.
-func decodeAll(docs []json.RawMessage) ([]records.Record, error) {
-	var all []records.Record
-	for _, doc := range docs {
-		r, err := decodeStored(doc)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
-	return all, nil
-}

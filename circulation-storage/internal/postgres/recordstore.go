@@ -136,9 +136,9 @@ func (w *recordWrite) completeRecord(ctx context.Context, t records.Type, r, sto
 
 // lockRecords returns the records that a statement locks, one JSON each.
 func (w *recordWrite) lockRecords(ctx context.Context, statement string, arg any) ([]records.Record, error) {
-	docs, err := collectRows(ctx, w.tx, statement, []any{arg}, pgx.RowTo[json.RawMessage])
+	found, err := collectRows(ctx, w.tx, statement, []any{arg}, scanRecord)
 	if err != nil {
 		return nil, fmt.Errorf("locking rows: %w", err)
 	}
-	return decodeAll(docs)
+	return found, nil
 }

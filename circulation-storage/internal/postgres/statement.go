@@ -23,7 +23,7 @@ const tableMark = "{table}"
 func nameSchema(ctx context.Context, on database.Querier, statement string) (string, error) {
 	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
-		return "", errNoTenant
+		return "", err
 	}
 	return database.NameSchemaOn(on, SchemaName(id), statement), nil
 }
@@ -235,7 +235,7 @@ func runInGroup[Q, A any](ctx context.Context, g *groups[Q, A], asked Q) (A, err
 	tenant, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		var none A
-		return none, errNoTenant
+		return none, err
 	}
 	return g.Run(ctx, tenant, asked)
 }

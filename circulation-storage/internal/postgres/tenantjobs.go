@@ -73,7 +73,7 @@ UPDATE {schema}.tenant_job SET ended_date = clock_timestamp(), fault = $3::text,
 func (s *TenantJobStore) Begin(ctx context.Context, l tenantjob.Lease, a tenantjob.Attributes) (job tenantjob.Job, leased bool, err error) {
 	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
-		return job, false, errNoTenant
+		return job, false, err
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *TenantJobStore) Begin(ctx context.Context, l tenantjob.Lease, a tenantj
 func (s *TenantJobStore) Install(ctx context.Context, l tenantjob.Lease) error {
 	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
-		return errNoTenant
+		return err
 	}
 	schema := s.db.schemaOf(id)
 	schema.Admit = func(ctx context.Context, tx pgx.Tx) error {
