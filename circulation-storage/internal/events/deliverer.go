@@ -54,19 +54,20 @@ type state struct {
 	until  time.Time // the lease is surely in force; zero without a lease
 	retry  time.Time // when to ask for the lease again
 	oldest time.Time // when the oldest row was written; zero if none waits
+	turn   *turn     // the last one, if its time was up before its rows; the next one goes on with it
 }
 
 // turn is how far the turn of a tenant has come. It reads on past the rows that it could not deliver. They
-// wait for the next turn, and so does the rest of their groups.
+// wait until it has read all rows, and so does the rest of their groups.
 //
 // It reads nothing that is newer than its first batch. A row that commits late may have an id that the turn
-// has passed. Its patron's next event was written after that, so it waits for the next turn as well.
+// has passed. Its patron's next event was written after that, so both wait until the turn has read all rows.
 type turn struct {
 	after    int64           // the last row that was read
 	last     int64           // the last row to read
 	stuck    map[string]bool // the groups that wait
-	received int             // how many rows
-	err      error           // the first one of the sink
+	received int             // how many rows, since it went on
+	err      error           // the first one of the sink, since it went on
 }
 
 // New returns a deliverer to a sink.
@@ -171,13 +172,14 @@ func (d *Deliverer) deliverTenant(ctx context.Context, id okapi.Tenant, s *state
 	if err != nil || !leased {
 		return err
 	}
-	t := turn{last: math.MaxInt64, stuck: map[string]bool{}}
+	t := cmp.Or(s.turn, &turn{last: math.MaxInt64, stuck: map[string]bool{}})
+	s.turn, t.received, t.err = nil, 0, nil
 	for more := true; more; {
-		if more, err = d.deliverBatch(ctx, id, s, &t); err != nil {
+		if more, err = d.deliverBatch(ctx, id, s, t); err != nil {
 			return err
 		}
 	}
-	if t.err == nil {
+	if s.turn == nil && len(t.stuck) == 0 {
 		s.oldest = time.Time{}
 	}
 	if t.received > 0 && errors.Is(t.err, context.DeadlineExceeded) {
@@ -244,7 +246,11 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state,
 	t.after = read.Events[len(read.Events)-1].ID
 	t.received += len(sent.received)
 	t.err = cmp.Or(t.err, sent.err)
-	return len(read.Events) == batch && sending.Err() == nil, nil
+	more = len(read.Events) == batch
+	if more && sending.Err() != nil {
+		s.turn, more = t, false
+	}
+	return more, nil
 }
 
 // finishRows sets rows aside that the sink refuses, and deletes those that it received. It returns false

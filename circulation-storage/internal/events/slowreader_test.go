@@ -1,0 +1,57 @@
+package events_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/events"
+)
+
+// stalling is a sink that returns at the end of ctx if its memory refuses a message, as Kafka's client
+// does for a partition without a leader.
+type stalling struct{ *memory }
+
+func (s stalling) Send(ctx context.Context, messages []events.Message) []error {
+	errs := s.memory.Send(ctx, messages)
+	if errors.Join(errs...) != nil {
+		<-ctx.Done()
+	}
+	return errs
+}
+
+// Each batch takes the whole time of a turn. The next turn goes on behind it, and sends none of a patron
+// who waits.
+func TestDeliverer_GoesOnBehindManyThatFailSlowly(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.lease = 3 * time.Second
+	const failing = 450 // more than two batches
+	poor, slow, other := uuid.New(), uuid.New(), uuid.New()
+	h.add(poor, "before")
+	h.add(slow, "1")
+	h.add(slow, "2") // for which no time is left
+	h.addMany("bad", failing)
+	h.add(poor, "behind")
+	h.add(slow, "3")
+	h.add(other, "other")
+	h.sink.refuse = func(n string) bool { return n == "before" || n == "bad" }
+	h.start(stalling{h.sink})
+	if got := h.await(2); !slices.Equal(got, []string{"1", "other"}) {
+		t.Errorf("got %q, want what is not behind another event", got)
+	}
+	h.sink.set(func() { h.sink.refuse = nil })
+	got := slices.DeleteFunc(h.await(failing+6), func(n string) bool { return n == "bad" || n == "other" })
+	if slices.Index(got, "before") > slices.Index(got, "behind") {
+		t.Errorf("got %q, want each patron's events in order", got)
+	}
+	got = slices.DeleteFunc(got, func(n string) bool { return n == "before" || n == "behind" })
+	if !slices.Equal(got, []string{"1", "2", "3"}) {
+		t.Errorf("got %q, want each patron's events in order", got)
+	}
+	h.awaitNone()
+}
