@@ -84,16 +84,19 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 		},
 		Workers: []web.Worker{{Name: "readiness", Run: watch.Run}, {Name: "tenant jobs", Run: s.tenantJobs.Run}},
 	}
-	overLimit := sweep.Rows{Name: "patrons over their limit", Sweep: func(ctx context.Context, _ int) (int, error) {
-		return 0, m.countOverLimit(ctx, db) // it leaves all rows
-	}}
-	unknownPlaces := sweep.Rows{Name: "unknown service points", Sweep: func(ctx context.Context, _ int) (int, error) {
-		return 0, m.countUnknownPlaces(ctx, s.history, cfg.LockSweepInterval, log)
-	}}
-	for _, rows := range append(sweptRows(cfg, s, m), overLimit, unknownPlaces) {
+	sweepTenants := func(rows sweep.Rows, tenants func(context.Context) ([]okapi.Tenant, error)) {
 		service.Workers = append(service.Workers,
-			web.Worker{Name: "sweep of " + rows.Name, Run: sweep.New(rows, db.Tenants, cfg.LockSweepInterval, log).Run})
+			web.Worker{Name: "sweep of " + rows.Name, Run: sweep.New(rows, tenants, cfg.LockSweepInterval, log).Run})
 	}
+	for _, rows := range sweptRows(cfg, s, m) {
+		sweepTenants(rows, db.Tenants)
+	}
+	sweepTenants(sweep.Rows{Name: "patrons over their limit", Sweep: func(ctx context.Context, _ int) (int, error) {
+		return 0, m.countOverLimit(ctx, db) // it leaves all rows
+	}}, forgetPurged(m.overLimit, db.Tenants))
+	sweepTenants(sweep.Rows{Name: "unknown service points", Sweep: func(ctx context.Context, _ int) (int, error) {
+		return 0, m.countUnknownPlaces(ctx, s.history, cfg.LockSweepInterval, log)
+	}}, forgetPurged(m.unknownPlaces, db.Tenants))
 	if to != nil {
 		deliverer := events.New(s.outbox, to, cfg.Events.Names(), db.Tenants, m, log)
 		service.Workers = append(service.Workers, web.Worker{Name: "events", Run: deliverer.Run})

@@ -131,6 +131,24 @@ func newGauges(db *postgres.DB, log *slog.Logger) web.Gauges {
 	}}
 }
 
+// forgetPurged lists tenants as list does, and deletes the gauge's values of those that are listed no more.
+func forgetPurged(gauge *prometheus.GaugeVec, list func(context.Context) ([]okapi.Tenant, error)) func(context.Context) ([]okapi.Tenant, error) {
+	var before []okapi.Tenant
+	return func(ctx context.Context) ([]okapi.Tenant, error) {
+		ids, err := list(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range before {
+			if !slices.Contains(ids, id) {
+				gauge.DeleteLabelValues(id.String())
+			}
+		}
+		before = ids
+		return ids, nil
+	}
+}
+
 // countOverLimit sets the gauge of the tenant in ctx.
 func (m *metrics) countOverLimit(ctx context.Context, db *postgres.DB) error {
 	id, err := okapi.TenantFrom(ctx)
