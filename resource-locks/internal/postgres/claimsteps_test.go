@@ -231,7 +231,7 @@ func TestClaimStore_EndsManyClaimsOfADeadProcess(t *testing.T) {
 	for name, tt := range map[string]struct {
 		write   bool
 		dead    int
-		granted int // before the process dies
+		granted int // at most, before the process dies
 	}{
 		"writers, one of them granted":    {write: true, dead: 250, granted: 1},
 		"readers, not all of them placed": {write: false, dead: 601, granted: 200},
@@ -261,8 +261,8 @@ func TestClaimStore_EndsManyClaimsOfADeadProcess(t *testing.T) {
 			}
 			last := enqueue(l.held.Instance, true, time.Hour)
 			granted, err := l.Withdraw(t.Context(), l.held.Instance, "ns", l.held.ID)
-			if err != nil || len(granted) != tt.granted {
-				t.Fatalf("granted %d, %v, want the first %d", len(granted), err, tt.granted)
+			if err != nil || len(granted) == 0 || len(granted) > tt.granted {
+				t.Fatalf("granted %d, %v, want 1 to %d of the first", len(granted), err, tt.granted)
 			}
 			if err := l.EndLease(t.Context(), instance); err != nil {
 				t.Fatal(err)
