@@ -142,7 +142,7 @@ func (s *Server) launchOnPort(ctx context.Context) error {
 	}
 	var err error
 	for range portTries {
-		if s.port, err = findFreePort(ctx); err != nil {
+		if s.port, err = FindFreePort(ctx); err != nil {
 			return err
 		}
 		if err = s.launch(ctx); !errors.Is(err, errPortTaken) {

@@ -216,7 +216,7 @@ func TestStart_TakenPortIsNamed(t *testing.T) {
 
 func TestStart_GivenPortIsUsed(t *testing.T) {
 	t.Parallel()
-	port, err := findFreePort(t.Context())
+	port, err := FindFreePort(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

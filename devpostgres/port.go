@@ -24,8 +24,8 @@ const (
 	probeTimeout = 2 * time.Second
 )
 
-// findFreePort returns a port without a listener.
-func findFreePort(ctx context.Context) (int, error) {
+// FindFreePort returns a port of 127.0.0.1 without a listener, which no outgoing connection gets.
+func FindFreePort(ctx context.Context) (int, error) {
 	const tries = 100
 	var err error
 	for range tries {

@@ -78,7 +78,7 @@ func TestAcceptsConnections_GivesUpOnASilentServer(t *testing.T) {
 func TestFindFreePort_AvoidsClientPorts(t *testing.T) {
 	t.Parallel()
 	for range 20 {
-		port, err := findFreePort(t.Context())
+		port, err := FindFreePort(t.Context())
 		if err != nil || port < 20000 || port >= 32000 {
 			t.Errorf("got %d, %v, want a port below those of clients", port, err)
 		}

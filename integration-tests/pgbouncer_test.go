@@ -18,6 +18,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/devpostgres"
 	"checkoutlock/integration-tests/debian"
 )
 
@@ -137,13 +138,12 @@ func unprivilegedUser() string {
 	return "nobody"
 }
 
-// findFreePort returns a free port of 127.0.0.1.
+// findFreePort returns a free port of 127.0.0.1, which no client gets as its own port.
 func findFreePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := devpostgres.FindFreePort(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }
