@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	circulation "checkoutlock/circulation/app"
 	"checkoutlock/integration-tests/stack"
 )
@@ -149,21 +147,12 @@ func TestLock_FencesADelayedCommitBeforeARefusal(t *testing.T) {
 			t.Parallel()
 			var p *pair
 			var id, book, otherID, other, patron string
-			lendOther := func() { // as staff do, past the lock
-				loan := record{
-					"id": uuid.NewString(), "userId": id, "itemId": otherID, "action": "checkedout", "status": record{"name": "Open"},
-					"loanDate": "2026-03-01T10:00:00Z", "dueDate": "2026-04-01T10:00:00Z",
-				}
-				if _, err := p.Storage.Must(context.Background(), http.MethodPost, "/loan-storage/loans", loan); err != nil {
-					t.Error(err)
-				}
-			}
 			start, step := startPairThatAcquires, circulation.Locked
 			if tt.takes {
 				start, step = startPairWithLinks, circulation.Validated
 			}
 			p, links := start(t, stack.Options{
-				CirculationEnv: shortWait, OnStep: atStep(0, step, lendOther),
+				CirculationEnv: shortWait, OnStep: atStep(0, step, func() { p.lendPastTheLock(t, id, otherID) }),
 			}, 1)
 			id, patron = p.addPatron(t)
 			book = p.addBooks(t, 1)[0]
@@ -194,6 +183,32 @@ func TestLock_FencesADelayedCommitBeforeARefusal(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lendPastTheLock stores a loan as staff do.
+func (p *pair) lendPastTheLock(t *testing.T, patronID, itemID string) {
+	t.Helper()
+	loan := setFields(newLoan(itemID), record{
+		"userId": patronID, "status": record{"name": "Open"}, "dueDate": "2026-04-01T10:00:00Z",
+	})
+	if _, err := p.Storage.Must(context.Background(), http.MethodPost, "/loan-storage/loans", loan); err != nil {
+		t.Error(err)
+	}
+}
+
+// A check-out that is refused under the lock releases it. Without that, the lock lives for a minute.
+func TestLock_ReleaseWithALostAnswer(t *testing.T) {
+	t.Parallel()
+	var p *pair
+	var id, otherID string
+	p, links := startPairThatAcquires(t, stack.Options{
+		CirculationEnv: shortWait, OnStep: atStep(0, circulation.Locked, func() { p.lendPastTheLock(t, id, otherID) }),
+	}, 1)
+	id, patron := p.addPatron(t)
+	otherID, _ = p.addItem(t)
+	links[0].addFault(linkFault{method: http.MethodDelete, path: acquirePath, times: 1, handle: loseAnswer})
+	checkAtTheLimit(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron))
+	p.checkNoLocks(t)
 }
 
 func TestLock_LostRelease(t *testing.T) {

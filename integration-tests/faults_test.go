@@ -55,11 +55,6 @@ func TestLinkFaults(t *testing.T) {
 			status: http.StatusServiceUnavailable, says: "The item was not lent", leaves: untouched,
 		},
 		{
-			name:   "a release with a lost answer is a release",
-			fault:  linkFault{method: http.MethodDelete, path: acquirePath, times: 1, handle: loseAnswer},
-			status: http.StatusCreated, leaves: lentOnce,
-		},
-		{
 			name:   "an unreachable lock lends nothing",
 			fault:  linkFault{method: http.MethodPost, path: acquirePath, times: always, handle: loseRequest},
 			status: http.StatusServiceUnavailable, says: "Storage was not reached", leaves: untouched,

@@ -18,7 +18,7 @@ import (
 // the check-out, so that no lock is released.
 func crashAt(at circulation.Step, link **link) func(context.Context, int, circulation.Step) {
 	return atStep(0, at, func() {
-		(*link).addFault(linkFault{times: always, handle: loseRequest})
+		(*link).addFault(linkFault{times: always, handle: loseRequest, optional: true})
 		panic("the instance crashes")
 	})
 }

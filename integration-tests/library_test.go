@@ -224,6 +224,15 @@ func joinMessages(list []refusal) string {
 	return strings.Join(lines, "\n")
 }
 
+// checkAtTheLimit fails the test unless the check-out is refused because of the item limit.
+func checkAtTheLimit(t *testing.T, a stack.Answer) {
+	t.Helper()
+	got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity))
+	if !strings.Contains(got, "ITEM_LIMIT_MATERIAL_TYPE") {
+		t.Errorf("refused with %q, want the item limit", got)
+	}
+}
+
 // checkLoansAndItemsAgree fails the test unless each item that is checked out has exactly
 // one open loan, and no other item has one.
 func (p *pair) checkLoansAndItemsAgree(t *testing.T) {

@@ -43,7 +43,8 @@ type link struct {
 
 	mu     sync.Mutex
 	target *url.URL
-	faults []*linkFault
+	faults []*linkFault // in force
+	unmet  []*linkFault // those of the whole test that no call has met
 	seen   []string
 }
 
@@ -52,6 +53,7 @@ type linkFault struct {
 	method, path string
 	skip, times  int // how many calls are forwarded first, and how many are affected then
 	handle       faultHandler
+	optional     bool // the test may make no call that meets it
 }
 
 // faultHandler answers a call instead of storage, or does not answer it. The function forward
@@ -82,6 +84,7 @@ func startPairThatAcquires(t *testing.T, o stack.Options, limit int) (*pair, []*
 	return p, links
 }
 
+// newLink starts a link. The test fails if no call meets one of its faults that is not optional.
 func newLink(t *testing.T, target string) *link {
 	t.Helper()
 	l := &link{}
@@ -99,7 +102,12 @@ func newLink(t *testing.T, target string) *link {
 	}
 	server := httptest.NewServer(l)
 	l.url = server.URL
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		server.Close()
+		for _, f := range l.unmet {
+			t.Errorf("no call met the fault of %s %s; the calls were %q", f.method, f.path, l.seen)
+		}
+	})
 	return l
 }
 
@@ -120,6 +128,9 @@ func (l *link) addFault(f linkFault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.faults = append(l.faults, &f)
+	if f.times > 0 && !f.optional {
+		l.unmet = append(l.unmet, &f)
+	}
 }
 
 // removeFaults ends all faults. It does not change calls under way.
@@ -184,6 +195,7 @@ func (l *link) matchFault(r *http.Request) faultHandler {
 			f.skip--
 		case f.times > 0:
 			f.times--
+			l.unmet = slices.DeleteFunc(l.unmet, func(other *linkFault) bool { return other == f })
 			return f.handle
 		}
 	}
