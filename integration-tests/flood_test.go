@@ -7,10 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	osexec "os/exec"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,14 +50,14 @@ func TestOverload_OfAFlood(t *testing.T) {
 // were refused or admitted too late.
 func floodProcess(t *testing.T, p *pair, program string, n int) (late float64) {
 	t.Helper()
-	url, process := startProgram(t, program, findFreePort(t), "STORAGE_URL="+p.Storages[0], "STAFF_AUTH=none",
+	c := startProgram(t, program, findFreePort(t), "STORAGE_URL="+p.Storages[0], "STAFF_AUTH=none",
 		"CHECKOUT_LOCK_FEATURE_ENABLED=true")
 	ids, barcodes := p.addPatrons(t, floodPatrons)
 	var all []stack.CheckOut
 	for i, book := range p.addCopies(t, n) {
 		all = append(all, p.newCheckOut(book, barcodes[i%len(barcodes)]))
 	}
-	machine := newClient(url, p.Storage.Tenant)
+	machine := newClient(c.url, p.Storage.Tenant)
 	machine.HTTP = newFloodClient()
 	answers, longest := map[string]int{}, time.Duration(0)
 	for _, o := range stack.SendBurst(t.Context(), []stack.Client{machine}, all) {
@@ -74,11 +71,11 @@ func floodProcess(t *testing.T, p *pair, program string, n int) (late float64) {
 			t.Errorf("a patron has %d books, want at most %d", got, overloadLimit)
 		}
 	}
-	memory := readPeakMemory(t, process.Pid)
+	memory := readPeakMemory(t, c.system.Pid)
 	if memory > floodMemory {
 		t.Errorf("the process used %d MB, want at most %d", memory, floodMemory)
 	}
-	m := p.readMetrics(t, url)
+	m := p.readMetrics(t, c.url)
 	sent := 0.0
 	for result, bound := range map[string]string{
 		"line_full": "0.05", "patron_full": "0.05", "wait_over": "5", "admitted": "5",
@@ -110,36 +107,6 @@ func newFloodClient() *http.Client {
 			},
 		},
 	}
-}
-
-// buildProgram builds the program of a service.
-func buildProgram(t *testing.T, service string) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), service)
-	out, err := osexec.CommandContext(t.Context(), "go", "build", "-o", program,
-		"../"+service+"/cmd/"+service).CombinedOutput()
-	if err != nil {
-		t.Fatalf("building %s: %v\n%s", service, err, out)
-	}
-	return program
-}
-
-// startProgram runs a service on a port until the test ends, and waits until it is ready.
-func startProgram(t *testing.T, program string, port int, environ ...string) (url string, process *os.Process) {
-	t.Helper()
-	cmd := osexec.CommandContext(t.Context(), program)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.Env = slices.Concat(os.Environ(), []string{"PORT=" + strconv.Itoa(port)}, environ)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Wait() }) // the end of the context has stopped it
-	url = "http://127.0.0.1:" + strconv.Itoa(port)
-	waitUntil(t, patience, filepath.Base(program)+" is ready", func() bool {
-		a, err := newClient(url, "").Do(t.Context(), http.MethodGet, "/admin/health/ready", nil)
-		return err == nil && a.Status == http.StatusOK
-	})
-	return url, cmd.Process
 }
 
 // readPeakMemory returns the largest resident memory of the process so far, in megabytes.

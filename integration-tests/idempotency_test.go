@@ -35,6 +35,13 @@ func (p *pair) startLendingWithKey(t *testing.T, i int, key string, body any) le
 	return startCheckOut(context.WithoutCancel(t.Context()), t, machine, body)
 }
 
+// lapseKeyLease lets the lease of a key end now, as the time does some seconds after its holder died.
+func (p *pair) lapseKeyLease(t *testing.T, key string) {
+	t.Helper()
+	execSQL(t, p.databaseURL, "UPDATE "+p.tableName("check_out_request")+
+		" SET claimed_date = claimed_date - interval '1 minute' WHERE key = '"+key+"'")
+}
+
 // checkSameAnswer fails the test unless status, Location and body are equal.
 func checkSameAnswer(t *testing.T, what string, got, want stack.Answer) {
 	t.Helper()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"reflect"
 	"strings"
 	"sync"
@@ -27,9 +26,9 @@ func TestEvents_OfKilledStorages(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t)
 	database, program := createDatabase(t), buildProgram(t, "circulation-storage")
-	ports, storages := [2]int{findFreePort(t), findFreePort(t)}, [2]*os.Process{}
+	ports, storages := [2]int{findFreePort(t), findFreePort(t)}, [2]process{}
 	start := func(i int) {
-		_, storages[i] = startProgram(t, program, ports[i], "DATABASE_URL="+database, "DATABASE_MAX_CONNS=16",
+		storages[i] = startProgram(t, program, ports[i], "DATABASE_URL="+database, "DATABASE_MAX_CONNS=16",
 			"EVENTS_BROKERS="+b.address())
 	}
 	start(0)
@@ -48,9 +47,7 @@ func TestEvents_OfKilledStorages(t *testing.T) {
 	b.awaitMore(t)
 	for i := range storages {
 		b.loseOne(t)
-		if err := storages[i].Kill(); err != nil {
-			t.Fatal(err)
-		}
+		storages[i].kill(t)
 		b.awaitMore(t) // through the other one
 		start(i)
 	}

@@ -29,9 +29,19 @@ var chromium browser.Chromium
 // only.
 var spares testserver.Spares
 
-// TestMain stops the browser and the PostgreSQL that tests have started.
+// TestMain stops the browser and the PostgreSQL that tests have started, and removes the programs that
+// they have built.
 func TestMain(m *testing.M) {
+	var err error
+	if programFolder, err = os.MkdirTemp("", "checkoutlock-programs-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
+	if err := os.RemoveAll(programFolder); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	if err := stopSharedPair(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1

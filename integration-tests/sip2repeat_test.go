@@ -3,7 +3,6 @@ package integration_test
 import (
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -181,12 +180,11 @@ func TestSIP2_KilledCirculation(t *testing.T) {
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, limit)
 	p.addTerminal(t)
 	program, addr := buildProgram(t, "circulation"), fmt.Sprintf("127.0.0.1:%d", findFreePort(t))
-	start := func() *os.Process {
-		_, process := startProgram(t, program, findFreePort(t),
+	start := func() process {
+		return startProgram(t, program, findFreePort(t),
 			enableSIP2("SIP2_ADDR="+addr, "STORAGE_URL="+p.Storages[0], "STAFF_AUTH=none", "HTTP_ADDR=127.0.0.1")...)
-		return process
 	}
-	process := start()
+	c := start()
 	ids, patrons := p.addPatrons(t, machines)
 	var stop atomic.Bool
 	t.Cleanup(func() { stop.Store(true) })
@@ -205,10 +203,8 @@ func TestSIP2_KilledCirculation(t *testing.T) {
 	for range timesInTorture(2, 10) {
 		before := lent.Load()
 		waitUntil(t, patience, "machines lend", func() bool { return lent.Load() > before+2*machines })
-		if err := process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		process = start()
+		c.kill(t)
+		c = start()
 	}
 	stop.Store(true)
 	running.Wait()
@@ -234,14 +230,8 @@ func TestSIP2_AllMachinesSignInAgainAfterARestart(t *testing.T) {
 		all[i] = p.newMachine(t, addr)
 		all[i].login = "9300CN" + login + "@" + p.Storage.Tenant + "|CO" + login + "-password|"
 	}
-	var process *os.Process
 	for range 2 {
-		if process != nil {
-			if err := process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		_, process = startProgram(t, program, findFreePort(t), enableLock("SIP2_ADDR="+addr, "MACHINE_PATIENCE=1s",
+		c := startProgram(t, program, findFreePort(t), enableLock("SIP2_ADDR="+addr, "MACHINE_PATIENCE=1s",
 			"STORAGE_URL="+p.Storages[0], "STAFF_AUTH=none", "HTTP_ADDR=127.0.0.1")...)
 		var running sync.WaitGroup
 		for _, m := range all {
@@ -253,6 +243,7 @@ func TestSIP2_AllMachinesSignInAgainAfterARestart(t *testing.T) {
 			})
 		}
 		running.Wait()
+		c.kill(t)
 	}
 }
 
