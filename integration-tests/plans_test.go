@@ -50,6 +50,16 @@ func (n planNode) listScans(large map[string]bool) (scans []planNode) {
 	return scans
 }
 
+// noteTables adds the tables that the node and those below it scan.
+func (n planNode) noteTables(scanned map[string]bool) {
+	if strings.HasSuffix(n.Kind, "Scan") {
+		scanned[n.Table] = true
+	}
+	for _, inner := range n.Inner {
+		inner.noteTables(scanned)
+	}
+}
+
 // explainer is a proxy in front of PostgreSQL that reads the plans which auto_explain sends to
 // the client.
 type explainer struct {
@@ -195,8 +205,9 @@ func TestPlans_FollowTheGrowthOfTables(t *testing.T) {
 			}
 			e.takePlans(t)
 			p.visitDesk(t)
-			bad := map[string]bool{}
+			bad, scanned := map[string]bool{}, map[string]bool{}
 			for _, plan := range e.takePlans(t) {
+				plan.Root.noteTables(scanned)
 				for _, n := range plan.Root.listScans(large) {
 					statement := strings.Join(strings.Fields(plan.Statement), " ")
 					bad[fmt.Sprintf("%s %s %s %s in %.300s", n.Kind, n.Table, n.Index, n.Key, statement)] = true
@@ -204,6 +215,11 @@ func TestPlans_FollowTheGrowthOfTables(t *testing.T) {
 			}
 			for _, text := range slices.Sorted(maps.Keys(bad)) {
 				t.Error(text)
+			}
+			for _, table := range []string{"loan", "item", "request", "check_out_lock"} {
+				if !large[table] || !scanned[table] {
+					t.Errorf("%s is large: %t, and a plan scans it: %t; want both", table, large[table], scanned[table])
+				}
 			}
 		})
 	}
