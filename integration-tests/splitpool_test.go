@@ -3,6 +3,7 @@ package integration_test
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,14 +50,25 @@ func TestSplitPool(t *testing.T) {
 
 	for round := range rounds {
 		var wg sync.WaitGroup
+		var lent atomic.Int32
 		for i, book := range books[round] {
-			wg.Go(func() { p.lendBook(t, 0, book, barcodes[round][i%patrons]) })
+			wg.Go(func() {
+				if p.lendBook(t, 0, book, barcodes[round][i%patrons]).Status == http.StatusCreated {
+					lent.Add(1)
+				}
+			})
 		}
 		wg.Wait()
+		most := 0
 		for _, database := range []string{old, fresh} {
-			if n := countMostLoans(t, replaceDatabase(t, pg.URL(), database), p.Storage.Tenant, ids[round]); n > limit {
+			n := countMostLoans(t, replaceDatabase(t, pg.URL(), database), p.Storage.Tenant, ids[round])
+			if n > limit {
 				t.Errorf("round %d: a patron has %d loans on one server, want at most %d", round+1, n, limit)
 			}
+			most = max(most, n)
+		}
+		if lent.Load() == 0 || most < limit {
+			t.Errorf("round %d: %d books are lent, and the most of a patron is %d, want the limit", round+1, lent.Load(), most)
 		}
 	}
 	if turn.Load() < 4 {
