@@ -44,12 +44,9 @@ func runRace(
 	t *testing.T, enabled bool, acquiring int, onStep func(context.Context, int, circulation.Step),
 ) (p *pair, loans []int, sum stack.Summary) {
 	t.Helper()
-	atOnce := 8 // as on a slow machine, so that commits keep their time-out
-	if !enabled {
-		atOnce = 32 // without a lock, as many commit at once as an instance admits
-	}
 	environ := enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled),
-		fmt.Sprintf("LOCK_TTL_MS=%d", raceTTL.Milliseconds()), fmt.Sprintf("CHECKOUT_CONCURRENCY=%d", atOnce),
+		fmt.Sprintf("LOCK_TTL_MS=%d", raceTTL.Milliseconds()),
+		"CHECKOUT_CONCURRENCY=8", // as on a slow machine, so that commits keep their time-out
 		"CHECKOUT_QUEUE_WAIT=10s", "REQUEST_TIMEOUT=40s", "SHUTDOWN_TIMEOUT=60s")
 	p, links := startPairWithLinks(t, stack.Options{
 		Storages: 2, Circulations: 4, OnStep: onStep, CirculationEnv: environ,
@@ -109,11 +106,17 @@ func TestLimit_HoldsForPausedHolders(t *testing.T) {
 	t.Logf("longest wait %s, refused %v, fenced %v", sum.Longest, sum.Refused, fenced)
 }
 
+// The race is the one of the other tests. A machine may run a check-out after the other once, but not
+// each time.
 func TestLimit_IsExceededWithoutTheLock(t *testing.T) {
-	_, loans, _ := runRace(t, false, 0, nil)
-	if slices.Max(loans) <= raceLimit {
-		t.Errorf("patrons have %v books: the race does not exceed the limit without the lock, so it proves nothing", loans)
+	for range 3 {
+		_, loans, _ := runRace(t, false, 0, nil)
+		if slices.Max(loans) > raceLimit {
+			return
+		}
+		t.Logf("patrons have %v books", loans)
 	}
+	t.Error("three races did not exceed the limit without the lock, so they prove nothing")
 }
 
 // sumMetric adds up one series over all storages.
