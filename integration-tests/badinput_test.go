@@ -47,10 +47,9 @@ func checkRefused(t *testing.T, what string, a stack.Answer) {
 	}
 }
 
-// testEachEndpoint runs f for each endpoint. Afterwards it fails the test if stored
-// records have changed or a check-out fails.
-func testEachEndpoint(t *testing.T, f func(t *testing.T, e endpoint)) {
-	t.Helper()
+// Afterwards no stored record has changed, and a check-out succeeds.
+func TestBadInput_AtEachEndpoint(t *testing.T) {
+	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
 	_, patron := p.addPatron(t)
 	readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron), http.StatusCreated)
@@ -66,7 +65,11 @@ func testEachEndpoint(t *testing.T, f func(t *testing.T, e endpoint)) {
 		for _, e := range endpoints {
 			t.Run(e.String(), func(t *testing.T) {
 				t.Parallel()
-				f(t, e)
+				sendBadBodies(t, e)
+				sendBadPropertyTypes(t, e)
+				sendBadTenants(t, e)
+				sendBadIDs(t, e)
+				sendBadQueries(t, e)
 			})
 		}
 	})
@@ -108,8 +111,11 @@ func (p *pair) readEverything(t *testing.T) map[string]string {
 	return all
 }
 
-func TestBadInput_Bodies(t *testing.T) {
-	t.Parallel()
+func sendBadBodies(t *testing.T, e endpoint) {
+	t.Helper()
+	if e.body == nil {
+		return
+	}
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	bodies := []string{
 		"", " \n", "{", `{"a":1`, `{"a" 1}`, "{'a':1}", "nonsense", "<xml/>", "[]", `[{}]`, "[[[[", `"text"`, "17", "true",
@@ -118,45 +124,40 @@ func TestBadInput_Bodies(t *testing.T) {
 		"/* */ {}",
 		deep(20000), strings.Repeat("[", 50000), `{"a":"` + strings.Repeat("x", 100000), injection,
 	}
-	testEachEndpoint(t, func(t *testing.T, e endpoint) {
-		if e.body == nil {
-			return
+	path := e.fillPath(uuid.NewString())
+	for _, body := range bodies {
+		if body == "{}" && slices.Contains([]string{
+			"/users", "/proxiesfor", "/proxiesfor/:id", settingsPath, factsPath,
+			"/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs",
+			"/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs/:id",
+		}, e.path) {
+			continue // these bodies have no required property
 		}
-		path := e.fillPath(uuid.NewString())
-		for _, body := range bodies {
-			if body == "{}" && slices.Contains([]string{
-				"/users", "/proxiesfor", "/proxiesfor/:id", settingsPath, factsPath,
-				"/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs",
-				"/tlr-feature-toggle-job-storage/tlr-feature-toggle-jobs/:id",
-			}, e.path) {
-				continue // these bodies have no required property
-			}
-			checkRefused(t, fmt.Sprintf("%q", body), callEndpoint(t, e.client, e.method, path, []byte(body)))
+		checkRefused(t, fmt.Sprintf("%q", body), callEndpoint(t, e.client, e.method, path, []byte(body)))
+	}
+	good, err := json.Marshal(e.body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.ofStorage { // circulation takes JSON of any content type
+		c := e.client
+		c.Header = http.Header{"Content-Type": {"text/plain"}}
+		checkRefused(t, "a body of another content type", callEndpoint(t, c, e.method, path, good))
+	}
+	checkRefused(t, "a body that ends inside a character",
+		callEndpoint(t, e.client, e.method, path, append(bytes.TrimSuffix(good, []byte("}")), `,"x":"`+"\xc3"+`"}`...)))
+	if e.ofStorage && !e.noTenant && e.path != acquirePath {
+		checkRefused(t, "a deeply nested body",
+			callEndpoint(t, e.client, e.method, path,
+				slices.Concat(bytes.TrimSuffix(good, []byte("}")), []byte(`,"x":`+deep(200)+"}"))))
+	}
+	huge := []byte(`{"x":"` + strings.Repeat("x", bodyLimit) + `"}`)
+	for _, announced := range []bool{true, false} {
+		a := sendHugeBody(t, e, path, huge, announced)
+		if checkRefused(t, "a huge body", a); a.Status != http.StatusRequestEntityTooLarge {
+			t.Errorf("a huge body, announced is %t: got %d, want 413", announced, a.Status)
 		}
-		good, err := json.Marshal(e.body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.ofStorage { // circulation takes JSON of any content type
-			c := e.client
-			c.Header = http.Header{"Content-Type": {"text/plain"}}
-			checkRefused(t, "a body of another content type", callEndpoint(t, c, e.method, path, good))
-		}
-		checkRefused(t, "a body that ends inside a character",
-			callEndpoint(t, e.client, e.method, path, append(bytes.TrimSuffix(good, []byte("}")), `,"x":"`+"\xc3"+`"}`...)))
-		if e.ofStorage && !e.noTenant && e.path != acquirePath {
-			checkRefused(t, "a deeply nested body",
-				callEndpoint(t, e.client, e.method, path,
-					slices.Concat(bytes.TrimSuffix(good, []byte("}")), []byte(`,"x":`+deep(200)+"}"))))
-		}
-		huge := []byte(`{"x":"` + strings.Repeat("x", bodyLimit) + `"}`)
-		for _, announced := range []bool{true, false} {
-			a := sendHugeBody(t, e, path, huge, announced)
-			if checkRefused(t, "a huge body", a); a.Status != http.StatusRequestEntityTooLarge {
-				t.Errorf("a huge body, announced is %t: got %d, want 413", announced, a.Status)
-			}
-		}
-	})
+	}
 }
 
 // sendHugeBody sends a body in chunks. If announced is set, it sends the length first and
@@ -193,8 +194,8 @@ var continueClient = &http.Client{
 	Timeout: time.Minute, Transport: &http.Transport{ExpectContinueTimeout: 10 * time.Second},
 }
 
-func TestBadInput_PropertyTypes(t *testing.T) {
-	t.Parallel()
+func sendBadPropertyTypes(t *testing.T, e endpoint) {
+	t.Helper()
 	values := map[string][]string{ // by JSON type
 		"boolean": {"true"},
 		"number":  {"17", "-1", "1.5", "1e400", "99999999999999999999999", "-0.0e-400"},
@@ -203,41 +204,39 @@ func TestBadInput_PropertyTypes(t *testing.T) {
 		"object":  {"{}", `{"x":1}`, `{"name":17}`, `{"name":"x"}`, `{"lockTtl":"x"}`},
 	}
 	unstorable := []string{`"\u0000"`, `"a\u0000b"`, `"\ud800"`, `"\udc00x"`, "\"\xff\""}
-	testEachEndpoint(t, func(t *testing.T, e endpoint) {
-		for _, name := range slices.Sorted(maps.Keys(e.body)) {
-			kind := jsonKind(e.body[name])
-			optional := name == "loanDate" && !e.ofStorage // an empty date means now
-			var bad []string
-			for other, list := range values {
-				if strings.Contains(e.path, ":id") && other != kind {
-					list = list[:1] // the collection got the same record with all values
-				}
-				switch {
-				case other != kind:
-					bad = append(bad, list...)
-				case kind == "string" && !slices.Contains(e.texts, name) && name != "requestId" && name != "version":
-					bad = append(bad, list...) // neither ids nor dates
-				case kind == "number":
-					bad = append(bad, list[1:5]...)
-				}
+	for _, name := range slices.Sorted(maps.Keys(e.body)) {
+		kind := jsonKind(e.body[name])
+		optional := name == "loanDate" && !e.ofStorage // an empty date means now
+		var bad []string
+		for other, list := range values {
+			if strings.Contains(e.path, ":id") && other != kind {
+				list = list[:1] // the collection got the same record with all values
 			}
-			if kind == "string" && e.ofStorage && !e.noTenant {
-				bad = append(bad, unstorable...)
-			}
-			for _, value := range bad {
-				if optional && value == `""` {
-					continue
-				}
-				body := setFields(maps.Clone(e.body), record{name: json.RawMessage("0")})
-				raw, err := json.Marshal(body)
-				if err != nil {
-					t.Fatal(err)
-				}
-				raw = bytes.Replace(raw, fmt.Appendf(nil, "%q:0", name), fmt.Appendf(nil, "%q:%s", name, value), 1)
-				checkRefused(t, string(raw), callEndpoint(t, e.client, e.method, e.fillPath(uuid.NewString()), raw))
+			switch {
+			case other != kind:
+				bad = append(bad, list...)
+			case kind == "string" && !slices.Contains(e.texts, name) && name != "requestId" && name != "version":
+				bad = append(bad, list...) // neither ids nor dates
+			case kind == "number":
+				bad = append(bad, list[1:5]...)
 			}
 		}
-	})
+		if kind == "string" && e.ofStorage && !e.noTenant {
+			bad = append(bad, unstorable...)
+		}
+		for _, value := range bad {
+			if optional && value == `""` {
+				continue
+			}
+			body := setFields(maps.Clone(e.body), record{name: json.RawMessage("0")})
+			raw, err := json.Marshal(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw = bytes.Replace(raw, fmt.Appendf(nil, "%q:0", name), fmt.Appendf(nil, "%q:%s", name, value), 1)
+			checkRefused(t, string(raw), callEndpoint(t, e.client, e.method, e.fillPath(uuid.NewString()), raw))
+		}
+	}
 }
 
 func jsonKind(v any) string {
@@ -254,28 +253,29 @@ func jsonKind(v any) string {
 	return "object"
 }
 
-func TestBadInput_Tenants(t *testing.T) {
-	t.Parallel()
+func sendBadTenants(t *testing.T, e endpoint) {
+	t.Helper()
 	names := []string{
 		"", "not_installed", "Diku", "1diku", "di-ku", "di ku", "diku;", "pg_catalog", strings.Repeat("a", 32),
 		strings.Repeat("a", 4000), "../diku", "*", "\xff", "ä",
 		"diku\"", "diku'", injection, `"; DROP SCHEMA public CASCADE; --`, "%00", "null",
 	}
-	testEachEndpoint(t, func(t *testing.T, e endpoint) {
-		for _, name := range names {
-			if e.noTenant && (name == "not_installed" || name == "pg_catalog" || name == "null") {
-				continue // these routes accept any valid name
-			}
-			c := e.client
-			c.Tenant = name
-			checkRefused(t, fmt.Sprintf("tenant %q", name),
-				callEndpoint(t, c, e.method, e.fillPath(uuid.NewString()), e.bodyToSend()))
+	for _, name := range names {
+		if e.noTenant && (name == "not_installed" || name == "pg_catalog" || name == "null") {
+			continue // these routes accept any valid name
 		}
-	})
+		c := e.client
+		c.Tenant = name
+		checkRefused(t, fmt.Sprintf("tenant %q", name),
+			callEndpoint(t, c, e.method, e.fillPath(uuid.NewString()), e.bodyToSend()))
+	}
 }
 
-func TestBadInput_IDs(t *testing.T) {
-	t.Parallel()
+func sendBadIDs(t *testing.T, e endpoint) {
+	t.Helper()
+	if !strings.Contains(e.path, ":id") {
+		return
+	}
 	id := uuid.NewString()
 	ids := []string{
 		"abc", "1", "-1", "null", "*", "%25", "%00", "%ff%fe", "..%2f..", url.PathEscape(injection),
@@ -284,15 +284,10 @@ func TestBadInput_IDs(t *testing.T) {
 		strings.Repeat("%00", 1000), id + "/" + id,
 		"%F0%9F%92%A5", strings.Repeat("a", 40000),
 	}
-	testEachEndpoint(t, func(t *testing.T, e endpoint) {
-		if !strings.Contains(e.path, ":id") {
-			return
-		}
-		for _, bad := range ids {
-			checkRefused(t, bad, callEndpoint(t, e.client, e.method, e.fillPath(bad), e.bodyToSend()))
-		}
-		if e.body == nil && !e.alwaysThere { // a PUT of an unknown id creates the record, as in FOLIO
-			checkRefused(t, "an unknown id", callEndpoint(t, e.client, e.method, e.fillPath(id), nil))
-		}
-	})
+	for _, bad := range ids {
+		checkRefused(t, bad, callEndpoint(t, e.client, e.method, e.fillPath(bad), e.bodyToSend()))
+	}
+	if e.body == nil && !e.alwaysThere { // a PUT of an unknown id creates the record, as in FOLIO
+		checkRefused(t, "an unknown id", callEndpoint(t, e.client, e.method, e.fillPath(id), nil))
+	}
 }

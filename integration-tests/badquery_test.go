@@ -40,28 +40,26 @@ func listBadValues(name string) []string {
 		uuid.NewString()+"}")
 }
 
-func TestBadInput_QueryParameters(t *testing.T) {
-	t.Parallel()
-	testEachEndpoint(t, func(t *testing.T, e endpoint) {
-		good := url.Values{}
-		if slices.Contains(e.query, "userId") {
-			good.Set("userId", uuid.NewString())
-		}
-		for _, name := range e.query {
-			for _, value := range listBadValues(name) {
-				values := url.Values{}
-				for k, v := range good {
-					values[k] = v
-				}
-				values.Set(name, value)
-				checkRefused(t, name+"="+value, callEndpoint(t, e.client, e.method, e.path+"?"+values.Encode(), nil))
+func sendBadQueries(t *testing.T, e endpoint) {
+	t.Helper()
+	good := url.Values{}
+	if slices.Contains(e.query, "userId") {
+		good.Set("userId", uuid.NewString())
+	}
+	for _, name := range e.query {
+		for _, value := range listBadValues(name) {
+			values := url.Values{}
+			for k, v := range good {
+				values[k] = v
 			}
-			checkRefused(t, name+" badly escaped",
-				callEndpoint(t, e.client, e.method, e.path+"?"+good.Encode()+"&"+name+"=%zz", nil))
-			checkRefused(t, name+" with a semicolon",
-				callEndpoint(t, e.client, e.method, e.path+"?"+good.Encode()+"&"+name+"=1;2", nil))
+			values.Set(name, value)
+			checkRefused(t, name+"="+value, callEndpoint(t, e.client, e.method, e.path+"?"+values.Encode(), nil))
 		}
-	})
+		checkRefused(t, name+" badly escaped",
+			callEndpoint(t, e.client, e.method, e.path+"?"+good.Encode()+"&"+name+"=%zz", nil))
+		checkRefused(t, name+" with a semicolon",
+			callEndpoint(t, e.client, e.method, e.path+"?"+good.Encode()+"&"+name+"=1;2", nil))
+	}
 }
 
 func TestBadInput_SQLIsAValue(t *testing.T) {
