@@ -12,6 +12,9 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
+// folioNow is the time in UTC as FOLIO's records have it.
+const folioNow = `to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`
+
 const (
 	rulesSQL    = `SELECT id::text, rules, metadata FROM {schema}.circulation_rules`
 	setRulesSQL = `
@@ -19,7 +22,7 @@ UPDATE {schema}.circulation_rules
    SET rules = $1::text, metadata = jsonb_strip_nulls(
        coalesce(metadata, jsonb_build_object('createdDate', at, 'createdByUserId', nullif($2::text, ''))) ||
        jsonb_build_object('updatedDate', at, 'updatedByUserId', nullif($2::text, '')))
-  FROM to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"') AS at`
+  FROM ` + folioNow + ` AS at`
 )
 
 // missingPolicySQL returns the foreign key and the id of a policy that the rules name and that has no

@@ -17,7 +17,7 @@ SELECT new.id, jsonb_build_object('id', new.id, 'requestId', new.request_id, 're
        'printEventDate', $4::text, 'metadata', jsonb_strip_nulls(jsonb_build_object('createdDate', at, 'updatedDate', at,
        'createdByUserId', nullif($5::text, ''), 'updatedByUserId', nullif($5::text, ''))))
   FROM (SELECT gen_random_uuid() AS id, unnest($1::uuid[]) AS request_id) AS new,
-       to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"') AS at`
+       ` + folioNow + ` AS at`
 	notePrintsSQL = `
 UPDATE {schema}.request r SET jsonb = r.jsonb || jsonb_build_object('printDetails', jsonb_build_object(
        'printCount', n.count, 'requesterId', $2::text, 'isPrinted', true, 'printEventDate', $3::text))

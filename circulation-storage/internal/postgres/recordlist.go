@@ -231,7 +231,7 @@ SELECT s.patron_id::text, s.jsonb->>'actionType'
  ORDER BY {schema}.record_time(s.jsonb#>>'{metadata,createdDate}'), 1, 2
  LIMIT $3::integer`
 
-// ExpiredSessions implements httpapi.SessionStore.
+// ExpiredSessions implements records.Store.
 func (s *RecordStore) ExpiredSessions(ctx context.Context, actionType string, before time.Time, limit int) ([]records.Session, error) {
 	return readRows(ctx, s.db, "finding expired sessions", expiredSessionsSQL, []any{actionType, before, limit}, pgx.RowToStructByPos[records.Session])
 }

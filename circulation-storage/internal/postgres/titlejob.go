@@ -30,7 +30,7 @@ UPDATE {schema}.tlr_feature_toggle_job j SET jsonb = j.jsonb || ` + updatedNow +
  WHERE j.id = $1::uuid AND j.jsonb->>'status' = 'in-progress'`
 
 	updatedNow = `jsonb_build_object('metadata', coalesce(j.jsonb->'metadata', '{}') || jsonb_build_object('updatedDate',
-       to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')))`
+       ` + folioNow + `))`
 
 	// misnumberedQueuesSQL finds queues whose positions are not 1, 2, … $2 are queues to pass over.
 	misnumberedQueuesSQL = `
