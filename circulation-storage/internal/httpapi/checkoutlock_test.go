@@ -18,6 +18,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/database"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -231,7 +232,7 @@ func TestCheckoutLockRoutes_AnswerMissingAndOutdatedLocks(t *testing.T) {
 func TestCheckoutLockRoutes_AnswerAnOutage(t *testing.T) {
 	t.Parallel()
 	_, id := pgtest.New(t)
-	away, err := postgres.Open(t.Context(), postgres.Config{
+	away, err := postgres.Open(t.Context(), database.Settings{
 		URL: "postgres://someone:secret@127.0.0.1:1/none",
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -37,7 +37,7 @@ func (d *deadlocks) Handle(ctx context.Context, r slog.Record) error {
 func (l harness) withoutDeadlocks() harness {
 	l.t.Helper()
 	found := &deadlocks{Handler: slog.NewTextHandler(l.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})}
-	db, err := postgres.Open(l.t.Context(), postgres.Config{URL: pgtest.URL(l.t), MaxConns: 16}, slog.New(found))
+	db, err := postgres.Open(l.t.Context(), database.Settings{URL: pgtest.URL(l.t), MaxConns: 16}, slog.New(found))
 	if err != nil {
 		l.t.Fatal(err)
 	}

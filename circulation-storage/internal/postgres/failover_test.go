@@ -15,6 +15,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/database"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -241,7 +242,8 @@ func TestOpen_Defaults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
-			db, err := postgres.Open(t.Context(), postgres.Config{URL: tt.url, MaxConns: 9, StatementTimeout: 30 * time.Second},
+			db, err := postgres.Open(t.Context(),
+				database.Settings{URL: tt.url, MaxConns: 9, StatementTimeout: 30 * time.Second},
 				slog.New(slog.NewTextHandler(&log, nil)))
 			if err != nil {
 				t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock/locktest"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
@@ -30,7 +31,7 @@ func openWith(t *testing.T, parameters map[string]string) *postgres.DB {
 		q.Set(name, value)
 	}
 	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // pgx takes + for itself
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: u.String()}, quiet(t))
+	db, err := postgres.Open(t.Context(), database.Settings{URL: u.String()}, quiet(t))
 	if err != nil {
 		t.Fatal(err)
 	}

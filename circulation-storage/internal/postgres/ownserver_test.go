@@ -8,6 +8,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/database"
 	"checkoutlock/devpostgres"
 	"checkoutlock/devpostgres/testserver"
 )
@@ -28,7 +29,7 @@ func newHarnessOnOwnServer(t *testing.T, settings map[string]string) (harness, *
 // reach is the same desk through pools of its own.
 func (l harness) reach(url string) harness {
 	l.t.Helper()
-	db, err := postgres.Open(l.t.Context(), postgres.Config{URL: url, MaxConns: 16},
+	db, err := postgres.Open(l.t.Context(), database.Settings{URL: url, MaxConns: 16},
 		slog.New(slog.NewTextHandler(l.t.Output(), nil)))
 	if err != nil {
 		l.t.Fatal(err)

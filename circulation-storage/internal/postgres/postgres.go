@@ -23,9 +23,6 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// Config says where the database is.
-type Config = database.Settings
-
 // DB reaches all tenants' schemas. It is safe for concurrent use.
 //
 // Half of its connections are urgent: locks, counts, commits and their settling.
@@ -38,7 +35,7 @@ type DB struct {
 }
 
 // Open prepares the pools. It does not connect: Await waits for the server.
-func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
+func Open(ctx context.Context, cfg database.Settings, log *slog.Logger) (*DB, error) {
 	conns, err := database.Open(ctx, cfg, log)
 	if err != nil {
 		return nil, err

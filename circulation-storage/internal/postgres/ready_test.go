@@ -16,6 +16,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/readiness"
+	"checkoutlock/database"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -34,7 +35,7 @@ func execute(t *testing.T, db *postgres.DB, statement string) {
 // openAt opens a pool on the address and closes it when the test ends.
 func openAt(t *testing.T, address string, log *slog.Logger) *postgres.DB {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: address}, log)
+	db, err := postgres.Open(t.Context(), database.Settings{URL: address}, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/database"
 	"checkoutlock/schemas"
 )
 
@@ -19,7 +20,8 @@ import (
 func TestStatements_OfManyTenants(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: pgtest.URL(t), MaxConns: 2}, slog.New(slog.DiscardHandler))
+	db, err := postgres.Open(t.Context(), database.Settings{URL: pgtest.URL(t), MaxConns: 2},
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/database"
 	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/schemas/okapi"
 )
@@ -110,7 +111,7 @@ func giveBack(
 // them. It closes when the test ends.
 func Open(tb testing.TB) *postgres.DB {
 	tb.Helper()
-	db, err := postgres.Open(tb.Context(), postgres.Config{URL: URL(tb), MaxConns: ownConnections},
+	db, err := postgres.Open(tb.Context(), database.Settings{URL: URL(tb), MaxConns: ownConnections},
 		slog.New(slog.NewTextHandler(tb.Output(), nil)))
 	if err != nil {
 		tb.Fatal(err)
@@ -126,7 +127,7 @@ func open(tb testing.TB) *postgres.DB {
 	shared.open.Do(func() {
 		// It outlives the first test, which opens it.
 		shared.db, shared.err = postgres.Open(context.WithoutCancel(tb.Context()),
-			postgres.Config{URL: url, MaxConns: sharedConnections}, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+			database.Settings{URL: url, MaxConns: sharedConnections}, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 		if shared.err == nil {
 			testserver.AtEnd(shared.db.Close)
 		}
