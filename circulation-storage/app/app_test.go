@@ -18,6 +18,17 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
+func TestListing_PrintsOneLineForEachRow(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	err := Listing{Out: &out}.print(table{
+		columns: []string{"LOCK", "HOLDER"}, rows: [][]string{{"1", "a\nb\tc\x1b[2Jd\u202e"}, {"2", " \u200b"}},
+	})
+	if want := "LOCK  HOLDER\n1     a b c[2Jd\n2     -\n"; err != nil || out.String() != want {
+		t.Errorf("got %q, %v, want %q", &out, err, want)
+	}
+}
+
 func TestSweptRows(t *testing.T) {
 	t.Parallel()
 	cfg := Config{HistoryRetention: 48 * time.Hour, LoanHistoryRetention: 72 * time.Hour}

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -50,7 +53,7 @@ func List(ctx context.Context, cfg Config, namespace string, out io.Writer) erro
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		_, _ = fmt.Fprintln(w, "LOCK\tNAMESPACE\tNAME\tKIND\tOWNER\tFENCE\tSINCE\tEXPIRES")
 		for _, l := range locks {
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", l.ID, l.Namespace, l.Name, l.Kind, l.Owner, l.Fence,
+			printRow(w, l.ID.String(), l.Namespace, l.Name, l.Kind, l.Owner, strconv.FormatInt(l.Fence, 10),
 				l.GrantedAt.Format(time.RFC3339), l.ExpiresAt.Format(time.RFC3339))
 		}
 		_, _ = fmt.Fprintln(w, "\nCLAIM\tNAMESPACE\tNUMBER\tSTATE\tCONNECTION\tSINCE\tPATHS")
@@ -59,11 +62,29 @@ func List(ctx context.Context, cfg Config, namespace string, out io.Writer) erro
 			if !c.Held {
 				state = fmt.Sprintf("waits for %d", c.WaitsFor)
 			}
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.ID, c.Namespace, c.Number, state, c.Owner,
+			printRow(w, c.ID.String(), c.Namespace, strconv.FormatInt(c.Number, 10), state, c.Owner,
 				c.QueuedAt.Format(time.RFC3339), engine.FormatResources(c.Resources))
 		}
 		return w.Flush()
 	})
+}
+
+// printRow prints a line of cells.
+func printRow(w io.Writer, cells ...string) {
+	for i, cell := range cells {
+		cells[i] = clean(cell)
+	}
+	_, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) // Flush returns the error
+}
+
+// clean returns a text of a client in one line, without what a terminal obeys.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, strings.Join(strings.Fields(text), " "))
 }
 
 // Release names what ForceRelease releases: a lock by Name and ID, or a claim.
@@ -97,7 +118,8 @@ func ForceRelease(ctx context.Context, cfg Config, r Release, out io.Writer) err
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(out, "released %s %q, held since %s by %s\n", l.Namespace, l.Name, l.GrantedAt.Format(time.RFC3339), l.Owner)
+		_, err = fmt.Fprintf(out, "released %s %q, held since %s by %s\n", clean(l.Namespace), l.Name,
+			l.GrantedAt.Format(time.RFC3339), clean(l.Owner))
 		return err
 	})
 }

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
 	"checkoutlock/config/command"
 	"checkoutlock/devpostgres/testserver"
 )
@@ -96,6 +99,43 @@ func TestRun_MigratesAndLists(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "LOCK") || !strings.Contains(out.String(), "CLAIM") {
 		t.Errorf("got %s", &out)
+	}
+}
+
+// Clients choose names and owners, which must look like no other row and move no cursor.
+func TestRun_ListsTextsOfClientsInOneLine(t *testing.T) {
+	t.Parallel()
+	url := testserver.URL(t)
+	call := func(args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		if err := run(t.Context(), command.Process{
+			Args: args, Environ: []string{"DATABASE_URL=" + url}, Stdout: &out, Stderr: io.Discard,
+		}); err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+		return out.String()
+	}
+	call("migrate")
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	namespace, id := "cli/"+uuid.NewString(), uuid.NewString()
+	const insert = `INSERT INTO resource_locks.lock
+		(id, fence, granted_at, renewed_at, expires_at, sweep_after, replaced, namespace, name, owner, kind, value)
+		VALUES ($1, 1, now(), now(), now() + interval '1 hour', now(), false, $2, E'd\n1\tx', E'\x1b[1Aann', '', '')`
+	if _, err := conn.Exec(t.Context(), insert, id, namespace); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(call("list", "-namespace", namespace), "\n")
+	if len(lines) != 5 || !strings.Contains(lines[1], "  d 1 x  ") || !strings.Contains(lines[1], "  [1Aann  ") {
+		t.Errorf("got %q, want a lock in one line, and no claims", lines)
+	}
+	released := call("release", "-namespace", namespace, "-name", "d\n1\tx", "-id", id, "-reason", "a test")
+	if !strings.HasSuffix(released, " by [1Aann\n") {
+		t.Errorf("got %q, want the owner without what moves a cursor", released)
 	}
 }
 
