@@ -122,7 +122,9 @@ type stores struct {
 
 func newStores(cfg Config, db *postgres.DB, m *metrics, log *slog.Logger) stores {
 	recordStore := postgres.NewRecordStore(db, m.unfenced.Inc)
-	load := httpapi.LoadWith(sample.New(recordStore))
+	load := func(ctx context.Context, a tenantjob.Attributes) error {
+		return sample.New(recordStore).Load(ctx, a.Wants("loadReference"), a.Wants("loadSample"))
+	}
 	locks := postgres.NewLockStore(db)
 	service := lock.NewService(locks, m, log)
 	return stores{

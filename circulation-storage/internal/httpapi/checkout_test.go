@@ -340,7 +340,7 @@ func TestTenantRoutes_InstallAndPurge(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
 	p := &platform{}
-	jobs := tenantjob.New(postgres.NewTenantJobStore(db), httpapi.LoadWith(p), time.Minute, slog.Default())
+	jobs := tenantjob.New(postgres.NewTenantJobStore(db), p.loadWanted, time.Minute, slog.Default())
 	a := newAPI(t, slices.Concat(httpapi.TenantRoutes(db, jobs, time.Minute, time.Minute), commitRoutes(t, db)))
 	of := map[string]string{okapi.TenantHeader: id.String()}
 	for _, step := range []struct {

@@ -57,8 +57,18 @@ func (p *platform) install(ctx context.Context) error {
 func (p *platform) Purge(_ context.Context, id okapi.Tenant) error {
 	return p.note("purge " + id.String())
 }
-func (p *platform) LoadReference(ctx context.Context) error { return p.load(ctx, "reference") }
-func (p *platform) LoadSample(ctx context.Context) error    { return p.load(ctx, "sample") }
+
+// loadWanted is the work of a job after the installation.
+func (p *platform) loadWanted(ctx context.Context, a tenantjob.Attributes) error {
+	for _, step := range []struct{ key, what string }{{"loadReference", "reference"}, {"loadSample", "sample"}} {
+		if a.Wants(step.key) {
+			if err := p.load(ctx, step.what); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 func (p *platform) load(ctx context.Context, what string) error {
 	id, err := okapi.TenantFrom(ctx)
@@ -80,7 +90,7 @@ func newTenantAPI(t *testing.T, db *postgres.DB, p *platform, patience time.Dura
 	id := pgtest.Tenant(t)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	jobs := tenantjob.New(jobStore{postgres.NewTenantJobStore(db), p}, httpapi.LoadWith(p), time.Minute, log)
+	jobs := tenantjob.New(jobStore{postgres.NewTenantJobStore(db), p}, p.loadWanted, time.Minute, log)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

@@ -53,35 +53,11 @@ type Tenants interface {
 	Purge(ctx context.Context, id okapi.Tenant) error
 }
 
-// Loader writes records that come with the service, for the tenant in ctx. It may
-// be called again for the same tenant.
-type Loader interface {
-	LoadReference(ctx context.Context) error
-	LoadSample(ctx context.Context) error
-}
-
 // TenantJobs installs tenants; see tenantjob.Service.
 type TenantJobs interface {
 	Begin(ctx context.Context, a tenantjob.Attributes) (tenantjob.Job, error)
 	Wait(ctx context.Context, id uuid.UUID, patience time.Duration) (tenantjob.Job, error)
 	Delete(ctx context.Context, id uuid.UUID) error
-}
-
-// LoadWith returns the work of a tenant job, once the tenant is installed.
-func LoadWith(loader Loader) func(context.Context, tenantjob.Attributes) error {
-	return func(ctx context.Context, a tenantjob.Attributes) error {
-		if a.Wants("loadReference") {
-			if err := loader.LoadReference(ctx); err != nil {
-				return fmt.Errorf("loading reference records: %w", err)
-			}
-		}
-		if a.Wants("loadSample") {
-			if err := loader.LoadSample(ctx); err != nil {
-				return fmt.Errorf("loading sample records: %w", err)
-			}
-		}
-		return nil
-	}
 }
 
 // InstallPatience is how long POST /_/tenant waits for the job before it answers 201. Gateways wait

@@ -35,6 +35,21 @@ type Loader struct{ store Store }
 // New returns a loader that writes through store, so that the rules of records hold.
 func New(store Store) *Loader { return &Loader{store} }
 
+// Load writes the reference records, the sample records or both, as LoadReference and LoadSample do.
+func (l *Loader) Load(ctx context.Context, reference, sample bool) error {
+	if reference {
+		if err := l.LoadReference(ctx); err != nil {
+			return fmt.Errorf("loading reference records: %w", err)
+		}
+	}
+	if sample {
+		if err := l.LoadSample(ctx); err != nil {
+			return fmt.Errorf("loading sample records: %w", err)
+		}
+	}
+	return nil
+}
+
 // LoadReference writes the reference records, then the circulation rules if the tenant has
 // none. It skips records whose ids exist. Faults: Invalid for a tenant that has another
 // record with one of the names; those of the stores. Records written before the fault

@@ -55,12 +55,7 @@ func (f fixture) readAll(ctx context.Context, t *testing.T) map[string][]string 
 	return stored
 }
 
-func (f fixture) loadAll(ctx context.Context) error {
-	if err := f.LoadReference(ctx); err != nil {
-		return err
-	}
-	return f.LoadSample(ctx)
-}
+func (f fixture) loadAll(ctx context.Context) error { return f.Load(ctx, true, true) }
 
 func TestLoader_SecondLoadChangesNothing(t *testing.T) {
 	t.Parallel()
