@@ -51,7 +51,7 @@ func startMove(t *testing.T) *move {
 	storage := "127.0.0.1:" + strconv.Itoa(findFreePort(t))
 	m.pair = startPair(t, stack.Options{
 		DatabaseURL: m.urls[0], Circulations: 3, CirculationEnv: enableLock("LOCK_TTL_MS=1000"),
-		CirculationEnvOf: func(int) []string { return []string{"HTTP_ADDR=127.0.0.1"} },
+		CirculationEnvOf: func(int) []string { return []string{"HTTP_ADDR=127.0.0.1", "STORAGE_READY_TENANT=ready"} },
 		Via: func(i int, direct string) string {
 			if i == 2 {
 				return direct
@@ -91,7 +91,7 @@ func (m *move) writeMap(t *testing.T, group string) {
 }
 
 func (m *move) mapText(group string) string {
-	return "# tenant group\nother south\n" + m.Storage.Tenant + " " + group + "\n"
+	return "# tenant group\nready north\nother south\n" + m.Storage.Tenant + " " + group + "\n"
 }
 
 // command returns the script that moves the tenant to a group, 0 or 1. Programs in the folder first
@@ -196,6 +196,33 @@ func TestMoveTenant_UnderLoad(t *testing.T) {
 	if left != 0 {
 		t.Errorf("%d items are lent twice", left)
 	}
+}
+
+// TestMoveTenant_FromStoragesThatNameIt moves a tenant of TENANTS. Its old storages go on for another one,
+// and do not install it again.
+func TestMoveTenant_FromStoragesThatNameIt(t *testing.T) {
+	t.Parallel()
+	m := startMove(t)
+	checkServes := func(when string, move func()) {
+		t.Helper()
+		s, err := stack.Start(t.Context(), stack.Options{
+			DatabaseURL: m.urls[0], StorageEnv: []string{"TENANTS=" + m.Storage.Tenant + ",other"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		move()
+		checkHealth(t, s.Storages[0], http.StatusOK)
+		a := callEndpoint(t, newClient(s.Storages[0], "other"), http.MethodGet, "/groups", nil)
+		if has := m.servedBy(t); a.Status != http.StatusOK || !slices.Equal(has, []int{1}) {
+			t.Errorf("%s: the other tenant got %d %s, and the clusters %v have the moved one", when, a.Status, a.Body, has)
+		}
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	checkServes("after the move", func() { m.run(t, 1) })
+	checkServes("after a start", func() {})
 }
 
 // TestMoveTenant_KilledAnywhere kills the script before each call of a program, and runs it again.
@@ -344,6 +371,7 @@ func TestMoveTenant_Fails(t *testing.T) {
 			if want := m.mapText(test.mapped); err != nil || string(text) != want {
 				t.Errorf("the map is %q, want %q (%v)", text, want, err)
 			}
+			checkHealth(t, m.Circulations[0], http.StatusOK) // wherever the map leads the tenant
 			readObject(t, m.lendBook(t, 2, m.addBooks(t, 1)[0], patron), http.StatusCreated)
 			lent++
 			if loans := m.countOpenLoans(t, id); loans != lent {

@@ -45,7 +45,11 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *web.Service, err
 	if err != nil {
 		return nil, err
 	}
-	if err := forEach(ids, func(id okapi.Tenant) error { return db.Install(ctx, id) }); err != nil {
+	err = forEach(ids, func(id okapi.Tenant) error {
+		_, err := install(ctx, db, id, log)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	service, err := newService(cfg, log, db, ids)

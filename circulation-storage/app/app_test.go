@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"log/slog"
 	"maps"
 	"os"
@@ -13,10 +14,44 @@ import (
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/config"
 	"checkoutlock/schemas/okapi"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+func TestMigrate_LeavesOutATenantThatMoved(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	schema := postgres.SchemaName(id)
+	rename := func(ctx context.Context, from, to string) {
+		t.Helper()
+		if _, err := db.Pool().Exec(ctx, "ALTER SCHEMA "+from+" RENAME TO "+to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := []okapi.Tenant{id}
+	cfg := DefaultConfig()
+	if err := config.Load(&cfg, []string{"DATABASE_URL=" + pgtest.URL(t), "TENANTS=" + id.String()}); err != nil {
+		t.Fatal(err)
+	}
+	rename(t.Context(), schema, schema+"_moved")
+	t.Cleanup(func() { rename(context.Background(), schema+"_moved", schema) })
+	var log strings.Builder
+	if err := Migrate(t.Context(), cfg, true, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+		t.Error(err)
+	}
+	s, err := db.Schema(okapi.WithTenant(t.Context(), id))
+	if err != nil || s.Installed || !strings.Contains(log.String(), "moved to another database") {
+		t.Errorf("it has %+v (%v), want none; the log is %s", s, err, &log)
+	}
+	if err := db.Ready(t.Context(), ids); err != nil {
+		t.Errorf("with a tenant that moved: %v, want it ready", err)
+	}
+	if err := db.Ready(t.Context(), append(ids, pgtest.Tenant(t))); err == nil {
+		t.Error("it is ready with a tenant that is not installed")
+	}
+}
 
 func TestListing_PrintsOneLineForEachRow(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,8 @@ import (
 // if withSample is set.
 func Migrate(ctx context.Context, cfg Config, withSample bool, log *slog.Logger) error {
 	return withTenants(ctx, cfg, log, func(ctx context.Context, db *postgres.DB, id okapi.Tenant) error {
-		if err := db.Install(ctx, id); err != nil {
+		installed, err := install(ctx, db, id, log)
+		if err != nil || !installed {
 			return err
 		}
 		log.InfoContext(ctx, "tenant is up to date")
@@ -33,7 +34,7 @@ func Migrate(ctx context.Context, cfg Config, withSample bool, log *slog.Logger)
 			return nil
 		}
 		loader := sample.New(postgres.NewRecordStore(db, func() {}))
-		err := loader.LoadReference(ctx)
+		err = loader.LoadReference(ctx)
 		if err == nil {
 			err = loader.LoadSample(ctx)
 		}
@@ -42,6 +43,19 @@ func Migrate(ctx context.Context, cfg Config, withSample bool, log *slog.Logger)
 		}
 		return nil
 	})
+}
+
+// install installs or upgrades a tenant of TENANTS. It returns false for one that has moved to another
+// database, which an empty tenant must not stand in for.
+func install(ctx context.Context, db *postgres.DB, id okapi.Tenant, log *slog.Logger) (bool, error) {
+	moved, err := db.IsMoved(ctx, id)
+	if err == nil && !moved {
+		err = db.Install(ctx, id)
+	}
+	if moved {
+		log.WarnContext(okapi.WithTenant(ctx, id), "tenant not installed, because it has moved to another database: take it out of TENANTS")
+	}
+	return err == nil && !moved, err
 }
 
 // Repair completes the migrations that left the tenants' schemas dirty, and upgrades them.

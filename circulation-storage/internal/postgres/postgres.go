@@ -59,8 +59,8 @@ func (db *DB) Pool() *pgxpool.Pool { return db.conns.Ordinary }
 func (db *DB) UrgentPool() *pgxpool.Pool { return db.conns.Urgent }
 
 // Ready returns why the service cannot work. It returns nil if the database answers and
-// takes writes, and these tenants have the migrations of this build. It runs one
-// statement for any number of tenants. The text is safe to show.
+// takes writes, and these tenants have the migrations of this build or have moved to another
+// database. It runs one statement for any number of installed tenants. The text is safe to show.
 func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
 	states, err := db.conns.CheckServer(ctx, schemaNames(ids)...)
 	if err != nil {
@@ -72,7 +72,13 @@ func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
 	}
 	var errs []error
 	for _, s := range schemas {
-		if problem := s.Problem(); problem != "" {
+		moved := false
+		if !s.Installed {
+			if moved, err = db.IsMoved(ctx, s.Tenant); err != nil {
+				return err
+			}
+		}
+		if problem := s.Problem(); problem != "" && !moved {
 			errs = append(errs, errors.New(problem))
 		}
 	}

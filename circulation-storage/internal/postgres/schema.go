@@ -84,6 +84,13 @@ func (db *DB) Schema(ctx context.Context) (readiness.Schema, error) {
 	return schemas[0], nil
 }
 
+// IsMoved reports whether deploy/move-tenant has taken the tenant to another database. What it leaves has
+// another name, until an operator drops it.
+func (db *DB) IsMoved(ctx context.Context, id okapi.Tenant) (bool, error) {
+	states, err := db.conns.CheckServer(ctx, SchemaName(id), SchemaName(id)+"_moved")
+	return err == nil && !states[0].Installed && states[1].Installed, err
+}
+
 func schemaNames(ids []okapi.Tenant) []string {
 	names := make([]string, len(ids))
 	for i, id := range ids {
