@@ -33,12 +33,7 @@ func Migrate(ctx context.Context, cfg Config, withSample bool, log *slog.Logger)
 		if !withSample {
 			return nil
 		}
-		loader := sample.New(postgres.NewRecordStore(db, func() {}))
-		err = loader.LoadReference(ctx)
-		if err == nil {
-			err = loader.LoadSample(ctx)
-		}
-		if err != nil {
+		if err := sample.New(postgres.NewRecordStore(db, func() {})).Load(ctx, true, true); err != nil {
 			return fmt.Errorf("tenant %s: %w", id, err)
 		}
 		return nil
