@@ -55,14 +55,6 @@ postgresql:
   pg_hba: ['local all all trust', 'host all all all trust', 'host replication all all trust']
 `
 
-const proxyDefaults = `
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 1h
-  timeout server 1h
-`
-
 // startCluster starts the cluster and waits until it is healthy. It skips the test where that is not
 // possible.
 func startCluster(t *testing.T) *cluster {
@@ -97,7 +89,7 @@ func startCluster(t *testing.T) *cluster {
 		proxy = strings.Replace(proxy, fmt.Sprintf(" pg%d:5432", i+1), " "+n.address+":5432", 1)
 		c.nodes = append(c.nodes, n)
 	}
-	if err := os.WriteFile(folder+"/haproxy.cfg", []byte(proxyDefaults+proxy), 0o600); err != nil {
+	if err := os.WriteFile(folder+"/haproxy.cfg", []byte(proxy), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c.hub.begin(t, "haproxy")
@@ -109,19 +101,23 @@ func startCluster(t *testing.T) *cluster {
 	return c
 }
 
-// readProxySettings returns the settings of HAProxy that docs/scale.md has.
+// readProxySettings returns the settings of HAProxy that docs/scale.md has, below the defaults of a file
+// of deploy, into which they may be pasted.
 func readProxySettings(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/scale.md")
-	if err != nil {
+	shipped, serr := os.ReadFile("../../deploy/tenants.cfg")
+	if err := errors.Join(err, serr); err != nil {
 		t.Fatal(err)
 	}
 	_, below, found := strings.Cut(string(text), "\n### HAProxy before PostgreSQL\n\n```text\n")
 	settings, _, ended := strings.Cut(below, "```\n")
-	if !found || !ended {
-		t.Fatal("docs/scale.md has no settings of HAProxy")
+	_, defaults, shipsDefaults := strings.Cut(string(shipped), "\ndefaults\n")
+	defaults, _, _ = strings.Cut(defaults, "\nfrontend ")
+	if !found || !ended || !shipsDefaults {
+		t.Fatal("docs/scale.md has no settings of HAProxy, or deploy/tenants.cfg no defaults")
 	}
-	return settings
+	return "defaults\n" + defaults + settings
 }
 
 // checkMachine returns the folder of PostgreSQL's programs. It skips the test if something is missing.
