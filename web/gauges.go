@@ -41,8 +41,8 @@ func (g Gauges) Collect(ch chan<- prometheus.Metric) {
 	err := g.tryRead(ctx, func(d *prometheus.Desc, value float64, labels ...string) {
 		read = append(read, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
 	})
-	if errors.As(err, new(*fault.PanicError)) {
-		g.Log.ErrorContext(ctx, "the gauges are not read", "err", err)
+	if panicked, ok := errors.AsType[*fault.PanicError](err); ok {
+		g.Log.ErrorContext(ctx, "the gauges are not read", panicked.LogAttrs()...)
 	}
 	if err != nil {
 		return

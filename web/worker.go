@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -47,7 +46,7 @@ func (p *Panics) Note(ctx context.Context, worker string, err error) {
 	p.count.WithLabelValues(worker).Inc()
 	attrs := []any{"worker", worker, "err", err}
 	if panicked, ok := errors.AsType[*fault.PanicError](err); ok {
-		attrs = []any{"worker", worker, "err", fmt.Sprint(panicked.Value), "stack", string(panicked.Stack)}
+		attrs = append([]any{"worker", worker}, panicked.LogAttrs()...)
 	}
 	p.log.ErrorContext(ctx, "panic", attrs...)
 }

@@ -15,6 +15,11 @@ type PanicError struct {
 // Error implements error.
 func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", p.Value, p.Stack) }
 
+// LogAttrs returns the value and the stack for slog, each under its own key: the log cuts long values.
+func (p *PanicError) LogAttrs() []any {
+	return []any{"err", fmt.Sprint(p.Value), "stack", string(p.Stack)}
+}
+
 // Recover makes a panic of its caller the Internal fault *err, with a PanicError as its cause. It
 // leaves *err without a panic. Use it as defer fault.Recover(&err): a panic that a goroutine
 // does not recover ends the process.
