@@ -25,7 +25,7 @@ import (
 
 // DB reaches all tenants' schemas. It is safe for concurrent use.
 //
-// Half of its connections are urgent: locks, counts, commits and their settling.
+// Half of its connections are urgent: facts, locks, counts, commits and their settling.
 // The other half is for everything else, so no check-out waits for a connection that a
 // slow query of records uses.
 type DB struct {
@@ -94,8 +94,6 @@ func (db *DB) Await(ctx context.Context, patience time.Duration) error {
 	}
 	return nil
 }
-
-var errNoTenant = fault.New(fault.Malformed, "Unable to process request Tenant must be set")
 
 // toFault is database.ToFault with the faults of a tenant that is not served, and of a row
 // lock that another commit holds.

@@ -70,7 +70,7 @@ func (db *DB) Schemas(ctx context.Context) ([]readiness.Schema, error) {
 func (db *DB) Schema(ctx context.Context) (readiness.Schema, error) {
 	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
-		return readiness.Schema{}, errNoTenant
+		return readiness.Schema{}, err
 	}
 	ids := []okapi.Tenant{id}
 	states, err := db.conns.ReadSchemas(ctx, schemaNames(ids)...)
