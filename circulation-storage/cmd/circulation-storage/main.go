@@ -27,7 +27,8 @@ const usage = `circulation-storage keeps a library's records and the patrons' ch
   circulation-storage locks -tenant NAME [-user ID|BARCODE] [-json]
                                                 list the locks, oldest first
   circulation-storage locks -tenant NAME -release ID -reason TEXT
-                                                release a lock; the check-out that held it will be refused
+                                                release a lock, which is safe; its check-out takes the lock
+                                                again, or is refused
   circulation-storage history -tenant NAME [-user BARCODE] [-item BARCODE] [-outcome OUTCOME] [-since 1h] [-json]
                                                 list ended check-outs, newest first
   circulation-storage settings -tenant NAME     print the tenant's own settings of the lock, as JSON
