@@ -59,6 +59,8 @@ type Answer struct {
 	LoanID string
 	// Loan is the loan as the front describes it, nil if the check-out was refused.
 	Loan json.RawMessage
+	// Refused means that Loan describes no loan, but why there is none.
+	Refused bool
 	// Refusal has the reasons of a refusal.
 	Refusal []fault.Detail
 	// Status is the HTTP status of an answer that storage kept, for the log.
@@ -232,6 +234,9 @@ func (r *Requests) doWork(ctx context.Context, l checkout.KeyLease, work Work) (
 	switch {
 	case err == nil:
 		if err := r.answerLease(ctx, l.ID, answer); err != nil {
+			if answer.Refused {
+				return Answer{}, err // a repeat may get another answer
+			}
 			// The loan exists, and a repeat will find it.
 			r.Log.WarnContext(ctx, "answer of a check-out not kept", "loan_id", l.LoanID, "err", err)
 		}

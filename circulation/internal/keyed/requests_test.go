@@ -140,23 +140,24 @@ func TestRequests_TakeOverADeadInstanceInSeconds(t *testing.T) {
 
 func TestRequests_AnswerLikeTheRequestThatTookOver(t *testing.T) {
 	t.Parallel()
-	s := &storage{}
-	s.wantLent(t, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
-		s.mu.Lock() // another request finished while it slept
-		s.holder, s.answer = "other", &lent
-		s.mu.Unlock()
-		return keyed.Answer{}, fault.New(fault.KeyLeaseLost, "lost")
-	})
-	t.Run("also after a refusal", func(t *testing.T) {
-		t.Parallel()
-		s := &storage{}
-		s.wantLent(t, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
-			s.mu.Lock()
-			s.holder, s.answer = "other", &lent
-			s.mu.Unlock()
-			return keyed.Answer{}, fault.Validation(fault.Detail{Message: "Item is already checked out"})
+	for name, work := range map[string]keyed.Work{
+		"after a commit without the lease": fails(fault.New(fault.KeyLeaseLost, "lost")),
+		"after a refusal":                  fails(fault.Validation(fault.Detail{Message: "Item is already checked out"})),
+		"after a refusal in the front's words": func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
+			return keyed.Answer{LoanID: loanID, Loan: []byte(`{"lent":false}`), Refused: true}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &storage{}
+			s.wantLent(t, func(ctx context.Context, l checkout.KeyLease) (keyed.Answer, error) {
+				s.mu.Lock() // another request finished while it slept
+				s.holder, s.answer = "other", &lent
+				s.mu.Unlock()
+				return work(ctx, l)
+			})
 		})
-	})
+	}
 }
 
 func TestRequests_WaitUntilTheContextEnds(t *testing.T) {
@@ -240,10 +241,16 @@ func TestRequests_EndWithAnAnswerThatIsNotKept(t *testing.T) {
 	s := &storage{refuse: []error{down, down}}
 	s.wantLent(t, lends) // the loan exists
 
-	s = &storage{refuse: []error{down, down}}
-	if _, err := s.requests().Do(t.Context(), "k", hash, s.admit,
-		fails(fault.Validation(fault.Detail{Message: "no"}))); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("got %v, want %s: a repeat may get another answer", err, fault.Unavailable)
+	for _, refuses := range []keyed.Work{
+		fails(fault.Validation(fault.Detail{Message: "no"})),
+		func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
+			return keyed.Answer{Refused: true}, nil
+		},
+	} {
+		s = &storage{refuse: []error{down, down}}
+		if _, err := s.requests().Do(t.Context(), "k", hash, s.admit, refuses); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("got %v, want %s: a repeat may get another answer", err, fault.Unavailable)
+		}
 	}
 }
 

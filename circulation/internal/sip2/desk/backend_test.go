@@ -321,7 +321,8 @@ func (b *backend) AnswerLease(_ context.Context, id string, a keyed.Answer) erro
 	for _, l := range b.keys {
 		if l.holder == id {
 			l.answer = &a
+			return nil
 		}
 	}
-	return nil
+	return fault.New(fault.KeyLeaseLost, "lost")
 }

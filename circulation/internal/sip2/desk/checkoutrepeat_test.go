@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/circulation/internal/sip2/wire"
 	"checkoutlock/schemas/fault"
 )
@@ -47,6 +48,87 @@ func TestCheckOut_Repeats(t *testing.T) {
 			got := b.send(t, checkOutBook)
 			if tt.want != "" && got != tt.want || got[2] != '1' && tt.lend == nil || len(b.lent) != tt.judged {
 				t.Errorf("first %s\nthen  %s, judged %d times, want %d", first, got, len(b.lent), tt.judged)
+			}
+		})
+	}
+}
+
+// The first message freezes, and its repeat takes the key over and lends. Then the first wakes.
+func TestCheckOut_AnswersLikeTheRepeatThatTookOver(t *testing.T) {
+	t.Parallel()
+	mayRenew := strings.Replace(checkOutBook, "11N", "11Y", 1)
+	for name, tt := range map[string]struct {
+		message  string
+		sameItem string
+		unseen   bool // it read before the repeat lent
+	}{
+		"and does not renew its loan":       {message: mayRenew},
+		"and does not refuse its loan":      {message: checkOutBook},
+		"and does not confirm its loan":     {message: checkOutBook, sameItem: "confirm"},
+		"also if it refuses without a loan": {message: mayRenew, unseen: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBackend()
+			b.terminal.SameItem = tt.sameItem
+			b.lend = func(context.Context, checkout.Request) error {
+				loan := b.takeOver(t, tt.message)
+				if !tt.unseen {
+					b.openLoan = loan
+				}
+				return fault.Validation(fault.Refusal(library.CodeItemHadByPatron, "Item is already checked out"))
+			}
+			if got := b.send(t, tt.message); got != lentBook || len(b.seen) != 0 || len(b.lent) != 2 {
+				t.Errorf("got %s, renewed %d times, judged %d times", got, len(b.seen), len(b.lent))
+			}
+		})
+	}
+}
+
+// takeOver lets the lease of the only key lapse and lends for a repeat at another instance. It
+// returns the loan.
+func (b *backend) takeOver(t *testing.T, message string) string {
+	t.Helper()
+	b.mu.Lock()
+	b.lend = nil
+	var key *lease
+	for _, key = range b.keys {
+		key.holder = ""
+	}
+	b.mu.Unlock()
+	if got := b.answer(t.Context(), t, b.desk(t), message); got.Result != wire.OK {
+		t.Errorf("the repeat got %+v", got)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stored[key.loan]
+}
+
+// The patron has the item already, and a repeat at another instance renews the loan.
+func TestCheckOut_ARepeatMeanwhileIsNoSecondRenewal(t *testing.T) {
+	t.Parallel()
+	renewed := renewedLoan(terminalID, librarytest.Today.Format(time.RFC3339))
+	for name, tt := range map[string]struct {
+		loan  string // as it is read first
+		tries int
+	}{
+		"before the loan is read": {loan: renewed},
+		"after the loan is read":  {loan: annsLoan, tries: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBackend()
+			b.lend, b.openLoan = refuse(fault.Refusal(library.CodeItemHadByPatron, "Item is already checked out")), tt.loan
+			b.renewing = func() error {
+				b.openLoan = renewed
+				return fault.New(fault.LoanChanged, "renewed meanwhile")
+			}
+			got := b.send(t, strings.Replace(checkOutBook, "11N", "11Y", 1))
+			if !strings.HasPrefix(got, "121YUY") || len(b.seen) != tt.tries || len(b.renewed) != 0 {
+				t.Errorf("got %s after %d tries and %d renewals, want %d tries", got, len(b.seen), len(b.renewed), tt.tries)
+			}
+			if len(b.seen) > 0 && (b.seen[0] == nil || *b.seen[0] != 0) {
+				t.Error("the renewal does not say which state of the loan it judged")
 			}
 		})
 	}

@@ -115,7 +115,13 @@ func (l *lending) work(ctx context.Context, lease checkout.KeyLease) (keyed.Answ
 		o = newOutcome(lease.LoanID, lent)
 	case fault.Is(err, fault.Invalid):
 		l.loan.Store(nil)
-		if o, err = l.desk.judgeRefusal(ctx, l.visit, l.req, lease.Taken, err); err != nil {
+		refused := err
+		o, err = l.desk.judgeRefusal(ctx, l.visit, l.req, lease, refused)
+		if fault.Is(err, fault.LoanChanged) { // by a repeat at another instance, it may be
+			lease.Taken = true
+			o, err = l.desk.judgeRefusal(ctx, l.visit, l.req, lease, refused)
+		}
+		if err != nil {
 			return keyed.Answer{}, err
 		}
 	default:
@@ -126,7 +132,7 @@ func (l *lending) work(ctx context.Context, lease checkout.KeyLease) (keyed.Answ
 	if err != nil {
 		return keyed.Answer{}, fmt.Errorf("writing the outcome of a check-out: %w", err)
 	}
-	return keyed.Answer{LoanID: lease.LoanID, Loan: kept}, nil
+	return keyed.Answer{LoanID: lease.LoanID, Loan: kept, Refused: !o.Lent}, nil
 }
 
 // stillCounts reports whether a kept outcome answers a repeat: a loan while it is open, a refusal for

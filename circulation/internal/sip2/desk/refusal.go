@@ -30,12 +30,18 @@ const (
 const renewedRecently = time.Minute
 
 // judgeRefusal returns the outcome of a check-out that was refused. An item that the patron has
-// already is renewed or confirmed if the terminal wants that. taken means that an earlier message with
-// the same key may have renewed it.
-func (d *Desk) judgeRefusal(ctx context.Context, v *visit, req checkout.Request, taken bool, refused error) (outcome, error) {
+// already is renewed or confirmed if the terminal wants that. It is not renewed again if another
+// message with the key did so: one that had the lease before, or one that came later.
+//
+// Faults: KeyLeaseLost if another message with the key has lent the item; LoanChanged if the loan was
+// renewed meanwhile.
+func (d *Desk) judgeRefusal(ctx context.Context, v *visit, req checkout.Request, lease checkout.KeyLease, refused error) (outcome, error) {
 	facts, loan, err := d.readAround(ctx, req.UserBarcode, req.ItemBarcode)
 	if err != nil {
 		return outcome{}, err
+	}
+	if loan.ID == lease.LoanID {
+		return outcome{}, fault.Wrap(refused, fault.KeyLeaseLost, "Another message with the key has lent the item")
 	}
 	if loan.ID == "" || facts.User.ID == "" || !strings.EqualFold(loan.UserID, facts.User.ID) {
 		o := d.newRefusal(v, refused, &facts, forBorrowing)
@@ -54,12 +60,12 @@ func (d *Desk) judgeRefusal(ctx context.Context, v *visit, req checkout.Request,
 		o.Says = []string{v.say(texts.MachineYoursAlready, texts.Values{"date": v.formatDay(loan.DueDate.In(v.zone))})}
 		o.Reason = string(texts.MachineYoursAlready)
 		return o, nil
-	case taken && v.hasRenewed(loan):
+	case v.hasRenewed(loan) && (lease.Taken || !loan.Metadata.UpdatedDate.Before(v.now)):
 		o.Lent = true
 		return o, nil
 	}
 	return d.renewLoan(ctx, v, o, &facts, renewal.Request{
-		ItemBarcode: req.ItemBarcode, UserBarcode: req.UserBarcode, ServicePointID: req.ServicePointID,
+		ItemBarcode: req.ItemBarcode, UserBarcode: req.UserBarcode, ServicePointID: req.ServicePointID, Seen: loan.seen(),
 	})
 }
 
