@@ -28,6 +28,8 @@ var (
 	errGone    = fault.New(fault.Unavailable, "connection reset")
 	errDown    = fault.New(fault.Internal, "storage is broken")
 	errChanged = fault.New(fault.ItemChanged, "item has another version")
+	// errFullDisk is an outage that is known to have changed nothing.
+	errFullDisk = &fault.Error{Code: fault.Unavailable, Msg: "no space left", Unchanged: true}
 )
 
 // backend is a library whose book comes back.

@@ -69,11 +69,12 @@ func sleepLong(ctx context.Context) error {
 func TestCheckIn_SettlesALostAnswer(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		script []func(context.Context) error
-		answer []error // of storage, before it keeps one
-		code   fault.Code
-		ids    int // different ones, of the check-ins that were sent
-		done   int // check-ins that were kept
+		script    []func(context.Context) error
+		answer    []error // of storage, before it keeps one
+		code      fault.Code
+		unchanged bool // the error says so
+		ids       int  // different ones, of the check-ins that were sent
+		done      int  // check-ins that were kept
 	}{
 		"the answer was lost":      {script: []func(context.Context) error{loseAnswer(errGone)}, ids: 1, done: 1},
 		"the answer came too late": {script: []func(context.Context) error{answerLate}, ids: 1, done: 1},
@@ -86,6 +87,15 @@ func TestCheckIn_SettlesALostAnswer(t *testing.T) {
 		"no answer ever comes": {
 			script: slices.Repeat([]func(context.Context) error{answerLate}, 99), code: fault.Internal, ids: 1, done: 1,
 		},
+		"it was lost, then the disk is full": {
+			script: append([]func(context.Context) error{loseAnswer(errGone)},
+				slices.Repeat([]func(context.Context) error{loseAnswer(errFullDisk)}, 99)...),
+			code: fault.Unavailable, ids: 1, done: 1,
+		},
+		"it was lost, then the disk was full once": {
+			script: []func(context.Context) error{loseAnswer(errGone), loseAnswer(errFullDisk)}, ids: 1, done: 1,
+		},
+		"the disk is full":            {answer: []error{errFullDisk}, code: fault.Unavailable, unchanged: true, ids: 1},
 		"a refusal is not sent again": {answer: []error{fault.New(fault.Forbidden, "no")}, code: fault.Forbidden, ids: 1},
 	}
 	for name, tt := range tests {
@@ -98,8 +108,8 @@ func TestCheckIn_SettlesALostAnswer(t *testing.T) {
 				r := &checkin.Service{Library: d, Returner: f, Log: slog.New(slog.DiscardHandler)}
 				start := time.Now()
 				in, err := r.CheckIn(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}), newReturn())
-				if fault.CodeOf(err) != tt.code {
-					t.Fatalf("got %v, want %q", err, tt.code)
+				if fault.CodeOf(err) != tt.code || fault.ChangedNothing(err) != tt.unchanged {
+					t.Fatalf("got %v, which changed nothing: %t; want %q, %t", err, fault.ChangedNothing(err), tt.code, tt.unchanged)
 				}
 				if err == nil && (len(in.Loan) == 0 || in.Copy.Item.Status.Name != "Available") {
 					t.Errorf("answered %s and %+v, want what storage answered the first time", in.Loan, in.Copy.Item)

@@ -2,6 +2,7 @@ package library
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -21,18 +22,24 @@ const (
 
 // RetryCommit sends a commit, and sends it again while its outcome is unknown and the budget lasts.
 // Storage recognises the commit's id, so it happens once. RetryCommit repeats nothing after ctx has
-// ended. It calls onRepeat before each repeat. The error is that of the last commit that was sent.
+// ended. It calls onRepeat before each repeat. The error is that of the last commit that was sent. After
+// an unknown outcome, a fault that changed nothing says so of itself alone, so it is unknown too.
 func RetryCommit[T any](ctx context.Context, send func(context.Context) (T, error), onRepeat func(error)) (T, error) {
 	pauses := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(50*time.Millisecond),
 		backoff.WithMaxInterval(250*time.Millisecond),
 		backoff.WithMaxElapsedTime(commitBudget),
 	)
+	unknown := false
 	for {
 		result, err := SendCommit(ctx, send)
+		if unknown {
+			err = doubt(err)
+		}
 		if err == nil || !IsUnknown(err) {
 			return result, err
 		}
+		unknown = true
 		pause := pauses.NextBackOff()
 		if pause == backoff.Stop {
 			return result, err
@@ -84,7 +91,8 @@ func FinishCommit[T any](ctx context.Context, log *slog.Logger, name string, sen
 		return result, err
 	}
 	onRepeat(err)
-	return SendCommit(ctx, send)
+	result, err = SendCommit(ctx, send)
+	return result, doubt(err)
 }
 
 // FinishChange is FinishCommit for a commit without an answer.
@@ -98,6 +106,17 @@ func SendCommit[T any](ctx context.Context, send func(context.Context) (T, error
 	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
 	defer cancel()
 	return send(ctx)
+}
+
+// doubt returns the error of a repeat without the claim that nothing was changed.
+func doubt(err error) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || !f.Unchanged {
+		return err
+	}
+	doubted := *f
+	doubted.Unchanged = false
+	return &doubted
 }
 
 // IsUnknown reports whether a failed commit may have happened. Only the codes that the ports name
