@@ -54,7 +54,7 @@ type state struct {
 	until  time.Time // the lease is surely in force; zero without a lease
 	retry  time.Time // when to ask for the lease again
 	oldest time.Time // when the oldest row was written; zero if none waits
-	turn   *turn     // the last one, if its time was up before its rows; the next one goes on with it
+	turn   *turn     // the last one, if a batch failed whole and took its time; the next one goes on behind it
 }
 
 // turn is how far the turn of a tenant has come. It reads on past the rows that it could not deliver. They
@@ -246,11 +246,15 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state,
 	t.after = read.Events[len(read.Events)-1].ID
 	t.received += len(sent.received)
 	t.err = cmp.Or(t.err, sent.err)
-	more = len(read.Events) == batch
-	if more && sending.Err() != nil {
-		s.turn, more = t, false
+	switch {
+	case len(read.Events) < batch:
+		return false, nil
+	case sending.Err() == nil:
+		return true, nil
+	case sent.failed > 0 && len(sent.received)+len(sent.refused) == 0:
+		s.turn = t // all rows of the batch wait, and would take the time of the next turn too
 	}
-	return more, nil
+	return false, nil
 }
 
 // finishRows sets rows aside that the sink refuses, and deletes those that it received. It returns false

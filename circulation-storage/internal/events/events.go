@@ -3,7 +3,7 @@
 //
 // One process delivers for a tenant at a time, by a lease whose fence counts the changes of hands.
 // A row is deleted when its event was delivered, and each turn begins with the oldest row that is left, or
-// goes on where the last one had no time. So a transaction that commits late is not passed over: its rows
+// goes on behind a batch that failed whole. So a transaction that commits late is not passed over: its rows
 // are read when they can be seen.
 package events
 

@@ -34,8 +34,8 @@ type sent struct {
 }
 
 // send sends rows in waves. A wave has the oldest row of each patron that is left, so a patron's next
-// event is sent only after the last one was received or refused. After another error, or without time for
-// a row, the patron is stuck. Rows of those that are stuck are not sent.
+// event is sent only after the last one was received or refused. After another error the patron is stuck.
+// Rows of those that are stuck are not sent.
 func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stuck map[string]bool) sent {
 	s := sent{kinds: map[string]int{}, refused: map[int64]error{}}
 	waiting := d.makeMessages(id, rows, stuck)
@@ -70,9 +70,6 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stu
 			}
 		}
 		waiting = later
-	}
-	for _, p := range waiting { // no time was left for them
-		stuck[p.group] = true
 	}
 	return s
 }
