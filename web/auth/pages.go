@@ -85,8 +85,9 @@ func isStream(c echo.Context) bool {
 }
 
 // isByScript reports whether a script of a page asks, which shows no sign-in. page.js sets the header.
+// Browsers inside apps of Android send it with the app's name.
 func isByScript(c echo.Context) bool {
-	return isStream(c) || c.Request().Header.Get(echo.HeaderXRequestedWith) != ""
+	return isStream(c) || c.Request().Header.Get(echo.HeaderXRequestedWith) == "fetch"
 }
 
 func isRead(c echo.Context) bool {
@@ -145,8 +146,7 @@ func (p *Pages) openSession(c echo.Context) (session, error) {
 	return s, nil
 }
 
-// dropSessions removes the cookies of other tenants' sessions that are over, and of those that were used
-// longest ago.
+// dropSessions removes the cookies of other tenants' sessions that were used longest ago, or are over.
 func (p *Pages) dropSessions(c echo.Context) {
 	others := page.FindCookies(c, p.sessionCookies()+"_")
 	delete(others, p.sessionCookie(c.Param(p.Tenant)))
@@ -164,7 +164,7 @@ func (p *Pages) dropSessions(c echo.Context) {
 const maxCookieBytes = 4 << 10
 
 // dropOldest removes cookies. It keeps the newest ones, with at most so many bytes together. readDate
-// returns how new a cookie is; it is the zero time for one that is of no use.
+// returns how new a cookie is. One that is of no use, or of another service on the host, has the zero time.
 func dropOldest(c echo.Context, cookies map[string]string, most int, readDate func(cookie, sent string) time.Time) {
 	dates := map[string]time.Time{}
 	for cookie, sent := range cookies {
@@ -172,7 +172,7 @@ func dropOldest(c echo.Context, cookies map[string]string, most int, readDate fu
 	}
 	newest := slices.SortedFunc(maps.Keys(dates), func(a, b string) int { return dates[b].Compare(dates[a]) })
 	for _, cookie := range newest {
-		if most -= len(cookie) + len(cookies[cookie]); most < 0 || dates[cookie].IsZero() {
+		if most -= len(cookie) + len(cookies[cookie]); most < 0 {
 			page.SetCookie(c, cookie, "", -time.Second)
 		}
 	}

@@ -197,6 +197,16 @@ func TestPages_KeepASessionWhileAPersonTypes(t *testing.T) {
 	})
 }
 
+// Browsers inside apps send the header too, with a name of their own.
+func TestPages_SendBrowsersInsideAppsToTheSignIn(t *testing.T) {
+	t.Parallel()
+	v := newSite(byPassword()).visit(t)
+	v.header.Set("X-Requested-With", "org.example.kiosk")
+	if w := v.get("/desk/diku/list"); w.Code != http.StatusSeeOther {
+		t.Errorf("got %d %s, want %d", w.Code, w.Body, http.StatusSeeOther)
+	}
+}
+
 func TestPages_SignOut(t *testing.T) {
 	t.Parallel()
 	s := newSite(byPassword())
