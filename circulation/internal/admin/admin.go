@@ -124,7 +124,7 @@ type Service struct {
 	names       *cache.Cache[nameKey, string]
 	figures     *cache.Cache[figuresKey, schemas.Figures]
 	figureCalls chan struct{} // bounds the calls under way
-	limits      *cache.Cache[okapi.Tenant, LimitReview]
+	limits      *cache.Cache[limitKey, LimitReview]
 	uncounted   *cache.Cache[okapi.Tenant, int]
 }
 
@@ -135,7 +135,7 @@ func NewService(storage Storage, s Settings, environment settings.Environment, e
 		names:       cache.New[nameKey, string](nameAge, maxNames),
 		figures:     cache.New[figuresKey, schemas.Figures](FiguresAge, maxFigures),
 		figureCalls: make(chan struct{}, maxFigureCalls),
-		limits:      cache.New[okapi.Tenant, LimitReview](limitAge, maxLimitReviews),
+		limits:      cache.New[limitKey, LimitReview](limitAge, maxLimitReviews),
 		uncounted:   cache.New[okapi.Tenant, int](uncountedAge, maxLimitReviews),
 	}
 }

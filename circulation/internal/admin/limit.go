@@ -13,7 +13,7 @@ import (
 const (
 	// limitAge is how old a LimitReview may be: it counts many loans.
 	limitAge = time.Minute
-	// maxLimitReviews bounds the tenants whose reviews, and counts of limits, are kept.
+	// maxLimitReviews bounds the reviews, and the counts of limits, that are kept over all tenants.
 	maxLimitReviews = 300
 	// maxChangePages bounds the search for the change that turned the lock on.
 	maxChangePages = 5
@@ -32,18 +32,25 @@ type LimitReview struct {
 // Waits returns the check-outs that wait now, and those that waited longest in the last minutes.
 func (s *Service) Waits(ctx context.Context) (schemas.LockWaits, error) { return s.storage.Waits(ctx) }
 
-// ReviewLimit returns a review that may be a minute old.
+// limitKey has the settings too, so that a review never contradicts the switch.
+type limitKey struct {
+	tenant  okapi.Tenant
+	version string
+	enabled bool
+}
+
+// ReviewLimit returns a review under the settings in force that may be a minute old.
 func (s *Service) ReviewLimit(ctx context.Context) (LimitReview, error) {
 	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return LimitReview{}, err
 	}
-	return s.limits.Get(ctx, id, func(ctx context.Context, _ LimitReview) (LimitReview, error) {
-		var r LimitReview
-		view, err := s.Settings(ctx)
-		if err != nil {
-			return r, err
-		}
+	view, err := s.Settings(ctx)
+	if err != nil {
+		return LimitReview{}, err
+	}
+	key := limitKey{id, view.Version, view.Enabled.Value}
+	return s.limits.Get(ctx, key, func(ctx context.Context, _ LimitReview) (r LimitReview, err error) {
 		if view.Enabled.Value && view.Enabled.Source == settings.FromTenant {
 			if r.OnSince, err = s.findTurnedOn(ctx); err != nil {
 				return r, err

@@ -59,3 +59,29 @@ func TestReviewLimit(t *testing.T) {
 		})
 	}
 }
+
+func TestReviewLimit_FollowsTheSwitchAtOnce(t *testing.T) {
+	t.Parallel()
+	off := environment.Settings()
+	off.Version = "7"
+	on := off
+	on.Enabled, on.EnabledSource, on.Version = true, settings.FromTenant, "8"
+	turnedOn := []schemas.LockChange{{
+		Kind: schemas.ChangeSettings, Date: time.Now().UTC().Format(schemas.FolioTime),
+		After: []byte(`{"checkOutLockFeatureEnabled":true}`),
+	}}
+	for name, steps := range map[string][]settings.Settings{"turned on": {off, on}, "turned off": {on, off}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &backend{changes: turnedOn}
+			s := b.service()
+			for _, b.current = range steps {
+				r, err := s.ReviewLimit(inTenant(t, "diku"))
+				counts := time.Since(r.Since) < time.Hour // since it was turned on, in place of 30 days
+				if err != nil || r.OnSince.IsZero() == b.current.Enabled || counts != b.current.Enabled {
+					t.Errorf("on %t: got %+v, %v", b.current.Enabled, r, err)
+				}
+			}
+		})
+	}
+}
