@@ -3,6 +3,7 @@ package staff
 import (
 	"cmp"
 	"strconv"
+	"strings"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
@@ -109,8 +110,6 @@ var refusalWords = map[string]texts.Code{
 	library.CodeOpenLoan:            "cause.itemCheckedOut",
 	library.CodeItemHadByPatron:     "cause.itemHadByPatron",
 	"ITEM_NOT_LOANABLE":             "cause.itemNotLoanable",
-	"ITEM_LIMIT_MATERIAL_TYPE":      "cause.limit",
-	"ITEM_LIMIT_LOAN_TYPE":          "cause.limit",
 	"USER_BARCODE_NOT_FOUND":        "cause.patronNotFound",
 	"USER_IS_BLOCKED_AUTOMATICALLY": "cause.patronBlocked",
 	"USER_IS_BLOCKED_MANUALLY":      "cause.patronBlocked",
@@ -121,6 +120,9 @@ var refusalWords = map[string]texts.Code{
 func (v *visit) translateCause(code string) texts.Code {
 	if v.reader().Language == texts.English {
 		return ""
+	}
+	if strings.HasPrefix(code, "ITEM_LIMIT_") {
+		return "cause.limit"
 	}
 	return cmp.Or(causeWords[code], refusalWords[code])
 }

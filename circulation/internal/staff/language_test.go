@@ -161,8 +161,15 @@ func TestPages_TranslateRefusals(t *testing.T) {
 		Outcome: checkout.OutcomeRefused, Code: "ITEM_NOT_LOANABLE", Reason: "Item is not loanable", Count: 1,
 	}}
 	german, english := visitIn(t, lib, "de"), visitIn(t, lib, "en")
+	for _, code := range []string{"ITEM_LIMIT_MATERIAL_TYPE", "ITEM_LIMIT_PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE"} {
+		lib.figures.Causes = append(lib.figures.Causes, schemas.FigureCause{
+			Outcome: checkout.OutcomeLimitReached, Code: code, Reason: "Patron has reached maximum limit of 3 items", Count: 1,
+		})
+	}
 	german.get(t, "/staff/diku/check-outs").has(t, `<div class="sentence">das Exemplar ist nicht ausleihbar</div>`)
-	german.get(t, "/staff/diku/contention").want(t, http.StatusOK, "Abgelehnt: das Exemplar ist nicht ausleihbar")
+	german.get(t, "/staff/diku/contention").want(t, http.StatusOK, "Abgelehnt: das Exemplar ist nicht ausleihbar",
+		"Limit erreicht: die Ausleihrichtlinie erlaubt nicht mehr ITEM_LIMIT_MATERIAL_TYPE",
+		"Limit erreicht: die Ausleihrichtlinie erlaubt nicht mehr ITEM_LIMIT_PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE")
 	english.get(t, "/staff/diku/check-outs").lacks(t, "cannot be borrowed")
 	english.get(t, "/staff/diku/contention").want(t, http.StatusOK, "Refused: Item is not loanable")
 }
