@@ -80,9 +80,9 @@ func (p *pages) showTrial(v *visit) error {
 		}
 		return show(http.StatusOK)
 	}
-	f, ok := errors.AsType[*fault.Error](err)
-	if !ok {
-		return err
+	f, known := errors.AsType[*fault.Error](err)
+	if !known || f.Code == fault.Unavailable || f.Code == fault.Timeout || f.Code == fault.Overloaded {
+		return err // shown as on all pages
 	}
 	// For example rules that cannot be used: the page shows the error as its result.
 	page.Failure = f.Msg

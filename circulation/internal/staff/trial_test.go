@@ -165,10 +165,6 @@ func TestTrialPage_SaysWhyItWouldFail(t *testing.T) {
 			status: 500,
 			words:  []string{"Would fail", "The circulation rules cannot be used: line 3: <b>"},
 		},
-		"storage away": {
-			err: fault.New(fault.Unavailable, "Storage could not be reached"), status: 503,
-			words: []string{"Would fail", "Storage could not be reached"},
-		},
 		"something inside": {
 			err: errors.New("secret"), status: 500,
 			words: []string{"Something went wrong", "The service could not make this page."},
@@ -188,6 +184,19 @@ func TestTrialPage_SaysWhyItWouldFail(t *testing.T) {
 				t.Errorf("got code %q", p.header.Get(fault.Header))
 			}
 		})
+	}
+}
+
+func TestTrialPage_ShowsAnOutageAsAllPagesDo(t *testing.T) {
+	t.Parallel()
+	for _, code := range []fault.Code{fault.Unavailable, fault.Timeout, fault.Overloaded} {
+		l := &library{err: fault.New(code, "Storage did not answer")}
+		p := visit(t, l).get(t, "/staff/diku/try?itemBarcode=036&userBarcode=569")
+		p.want(t, fault.Status(code), "Not available right now", "Storage did not answer", "tries again by itself")
+		p.lacks(t, "Would fail")
+		if p.header.Get("Refresh") != "10" || p.header.Get(fault.Header) != string(code) {
+			t.Errorf("%s: got the header %v", code, p.header)
+		}
 	}
 }
 
