@@ -192,8 +192,11 @@ func TestClaims_ForcedReleaseEndsTheTicketWhereverItIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.ForceWithdraw(t.Context(), "ns", claims[0].ID, engine.Note{By: "ann"}); !fault.Is(err, fault.Invalid) {
-			t.Errorf("without a reason: %v", err)
+		for _, reason := range []string{"", " \t\n"} {
+			note := engine.Note{By: "ann", Reason: reason}
+			if err := b.ForceWithdraw(t.Context(), "ns", claims[0].ID, note); !fault.Is(err, fault.Invalid) {
+				t.Fatalf("with the reason %q: %v", reason, err)
+			}
 		}
 		if err := b.ForceWithdraw(t.Context(), "ns", claims[0].ID, engine.Note{By: "ann", Reason: "stuck"}); err != nil {
 			t.Fatal(err)

@@ -77,9 +77,9 @@ type Release struct {
 	At        time.Time
 }
 
-// Check refuses an empty reason or name, and texts that are too long. Fault: Invalid.
+// Check refuses a blank reason, an empty name, and texts that are too long. Fault: Invalid.
 func (n Note) Check() error {
-	if n.Reason == "" || n.By == "" {
+	if strings.TrimSpace(n.Reason) == "" || n.By == "" {
 		return fault.New(fault.Invalid, "A forced release needs a reason and the name of who forces it")
 	}
 	return cmp.Or(checkText("the reason", n.Reason, MaxReason), checkText("the name", n.By, MaxName))

@@ -282,6 +282,19 @@ func TestRelease(t *testing.T) {
 			t.Errorf("claims left: %v, %v", left, err)
 		}
 	})
+	t.Run("keeps a reason of several lines as it was typed", func(t *testing.T) {
+		t.Parallel()
+		d := newHarness(t, auth.None)
+		d.acquire("mutex", "draft-1", "7")
+		// Browsers send each line break, which is one character in the field, as two.
+		sent := " " + strings.Repeat("x\r\n", engine.MaxReason/2-1) + "xx\r\n"
+		path := d.releasePath()
+		want(t, d.send(http.MethodPost, path, url.Values{"reason": {sent}, "token": {d.token()}}), 303)
+		kept := strings.TrimSpace(strings.ReplaceAll(sent, "\r", ""))
+		if got, err := d.store.Releases(t.Context(), 1); err != nil || len(got) != 1 || got[0].Reason != kept {
+			t.Errorf("kept %+v, %v", got, err)
+		}
+	})
 	t.Run("never ends the lock of a successor", func(t *testing.T) {
 		t.Parallel()
 		d := newHarness(t, auth.None)
@@ -314,6 +327,11 @@ func TestRelease_Refuses(t *testing.T) {
 		{
 			name: "no reason", form: func(d *harness) url.Values { return url.Values{"token": {d.token()}} }, status: 422,
 			says: "needs a reason",
+		},
+		{
+			name: "a blank reason", form: func(d *harness) url.Values {
+				return url.Values{"token": {d.token()}, "reason": {"   "}}
+			}, status: 422, says: "needs a reason",
 		},
 		{name: "a long reason", form: func(d *harness) url.Values {
 			return url.Values{"token": {d.token()}, "reason": {strings.Repeat("x", 501)}}

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
@@ -71,10 +73,11 @@ func (p *pages) release(c echo.Context) error {
 		return err
 	}
 	reason := page.Reason{Value: c.FormValue("reason")}
-	note := engine.Note{By: callerName(c), Reason: reason.Value}
-	if err := note.Check(); err != nil {
+	why, err := schemas.ParseChangeReason(reason.Value)
+	note := engine.Note{By: callerName(c), Reason: why}
+	if err := cmp.Or(err, note.Check()); err != nil {
 		reason.Wrong = texts.Text{Code: "release.reasonWrong", Values: texts.Values{"most": strconv.Itoa(engine.MaxReason)}}
-		if reason.Value == "" {
+		if strings.TrimSpace(reason.Value) == "" {
 			reason.Wrong.Code = "release.reasonMissing"
 		}
 		return p.showRelease(c, http.StatusUnprocessableEntity, releasePage{Target: t, Reason: reason})
