@@ -223,13 +223,17 @@ func (r lockRow) State() texts.Code {
 	return "locksNow.held"
 }
 
-// formatPatron writes a patron's barcode and name, or the id if the record is gone.
+// formatPatron writes a patron's barcode, and the name if the visitor may read names. It writes the id if
+// the record is gone.
 func (v *visit) formatPatron(id string, patrons map[string]library.User) string {
 	u, ok := patrons[id]
 	if !ok {
 		return id
 	}
-	name := strings.Join(strings.Fields(u.Personal.FirstName+" "+u.Personal.LastName), " ")
+	name := ""
+	if v.may(admin.MaySeePatrons) {
+		name = strings.Join(strings.Fields(u.Personal.FirstName+" "+u.Personal.LastName), " ")
+	}
 	return strings.TrimSpace(cmp.Or(u.Barcode, v.say("patrons.noBarcode", nil)) + " " + name)
 }
 

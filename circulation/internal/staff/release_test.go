@@ -106,6 +106,25 @@ func TestReleasePage_HidesThePatronWithoutThePermission(t *testing.T) {
 	}
 }
 
+func TestPages_NamePatronsWithThePermissionOnly(t *testing.T) {
+	t.Parallel()
+	l := &library{
+		Admin: &backend{locks: []schemas.CheckoutLock{held()}}, view: own(true, 3000),
+		review: admin.LimitReview{LimitCheck: schemas.LimitCheck{OverLimit: []string{annID}}},
+	}
+	permissions := []string{
+		admin.MaySeeSettings, admin.MaySeeFigures, admin.MaySeeCheckOuts, admin.MaySeeLocks, admin.MayReleaseLocks,
+	}
+	without := visitAs(t, l, auth.Gateway, granted(permissions...))
+	with := visitAs(t, l, auth.Gateway, granted(append(permissions, admin.MaySeePatrons)...))
+	for _, path := range []string{"/staff/diku/", "/staff/diku/locks", releasePath} {
+		with.get(t, path+"?patrons=shown").want(t, http.StatusOK, "ann<1> Ann Ahrens")
+		p := without.get(t, path+"?patrons=shown")
+		p.want(t, http.StatusOK, "ann<1>")
+		p.lacks(t, "Ahrens")
+	}
+}
+
 func TestReleasePage_ReleasesWithAReason(t *testing.T) {
 	t.Parallel()
 	d := &backend{locks: []schemas.CheckoutLock{held()}}
