@@ -201,7 +201,7 @@ func (p *pages) readFigures(v *visit, s span, filter schemas.FigureFilter) (show
 		if err != nil {
 			p.log.WarnContext(v.ctx(), "page shown without changes", "err", err)
 		}
-		shown.Turns = v.findTurns(changes.Changes, f)
+		shown.Turns = v.findTurns(changes.Changes, f, s)
 	}
 	return shown, nil
 }
@@ -222,15 +222,16 @@ func (v *visit) linkCause(c schemas.FigureCause, since, servicePointID string) s
 }
 
 // findTurns returns the changes within the figures that turned the lock on or off, the newest first.
-func (v *visit) findTurns(changes []schemas.LockChange, f schemas.Figures) []turn {
+// The plot ends with the end of the last bucket, also while that lasts.
+func (v *visit) findTurns(changes []schemas.LockChange, f schemas.Figures, s span) []turn {
 	if len(f.Minutes) == 0 {
 		return nil
 	}
 	first, err := page.ParseDate(f.Minutes[0].Date)
-	end, wrong := page.ParseDate(f.Date)
-	if err != nil || wrong != nil || !end.After(first) {
+	if err != nil {
 		return nil
 	}
+	plotted := time.Duration(len(f.Minutes)*s.Bucket) * time.Minute
 	var turns []turn
 	for _, c := range changes {
 		was, readable := parseSettings(c.Before)
@@ -239,7 +240,7 @@ func (v *visit) findTurns(changes []schemas.LockChange, f schemas.Figures) []tur
 		if !readable || !usable || err != nil || at.Before(first) || nameSwitch(was.Enabled) == nameSwitch(is.Enabled) {
 			continue
 		}
-		share := min(1, at.Sub(first).Seconds()/end.Sub(first).Seconds())
+		share := min(1, at.Sub(first).Seconds()/plotted.Seconds())
 		turns = append(turns, turn{
 			At: roundTenth(plotLeft + (plotRight-plotLeft)*share), Date: c.Date, Who: cmp.Or(c.By.Name, v.say("unknown", nil)),
 			State: nameTurn(is.Enabled),

@@ -93,9 +93,15 @@ func TestContentionPage_HasSpansMarksAndLinks(t *testing.T) {
 			By: schemas.ChangedBy{Name: "Ann"}, Before: json.RawMessage(before), After: json.RawMessage(after),
 		}
 	}
-	l := &library{figures: busyHour(), changes: schemas.LockChanges{Changes: []schemas.LockChange{
-		change(40, `{"checkOutLockFeatureEnabled":true}`, `{"checkOutLockFeatureEnabled":false}`),
-		change(30, `{"checkOutLockFeatureEnabled":false}`, `{"checkOutLockFeatureEnabled":true}`),
+	day := busyHour()
+	day.Minutes = append(day.Minutes, make([]schemas.FigureMinute, 36)...)
+	for i := range day.Minutes {
+		day.Minutes[i].Date = beginning.Add(time.Duration(i) * 15 * time.Minute).Format(schemas.FolioTime)
+	}
+	day.Date = beginning.Add((95*15 + 1) * time.Minute).Format(schemas.FolioTime) // the last bar has just begun
+	l := &library{figures: day, changes: schemas.LockChanges{Changes: []schemas.LockChange{
+		change(91*15, `{"checkOutLockFeatureEnabled":true}`, `{"checkOutLockFeatureEnabled":false}`),
+		change(48*15, `{"checkOutLockFeatureEnabled":false}`, `{"checkOutLockFeatureEnabled":true}`),
 		change(20, `{"checkOutLockFeatureEnabled":false,"lockTtl":3000}`,
 			`{"checkOutLockFeatureEnabled":false,"lockTtl":4000}`),
 		change(-5, ``, `{"checkOutLockFeatureEnabled":true}`), // before the chart
@@ -107,7 +113,7 @@ func TestContentionPage_HasSpansMarksAndLinks(t *testing.T) {
 		`href="/staff/diku/contention?servicePoint=`+heldID+`&amp;span=30d">30 days`,
 		`href="/staff/diku/check-outs?code=ITEM_STATUS&amp;from=`,
 		`&amp;outcome=refused&amp;servicePoint=`+heldID+`">Refused`,
-		`<line class="turn" x1="346"`, `href="#results">Skip to the results`)
+		`<line class="turn" x1="346"`, `<line class="turn" x1="598.6"`, `href="#results">Skip to the results`)
 	p.lacks(t, "data-stream=", "default, by Ann")
 	if n := strings.Count(p.html, `class="turn"`); n != 4 { // two in each chart
 		t.Errorf("there are %d marks, want 4", n)
@@ -122,7 +128,7 @@ func TestContentionPage_HasSpansMarksAndLinks(t *testing.T) {
 
 	file := visit(t, l).get(t, "/staff/diku/contention.csv?span=30d")
 	rows, err := csv.NewReader(strings.NewReader(file.html)).ReadAll()
-	if err != nil || len(rows) != 61 || strings.Join(rows[4][1:], "|") != "240|12|9|3|12|40|1500|2100" {
+	if err != nil || len(rows) != 97 || strings.Join(rows[4][1:], "|") != "240|12|9|3|12|40|1500|2100" {
 		t.Errorf("got %q, %v", rows, err)
 	}
 }
