@@ -43,10 +43,15 @@ func (p *pages) askTerminal(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return p.showTerminal(v, t, admin.TerminalChange{
+	return p.showTerminal(v, t, readChange(t), nil)
+}
+
+// readChange is the change that leaves a machine as it is.
+func readChange(t library.Terminal) admin.TerminalChange {
+	return admin.TerminalChange{
 		Version: t.Version, Name: t.Name, ServicePointID: t.ServicePointID, Institution: t.Institution, Language: t.Language,
 		CharacterSet: t.CharacterSet, LineEnd: t.LineEnd, Enabled: t.IsEnabled(),
-	}, nil)
+	}
 }
 
 // showTerminal shows the form with what was typed, and why it was refused.
@@ -102,20 +107,25 @@ func (p *pages) changeTerminal(v *visit) error {
 		CharacterSet: v.c.FormValue("characterSet"), LineEnd: v.c.FormValue("lineEnd"), Enabled: v.c.FormValue("enabled") == "true",
 	}
 	err = p.admin.ChangeTerminal(v.ctx(), v.c.Param("terminal"), typed)
-	switch {
-	case fault.Is(err, fault.Conflict):
-		err = fault.New(fault.Conflict, "%s", v.reader().Say(texts.Text{Code: "machines.changedMeanwhile"}))
-		fallthrough
-	case isTypo(err):
-		t, gone := p.findTerminal(v)
-		if gone != nil {
-			return gone
-		}
-		return p.showTerminal(v, t, typed, err)
-	case err != nil:
+	if err == nil {
+		return v.redirectDone("/machines", "changed")
+	}
+	conflict := fault.Is(err, fault.Conflict)
+	if !conflict && !isTypo(err) {
 		return err
 	}
-	return v.redirectDone("/machines", "changed")
+	t, gone := p.findTerminal(v)
+	if gone != nil {
+		return gone
+	}
+	if conflict {
+		stored := readChange(t)
+		if stored.Version = typed.Version; stored == typed { // the form was sent twice
+			return v.redirectDone("/machines", "changed")
+		}
+		err = fault.New(fault.Conflict, "%s", v.reader().Say(texts.Text{Code: "machines.changedMeanwhile"}))
+	}
+	return p.showTerminal(v, t, typed, err)
 }
 
 // checkPassword refuses an empty password: for storage it would mean none.

@@ -207,6 +207,14 @@ func TestTerminalsPage_ChangesAMachine(t *testing.T) {
 	p.has(t, `value="es" selected`)
 	m.refusal = fault.New(fault.Conflict, "of another version")
 	v.post(t, path, form).want(t, http.StatusUnprocessableEntity, "The machine was changed meanwhile.")
+	m.list[0] = records.Terminal{
+		ID: annID, Version: 8, Name: "Cellar", Login: "desk-1", ServicePointID: benID, Language: "es", CharacterSet: "utf-8",
+		LineEnd: "crlf", Enabled: new(false),
+	}
+	p = v.post(t, path, form) // the form is sent twice
+	if got := p.header.Get("Location"); p.status != http.StatusSeeOther || got != machinesPath+"?done=changed" {
+		t.Errorf("sent twice: got %d, Location %q", p.status, got)
+	}
 	form.Set("version", "x")
 	v.post(t, path, form).want(t, http.StatusUnprocessableEntity, "The form is not complete.")
 }
