@@ -24,6 +24,7 @@ type drillPage struct {
 type drillResult struct {
 	drill.Result
 	OffBeyond int  // how many more than the limit were lent without the lock
+	OffLuck   bool // without the lock, as many were lent as the limit allows, and none failed
 	Held      bool // the limit held with the lock
 	Whole     bool // with the lock, as many were lent as the limit allows
 	Columns   []drillColumn
@@ -64,7 +65,8 @@ func (p *pages) runDrill(v *visit) error {
 	r, err := p.drills.Run(v.ctx())
 	if err == nil {
 		page.Result = &drillResult{
-			Result: r, OffBeyond: max(0, r.Off.Lent-drill.Limit), Held: r.On.Lent <= drill.Limit, Whole: r.On.Lent == drill.Limit,
+			Result: r, OffBeyond: max(0, r.Off.Lent-drill.Limit), OffLuck: r.Off.Lent == drill.Limit && r.Off.Failed == 0,
+			Held: r.On.Lent <= drill.Limit, Whole: r.On.Lent == drill.Limit,
 			Columns: []drillColumn{{Round: r.Off}, {On: true, Round: r.On}},
 		}
 		v.results = true

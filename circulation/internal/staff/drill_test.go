@@ -43,6 +43,15 @@ func TestDrillPage_SaysWhatHappened(t *testing.T) {
 		},
 		{name: "luck", result: drill.Result{Off: held, On: held}, status: 200, want: "so the limit held by luck"},
 		{
+			name:   "some failed without the lock",
+			result: drill.Result{Off: drill.Round{Lent: 15, Refused: 4, Failed: 1}, On: held}, status: 200,
+			want: "With the lock off, 15 items were lent. Not all check-outs were decided; see the reasons. With the lock on",
+		},
+		{
+			name: "all failed without the lock", result: drill.Result{Off: drill.Round{Failed: 20}, On: held}, status: 200,
+			want: "With the lock off, 0 items were lent. Not all check-outs were decided; see the reasons.",
+		},
+		{
 			name: "all failed", result: drill.Result{On: drill.Round{Failed: 20}}, status: 200,
 			want: "The limit held, but not all check-outs were decided",
 		},
