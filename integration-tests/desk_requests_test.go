@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -236,6 +237,43 @@ func TestDesk_RequestsThroughAProxy(t *testing.T) {
 	})
 	placed := readObject(t, p.placeRequest(t, itemID, ann, "Page", byBen), http.StatusCreated)
 	checkParts(t, "Ann's page", placed, record{"requesterId": ann, "proxyUserId": ben, "proxy.barcode": benCard})
+}
+
+// Staff delete a request while circulation waits for the answer to its placement, which is lost.
+func TestDesk_DoesNotPlaceADeletedRequestAgain(t *testing.T) {
+	t.Parallel()
+	p, links := startPairWithLinks(t, stack.Options{CirculationEnv: enableLock()}, 9)
+	itemID, _ := p.addItem(t)
+	ben, _ := p.addPatron(t)
+	id := uuid.NewString()
+	deletion := record{
+		"request": record{"id": id, "itemId": itemID, "instanceId": p.readInstanceID(t)}, "delete": true,
+	}
+	links[0].addFault(linkFault{
+		method: http.MethodPost, path: "/request-storage/placements", times: 1,
+		handle: func(w http.ResponseWriter, r *http.Request, forward func()) {
+			forward()
+			ctx := context.WithoutCancel(r.Context())
+			if _, err := p.Storage.Must(ctx, http.MethodPost, "/request-storage/changes", deletion); err != nil {
+				t.Error(err)
+			}
+			panic(http.ErrAbortHandler)
+		},
+	})
+	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, ben, "Page", record{"id": id}),
+		http.StatusUnprocessableEntity)); got != "The request was placed, and deleted since [REQUEST_NOT_FOUND]" {
+		t.Errorf("got %s", got)
+	}
+	if a := callEndpoint(t, p.machines[0], http.MethodGet, requestsPath+"/"+id, nil); a.Status != http.StatusNotFound {
+		t.Errorf("got %d %s, want the request deleted", a.Status, a.Body)
+	}
+	checkParts(t, "item", p.readRecord(t, "/item-storage/items/"+itemID), record{"status.name": "Available"})
+	var created int
+	queryValue(t, p.databaseURL, &created, "SELECT count(*) FROM "+p.tableName("outbox")+
+		" WHERE payload->>'logEventType' = 'REQUEST_CREATED_EVENT' AND payload->>'itemId' = $1", itemID)
+	if created != 1 {
+		t.Errorf("got %d events of a new request, want 1", created)
+	}
 }
 
 func TestDesk_RecallsOnceWhenAnswersAreLost(t *testing.T) {

@@ -20,6 +20,8 @@ type RequestChange struct {
 // RequestMove is the body of POST /request-storage/moves (ours): a request as it is at another item
 // of its instance. It goes to the end of its queue there.
 type RequestMove struct {
+	// ID is chosen by the caller for each commit: a repeat with the same id changes nothing, for a day.
+	ID string `json:"id,omitempty"`
 	// Request, ItemVersion, TitleLevel and Recall are those of a Placement at the new item.
 	Request     json.RawMessage `json:"request"`
 	ItemVersion *int            `json:"itemVersion"`
@@ -40,6 +42,8 @@ const CodeQueueOutdated = "QUEUE_OUTDATED"
 // QueueOrder is the body of POST /request-storage/queue-orders (ours): all requests of the queue of
 // an item, or of an instance, with their new positions.
 type QueueOrder struct {
+	// ID is chosen by the caller for each commit: a repeat with the same id changes nothing, for a day.
+	ID         string       `json:"id,omitempty"`
 	ItemID     string       `json:"itemId,omitempty"`
 	InstanceID string       `json:"instanceId,omitempty"`
 	Queue      []QueuePlace `json:"reorderedQueue"`

@@ -119,6 +119,9 @@ func rankOf(r QueuedRequest) int {
 // that goes to the end of its queue, and what it makes of its item, in one
 // transaction.
 type Placement struct {
+	// ID is chosen by the caller for each commit, and is not that of the request: a repeat with the
+	// same id does not place a request again that was deleted since, for a day.
+	ID string `json:"id,omitempty"`
 	// Request is the storage request, id chosen by the caller: a repeat with the
 	// same id, requester and item answers the same request again. Status and
 	// position are storage's to give.

@@ -11,6 +11,7 @@ import (
 
 // Placement is a request to append to its queue, from ParsePlacement.
 type Placement struct {
+	ID          uuid.UUID // of this change, chosen by the caller; a repeat has the same one; Nil for none
 	RequestID   uuid.UUID // chosen by the caller; a repeat has the same one
 	RequesterID uuid.UUID
 	InstanceID  uuid.UUID
@@ -39,7 +40,7 @@ func ParsePlacement(body []byte) (Placement, error) {
 	}
 	request := doc.Object("request")
 	p := Placement{
-		RequestID: readID(request, "id"), RequesterID: readID(request, "requesterId"),
+		ID: readID(doc, "id"), RequestID: readID(request, "id"), RequesterID: readID(request, "requesterId"),
 		InstanceID: readID(request, "instanceId"), ItemID: readID(request, "itemId"),
 		ItemVersion: readInteger(doc["itemVersion"]), TitleLevel: doc["titleLevelRequests"] == true,
 		request: request,
@@ -60,10 +61,17 @@ func ParsePlacement(body []byte) (Placement, error) {
 // titleLevel is the requestLevel of a request that any copy of a title can fill.
 const titleLevel = "Title"
 
-// Decide judges a placement. Faults: ItemChanged, LoanChanged, RequestChanged, Invalid.
+// Decide judges a placement. A request that was placed before and deleted since is not placed again.
+// Faults: NotFound for that; ItemChanged, LoanChanged, RequestChanged, Invalid.
 func (p Placement) Decide(ctx context.Context, seen Seen) (Change, error) {
-	if seen.Request != nil {
+	repeated, err := seen.findRequestRepeat(p.ID, p.RequestID)
+	switch {
+	case err != nil:
+		return Change{}, err
+	case seen.Request != nil:
 		return p.repeat(seen)
+	case repeated:
+		return Change{}, newNoRequest(p.RequestID)
 	}
 	if err := checkTitles(p.TitleLevel, seen.TitlesOn); err != nil {
 		return Change{}, err

@@ -130,6 +130,12 @@ func TestPlacement_Decide(t *testing.T) {
 		"no instance":  {change: func(s *commit.Seen) { s.Instance = false }, code: fault.Invalid, says: "no instance"},
 		"no item":      {change: func(s *commit.Seen) { s.Item = nil }, code: fault.Invalid, says: "no item"},
 		"item changed": {replace: map[string]any{"itemVersion": 2}, code: fault.ItemChanged, says: "3, not 2"},
+		"deleted since": {
+			change: func(s *commit.Seen) { s.Before = wishID("new") }, code: fault.NotFound, says: "There is no request",
+		},
+		"another's change": {
+			change: func(s *commit.Seen) { s.Before = wishID("b") }, code: fault.Invalid, says: "change of another request",
+		},
 		"another's id": {
 			change: func(s *commit.Seen) { s.Request = queue(t, queued{"new", of, 1, ""})[0] }, code: fault.Invalid,
 			says: "that of another request",

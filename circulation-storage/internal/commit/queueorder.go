@@ -12,8 +12,10 @@ import (
 
 // QueueOrder puts the requests of a queue into another order, from ParseQueueOrder.
 type QueueOrder struct {
+	ID         uuid.UUID // chosen by the caller; a repeat has the same one; Nil for none
 	ItemID     uuid.UUID // Nil for the queue of an instance
 	InstanceID uuid.UUID // Nil for the queue of an item
+	FirstID    uuid.UUID // the request that comes first; Nil for none
 
 	places []place
 }
@@ -32,7 +34,7 @@ func ParseQueueOrder(body []byte) (QueueOrder, error) {
 	if err != nil {
 		return QueueOrder{}, err
 	}
-	o := QueueOrder{ItemID: readID(doc, "itemId"), InstanceID: readID(doc, "instanceId")}
+	o := QueueOrder{ID: readID(doc, "id"), ItemID: readID(doc, "itemId"), InstanceID: readID(doc, "instanceId")}
 	if (o.ItemID == uuid.Nil) == (o.InstanceID == uuid.Nil) {
 		return QueueOrder{}, newInvalid("itemId or instanceId is required, and not both", "itemId", doc.Text("itemId"))
 	}
@@ -44,14 +46,25 @@ func ParseQueueOrder(body []byte) (QueueOrder, error) {
 		})
 	}
 	slices.SortFunc(o.places, func(a, b place) int { return a.position - b.position })
+	if len(o.places) > 0 {
+		o.FirstID = o.places[0].requestID
+	}
 	return o, nil
 }
 
 // Decide returns the whole queue in the new order, and those of its requests that change. An order
-// that the queue has already is no change, also for a caller that saw another one: it is a repeat.
+// that the queue has already is no change, also for a caller that saw another one: it is a repeat. A
+// repeat with the same id returns the queue as it is by now.
 // Faults: NotFound for an empty queue; Invalid in FOLIO's words, which circulation answers as they
 // are; RequestChanged if the caller saw other positions.
 func (o QueueOrder) Decide(ctx context.Context, seen Seen) (Change, error) {
+	repeated, err := seen.findRequestRepeat(o.ID, o.FirstID)
+	switch {
+	case err != nil:
+		return Change{}, err
+	case repeated && len(seen.Queue) > 0:
+		return Change{Queue: seen.Queue.sorted(), Repeated: true}, nil
+	}
 	if err := checkTitles(o.InstanceID != uuid.Nil, seen.TitlesOn); err != nil {
 		return Change{}, err
 	}

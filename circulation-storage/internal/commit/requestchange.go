@@ -48,11 +48,10 @@ func ParseRequestChange(body []byte) (RequestChange, error) {
 // A change that would close a closed request as it is already is a repeat. Faults: NotFound,
 // RequestChanged, Invalid.
 func (c RequestChange) Decide(ctx context.Context, seen Seen) (Change, error) {
+	repeated, err := seen.findRequestRepeat(c.ID, c.RequestID)
 	switch {
-	case seen.Before != uuid.Nil && seen.Before != c.RequestID:
-		return Change{}, newInvalid("id is already that of a change of another request", "id", c.ID.String())
-	case seen.Before != uuid.Nil:
-		return Change{Repeated: true}, nil
+	case repeated || err != nil:
+		return Change{Repeated: repeated}, err
 	case seen.Request == nil:
 		return Change{}, newNoRequest(c.RequestID)
 	case c.Delete && !isOpenRequest(seen.Request):
@@ -85,6 +84,15 @@ func (c RequestChange) Decide(ctx context.Context, seen Seen) (Change, error) {
 	}
 	change.Requests, change.Items = seen.Queue.listChanged(after), freeItem(seen.Item, rest)
 	return change.complete(ctx, seen.Now, nil, []records.Record{seen.Item}, seen.Queue)
+}
+
+// findRequestRepeat reports whether a change with the id was committed before. It refuses the id of a change
+// of another request.
+func (seen Seen) findRequestRepeat(id, requestID uuid.UUID) (bool, error) {
+	if seen.Before != uuid.Nil && seen.Before != requestID {
+		return false, newInvalid("id is already that of a change of another request", "id", id.String())
+	}
+	return seen.Before != uuid.Nil, nil
 }
 
 func newRequestChangeEvent(ctx context.Context, kind string, original, updated records.Record) Event {

@@ -32,11 +32,12 @@ func ParseRequestMove(body []byte) (RequestMove, error) {
 
 // Decide judges a move. The request goes to the end of its queue, or of the new item's queue, and
 // those behind its old place move up. Its items and its loan change as by a cancellation and a
-// placement. A request that is at the new item already, with the same type, was moved before.
+// placement. A repeat changes nothing, wherever the request is now. A request that is at the new item
+// already, with the same type, was moved before.
 // Faults: NotFound, RequestChanged, ItemChanged, LoanChanged, Invalid.
 func (m RequestMove) Decide(ctx context.Context, seen Seen) (Change, error) {
 	if moved, err := m.check(seen); moved || err != nil {
-		return Change{Request: seen.Request, Item: seen.findItem(m.To.ItemID), Repeated: true}, err
+		return Change{Request: seen.Request, Item: seen.findItem(readID(seen.Request, "itemId")), Repeated: true}, err
 	}
 	request := assignItem(seen.Request, seen.findItem(m.To.ItemID))
 	request["requestType"] = m.To.request.Text("requestType")
@@ -61,9 +62,14 @@ func (m RequestMove) Decide(ctx context.Context, seen Seen) (Change, error) {
 // check refuses a request that cannot be moved, and reports whether it was moved before.
 func (m RequestMove) check(seen Seen) (moved bool, err error) {
 	id := m.To.RequestID
+	repeated, err := seen.findRequestRepeat(m.To.ID, id)
 	switch stored := seen.Request; {
+	case err != nil:
+		return false, err
 	case stored == nil:
 		return false, newNoRequest(id)
+	case repeated:
+		return true, nil
 	case !isOpenRequest(stored):
 		return false, newAlreadyClosed(id)
 	case readID(stored, "itemId") == m.To.ItemID && stored.Text("requestType") == m.To.request.Text("requestType"):

@@ -15,6 +15,11 @@ import (
 // place puts a request at the end of its queue. It may be called from any
 // goroutine.
 func (l harness) place(r request, kind string, titles bool) (schemas.PlacedRequest, error) {
+	return l.commits.Place(l.ctx(), l.parsePlacement(r, kind, titles))
+}
+
+// parsePlacement returns a placement without an id.
+func (l harness) parsePlacement(r request, kind string, titles bool) commit.Placement {
 	version := ""
 	if r.item != uuid.Nil {
 		version = `,"itemVersion":1`
@@ -24,7 +29,7 @@ func (l harness) place(r request, kind string, titles bool) (schemas.PlacedReque
 	if err != nil {
 		l.t.Error(err)
 	}
-	return l.commits.Place(l.ctx(), p)
+	return p
 }
 
 func TestPlace_GoesToTheEndOfTheQueue(t *testing.T) {
@@ -59,6 +64,56 @@ func TestPlace_GoesToTheEndOfTheQueue(t *testing.T) {
 	}
 	if n := l.count(`SELECT count(*) FROM {schema}.request`); n != 2+len(tests) {
 		t.Errorf("got %d requests, want each once", n)
+	}
+}
+
+// The answer to a placement is lost, and others delete the request before it is sent again.
+func TestPlace_RepeatedAfterADeletion(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		l.recordEvents()
+		of := l.addTitle(1)
+		r := request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1}
+		p := l.parsePlacement(r, "Hold", titles)
+		p.ID = uuid.New()
+		for range 2 {
+			if got, err := l.commits.Place(l.ctx(), p); err != nil || field(t, got.Request, "position") != 1.0 {
+				t.Fatalf("got %s, %v", got.Request, err)
+			}
+		}
+		deletes := fmt.Sprintf(`,"delete":true,"titleLevelRequests":%t`, titles)
+		if err := l.changeRequest(r, deletes, "", ""); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := l.commits.Place(l.ctx(), p); !fault.Is(err, fault.NotFound) {
+			t.Errorf("got %s, %v, want %s", got.Request, err, fault.NotFound)
+		}
+		if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE record_id = $1 AND event_type = 'CREATED'`,
+			r.id); n != 1 {
+			t.Errorf("got %d events of a new request, want 1", n)
+		}
+		if n := l.count(`SELECT count(*) FROM {schema}.request`); n != 0 {
+			t.Error("the deleted request is there")
+		}
+		p.ID = uuid.New()
+		if _, err := l.commits.Place(l.ctx(), p); err != nil {
+			t.Errorf("another placement with the request's id: got %v", err)
+		}
+	})
+}
+
+// One placement is sent many times at once.
+func TestPlace_RepeatsAtOnce(t *testing.T) {
+	t.Parallel()
+	l := newHarness(t)
+	of := l.addTitle(1)
+	p := l.parsePlacement(request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1}, "Hold", false)
+	p.ID = uuid.New()
+	if got := race(rivals, func(int) error { _, err := l.commits.Place(l.ctx(), p); return err }); got[""] != rivals {
+		t.Errorf("got %v, want success each time", got)
+	}
+	if n := l.count(`SELECT count(*) FROM {schema}.request`); n != 1 {
+		t.Errorf("got %d requests, want 1", n)
 	}
 }
 

@@ -15,6 +15,11 @@ import (
 // orderQueue sends an order of requests that were at the positions of saw. It may be called from any
 // goroutine.
 func (l harness) orderQueue(of string, requests []request, saw ...int) (schemas.OrderedQueue, error) {
+	return l.commits.OrderQueue(l.ctx(), l.parseOrder(of, requests, saw...))
+}
+
+// parseOrder returns an order without an id.
+func (l harness) parseOrder(of string, requests []request, saw ...int) commit.QueueOrder {
 	var places []string
 	for i, r := range requests {
 		places = append(places, fmt.Sprintf(`{"id":%q,"position":%d,"newPosition":%d}`, r.id, saw[i], i+1))
@@ -23,7 +28,7 @@ func (l harness) orderQueue(of string, requests []request, saw ...int) (schemas.
 	if err != nil {
 		l.t.Error(err)
 	}
-	return l.commits.OrderQueue(l.ctx(), o)
+	return o
 }
 
 func TestOrderQueue(t *testing.T) {
@@ -48,6 +53,41 @@ func TestOrderQueue(t *testing.T) {
 			t.Errorf("an order of what was read before: got %v", err)
 		}
 		l.wantStates(queue, notYet+"2", notYet+"3", notYet+"1")
+	})
+}
+
+// The answer to an order is lost, and others order the queue before the order is sent again. Both saw
+// the same positions as stored.
+func TestOrderQueue_RepeatedAfterAnotherOrder(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		of := l.addTitle(1)
+		queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
+		which := fmt.Sprintf(`"itemId":%q`, of.copies[0])
+		if titles {
+			which = fmt.Sprintf(`"instanceId":%q`, of.instance)
+		}
+		o, back := l.parseOrder(which, []request{queue[1], queue[0]}, 2, 1), l.parseOrder(which, queue, 2, 1)
+		o.ID, back.ID = uuid.New(), uuid.New()
+		send := func(o commit.QueueOrder, first request) {
+			t.Helper()
+			got, err := l.commits.OrderQueue(l.ctx(), o)
+			if err != nil || len(got.Requests) != 2 || field(t, got.Requests[0], "id") != first.id.String() {
+				t.Fatalf("got %s, %v, want %s first", got.Requests, err, first.id)
+			}
+		}
+		send(o, queue[1])
+		send(back, queue[0])
+		send(o, queue[0])
+		l.wantStates(queue, notYet+"1", notYet+"2")
+		for _, r := range queue {
+			if err := l.cancel(r, titles); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := l.commits.OrderQueue(l.ctx(), o); !fault.Is(err, fault.NotFound) {
+			t.Errorf("of an empty queue: got %s, %v, want %s", got.Requests, err, fault.NotFound)
+		}
 	})
 }
 

@@ -14,6 +14,11 @@ import (
 
 // move sends a move of a request to a copy at version 1. It may be called from any goroutine.
 func (l harness) move(r request, to uuid.UUID, kind string, titles bool) (schemas.PlacedRequest, error) {
+	return l.commits.MoveRequest(l.ctx(), l.parseMove(r, to, kind, titles))
+}
+
+// parseMove returns a move without an id.
+func (l harness) parseMove(r request, to uuid.UUID, kind string, titles bool) commit.RequestMove {
 	from := r.item
 	r.item = to
 	doc := strings.Replace(r.doc(), `"requestType":"Hold"`, fmt.Sprintf(`"requestType":%q`, kind), 1)
@@ -22,7 +27,7 @@ func (l harness) move(r request, to uuid.UUID, kind string, titles bool) (schema
 	if err != nil {
 		l.t.Error(err)
 	}
-	return l.commits.MoveRequest(l.ctx(), m)
+	return m
 }
 
 func TestMoveRequest(t *testing.T) {
@@ -57,6 +62,49 @@ func TestMoveRequest(t *testing.T) {
 		l.wantNoGaps(of, titles)
 		if got := l.status(of.copies[0]); got != "Available" {
 			t.Errorf("the first copy is %s", got)
+		}
+	})
+}
+
+// The answer to a move is lost, and others move the request back before the move is sent again.
+func TestMoveRequest_RepeatedAfterAnotherMove(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, func(t *testing.T, l harness, titles bool) {
+		l.recordEvents()
+		of := l.addTitle(2)
+		r := l.queue(of, of.copies[0], uuid.New(), uuid.New())[0]
+		moved := r
+		moved.item = of.copies[1]
+		m, back := l.parseMove(r, of.copies[1], "Hold", titles), l.parseMove(moved, of.copies[0], "Hold", titles)
+		m.To.ID, back.To.ID = uuid.New(), uuid.New()
+		repeat := func(move commit.RequestMove, want uuid.UUID) schemas.PlacedRequest {
+			t.Helper()
+			got, err := l.commits.MoveRequest(l.ctx(), move)
+			if err != nil || field(t, got.Request, "itemId") != want.String() || field(t, got.Item, "id") != want.String() {
+				t.Fatalf("got %s, %s, %v, want the request at %s", got.Request, got.Item, err, want)
+			}
+			return got
+		}
+		repeat(m, of.copies[1])
+		repeat(back, of.copies[0])
+		repeat(m, of.copies[0])
+		l.wantStates([]request{r}, notYet+"2")
+		l.wantNoGaps(of, titles)
+		if n := l.count(`SELECT count(*) FROM {schema}.outbox
+			WHERE payload->>'logEventType' = 'REQUEST_MOVED_EVENT'`); n != 2 {
+			t.Errorf("got %d events of moves, want 2", n)
+		}
+		if err := l.cancel(r, titles); err != nil {
+			t.Fatal(err)
+		}
+		if got := repeat(m, of.copies[0]); field(t, got.Request, "status") != "Closed - Cancelled" {
+			t.Errorf("got %s, want the cancelled request", got.Request)
+		}
+		if err := l.changeRequest(r, `,"delete":true`, "", ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.commits.MoveRequest(l.ctx(), m); !fault.Is(err, fault.NotFound) {
+			t.Errorf("of a deleted request: got %v, want %s", err, fault.NotFound)
 		}
 	})
 }

@@ -15,10 +15,8 @@ import (
 )
 
 const (
-	deleteRequestSQL = `DELETE FROM {schema}.request WHERE id = $1::uuid`
-
-	pastRequestChangeSQL = `SELECT request_id FROM {schema}.request_change WHERE id = $1::uuid`
-	addRequestChangeSQL  = `INSERT INTO {schema}.request_change (id, request_id) VALUES ($1::uuid, $2::uuid)`
+	deleteRequestSQL    = `DELETE FROM {schema}.request WHERE id = $1::uuid`
+	addRequestChangeSQL = `INSERT INTO {schema}.request_change (id, request_id) VALUES ($1::uuid, $2::uuid)`
 )
 
 // changesQueue names what commits of requests read and write, for errors.
@@ -37,9 +35,7 @@ func (s *CommitStore) ChangeRequest(ctx context.Context, c commit.RequestChange)
 			if change.Repeated {
 				return
 			}
-			if c.ID != uuid.Nil {
-				b.query(addRequestChangeSQL, []any{c.ID, c.RequestID})
-			}
+			b.noteRequestChange(c.ID, c.RequestID)
 			if c.Delete {
 				b.query(deleteRequestSQL, []any{c.RequestID})
 			}
@@ -47,6 +43,13 @@ func (s *CommitStore) ChangeRequest(ctx context.Context, c commit.RequestChange)
 		},
 	})
 	return err
+}
+
+// noteRequestChange adds the statement by which repeats of the change are recognised, none for Nil.
+func (b *batch) noteRequestChange(changeID, requestID uuid.UUID) {
+	if changeID != uuid.Nil {
+		b.query(addRequestChangeSQL, []any{changeID, requestID})
+	}
 }
 
 const insertRequestSQL = `INSERT INTO {schema}.request (id, jsonb) VALUES ($1::uuid, $2::jsonb) RETURNING jsonb::text`
@@ -57,7 +60,7 @@ func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.Pl
 	return run(ctx, s, operation[schemas.PlacedRequest]{
 		kind: commit.RequestPlacement, op: "placing a request", reads: changesQueue, writes: "a request",
 		decide: p.Decide, violation: p.Violation,
-		read: readRequest(p.RequestID, uuid.Nil),
+		read: readRequest(p.RequestID, p.ID),
 		locks: rowLocks{
 			instanceID: p.InstanceID, itemID: p.ItemID, openLoan: p.ChangesLoan(), queue: true, titleLevel: p.TitleLevel, titleSetting: true,
 		},
@@ -69,6 +72,7 @@ func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.Pl
 			if change.Repeated {
 				return
 			}
+			b.noteRequestChange(p.ID, p.RequestID)
 			b.storeRecord(insertRequestSQL, change.Request, &answer.Request)
 			b.writeChange(change, nil, &answer.Item)
 		},
@@ -86,9 +90,16 @@ func (s *CommitStore) MoveRequest(ctx context.Context, m commit.RequestMove) (sc
 	}
 	return run(ctx, s, operation[schemas.PlacedRequest]{
 		kind: commit.RequestMoving, op: "moving a request", reads: changesQueue, writes: changesQueue, decide: m.Decide,
-		locks: locks, read: readRequest(m.To.RequestID, uuid.Nil),
+		locks: locks, read: readRequest(m.To.RequestID, m.To.ID),
 		write: func(b *batch, change commit.Change, answer *schemas.PlacedRequest) {
-			answer.Request, answer.Item = json.RawMessage(b.encode(change.Request)), json.RawMessage(b.encode(change.Item))
+			answer.Request = json.RawMessage(b.encode(change.Request))
+			if change.Item != nil {
+				answer.Item = json.RawMessage(b.encode(change.Item))
+			}
+			if change.Repeated {
+				return
+			}
+			b.noteRequestChange(m.To.ID, m.To.RequestID)
 			b.writeChange(change, nil, nil)
 		},
 	})
@@ -98,7 +109,7 @@ func (s *CommitStore) MoveRequest(ctx context.Context, m commit.RequestMove) (sc
 func (s *CommitStore) OrderQueue(ctx context.Context, o commit.QueueOrder) (schemas.OrderedQueue, error) {
 	return run(ctx, s, operation[schemas.OrderedQueue]{
 		kind: commit.QueueOrdering, op: "ordering a queue of requests", reads: changesQueue, writes: changesQueue, decide: o.Decide,
-		read: readRequest(uuid.Nil, uuid.Nil),
+		read: readRequest(uuid.Nil, o.ID),
 		locks: rowLocks{
 			instanceID: o.InstanceID, itemID: o.ItemID, queue: true, titleLevel: o.InstanceID != uuid.Nil, titleSetting: true,
 		},
@@ -107,6 +118,10 @@ func (s *CommitStore) OrderQueue(ctx context.Context, o commit.QueueOrder) (sche
 			for i, r := range change.Queue {
 				answer.Requests[i] = json.RawMessage(b.encode(r))
 			}
+			if change.Repeated {
+				return
+			}
+			b.noteRequestChange(o.ID, o.FirstID)
 			b.writeChange(change, nil, nil)
 		},
 	})
@@ -117,18 +132,16 @@ func (s *CommitStore) OrderQueue(ctx context.Context, o commit.QueueOrder) (sche
 // those of the item.
 const isWaiting = `r.is_open IS NOT FALSE`
 
-const getRequestSQL = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schema}.request WHERE id = $1::uuid)`
+const getRequestSQL = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schema}.request WHERE id = $1::uuid),
+	(SELECT request_id FROM {schema}.request_change WHERE id = $2::uuid)`
 
-// readRequest adds the statements that read a request, Nil for none, after the locks. The request needs
-// no lock of its own, because commits refuse one that is open and not in the queue. An earlier change
-// held the locks until its COMMIT, so changeID is looked for after them, and after the request, which
-// it may have deleted.
+// readRequest adds the statement that reads a request and an earlier change, Nil for none, after the
+// locks. The request needs no lock of its own, because commits refuse one that is open and not in the
+// queue. An earlier change held the locks until its COMMIT. One statement reads both, because a change
+// may have deleted the request.
 func readRequest(requestID, changeID uuid.UUID) func(*batch, *commit.Seen) {
 	return func(b *batch, seen *commit.Seen) {
-		b.query(getRequestSQL, []any{requestID}, &seen.Now, (*stored)(&seen.Request))
-		if changeID != uuid.Nil {
-			b.query(pastRequestChangeSQL, []any{changeID}, &seen.Before)
-		}
+		b.query(getRequestSQL, []any{requestID, changeID}, &seen.Now, (*stored)(&seen.Request), &seen.Before)
 	}
 }
 

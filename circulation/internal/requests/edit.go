@@ -21,7 +21,7 @@ type Keeper interface {
 	// ChangeRequest edits, closes or deletes a request. A repeat with the same id changes nothing.
 	// Faults that say it did not happen: NotFound, RequestChanged, Invalid.
 	ChangeRequest(ctx context.Context, c schemas.RequestChange) error
-	// MoveRequest gives a request another item. A repeat gets the same answer. Faults that say it did
+	// MoveRequest gives a request another item. A repeat with the same id changes nothing. Faults that say it did
 	// not happen: NotFound, ItemChanged, LoanChanged, RequestChanged, Invalid.
 	MoveRequest(ctx context.Context, m schemas.RequestMove) (schemas.PlacedRequest, error)
 	// DeleteRequests deletes the requests that match a CQL query, and leaves queues and items as they
@@ -31,7 +31,7 @@ type Keeper interface {
 	// ItemQueue and TitleQueue return the open requests of an item, and of an instance.
 	ItemQueue(ctx context.Context, itemID string) ([]json.RawMessage, error)
 	TitleQueue(ctx context.Context, instanceID string) ([]json.RawMessage, error)
-	// OrderQueue puts a queue into another order. Faults: NotFound, RequestChanged, Invalid.
+	// OrderQueue puts a queue into another order. A repeat with the same id changes nothing. Faults: NotFound, RequestChanged, Invalid.
 	OrderQueue(ctx context.Context, o schemas.QueueOrder) (schemas.OrderedQueue, error)
 }
 

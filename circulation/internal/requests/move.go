@@ -75,10 +75,10 @@ func (s *Service) move(ctx context.Context, id string, m MoveRequest) (schemas.P
 		return schemas.PlacedRequest{}, err
 	}
 	move := schemas.RequestMove{
-		Request: p.Request, ItemVersion: p.ItemVersion, TitleLevel: p.TitleLevel, Recall: p.Recall, FromItemID: was.ItemID,
+		ID: p.ID, Request: p.Request, ItemVersion: p.ItemVersion, TitleLevel: p.TitleLevel, Recall: p.Recall, FromItemID: was.ItemID,
 	}
 	send := func(ctx context.Context) (schemas.PlacedRequest, error) { return s.Keeper.MoveRequest(ctx, move) }
-	return library.FinishCommit(ctx, s.Log.With("item_id", move.FromItemID), "the move", send)
+	return library.FinishCommit(ctx, s.Log.With("change_id", move.ID, "item_id", move.FromItemID), "the move", send)
 }
 
 // makeWish returns the request as it will be at the new item.

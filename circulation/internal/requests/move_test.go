@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/schemas"
@@ -162,6 +164,19 @@ func TestMove(t *testing.T) {
 				t.Errorf("recalls the loan: %t", recalls)
 			}
 		})
+	}
+}
+
+func TestMove_HasAnIDForEachCommit(t *testing.T) {
+	t.Parallel()
+	k := &fakeKeeper{answers: []error{fault.New(fault.Unavailable, "no answer"), fault.New(fault.ItemChanged, "changed")}}
+	if _, err := k.service(newMovable()).Move(t.Context(), wishID,
+		requests.MoveRequest{DestinationItemID: bookID}); err != nil || len(k.moves) != 3 {
+		t.Fatalf("got %v after %d moves", err, len(k.moves))
+	}
+	first, repeat, next := k.moves[0].ID, k.moves[1].ID, k.moves[2].ID
+	if first != repeat || first == next || uuid.Validate(first) != nil || first == wishID {
+		t.Errorf("got the ids %q, %q, %q", first, repeat, next)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
@@ -38,9 +40,9 @@ func (s *Service) Reorder(ctx context.Context, id string, ofTitle bool, body []b
 	if err != nil {
 		return nil, err
 	}
-	order.Queue = sent.listPlaces(queue)
+	order.ID, order.Queue = uuid.NewString(), sent.listPlaces(queue)
 	send := func(ctx context.Context) (schemas.OrderedQueue, error) { return s.Keeper.OrderQueue(ctx, order) }
-	ordered, err := library.FinishCommit(ctx, s.Log.With("item_id", order.ItemID, "instance_id", order.InstanceID), "the order of a queue", send)
+	ordered, err := library.FinishCommit(ctx, s.Log.With("change_id", order.ID, "item_id", order.ItemID, "instance_id", order.InstanceID), "the order of a queue", send)
 	switch {
 	case fault.Is(err, fault.RequestChanged):
 		if err := s.checkTitles(ctx, ofTitle, key, id); err != nil {

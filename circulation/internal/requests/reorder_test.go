@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -83,8 +85,8 @@ func TestReorder(t *testing.T) {
 			saw := fmt.Sprint(k.order.Queue[0].Position, k.order.Queue[1].Position)
 			to := fmt.Sprint(k.order.Queue[0].NewPosition, k.order.Queue[1].NewPosition)
 			if len(got) != 2 || k.order.ItemID != of.ItemID || k.order.InstanceID != of.InstanceID || saw != "2 1" ||
-				to != "1 2" {
-				t.Errorf("got %s for %+v, want the positions that were read", got, k.order)
+				to != "1 2" || uuid.Validate(k.order.ID) != nil {
+				t.Errorf("got %s for %+v, want the positions that were read, and an id", got, k.order)
 			}
 		})
 	}

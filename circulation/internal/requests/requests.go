@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
@@ -46,8 +48,8 @@ type Library interface {
 }
 
 // Placer puts a request at the end of its queue and changes item and loan with it, wholly or not at
-// all. A repeat with the same id gets the same answer. Faults that say it did not happen:
-// ItemChanged, LoanChanged, RequestChanged, Invalid.
+// all. A repeat with the same ids gets the same answer, or NotFound if the request was deleted since.
+// Faults that say it did not happen: ItemChanged, LoanChanged, RequestChanged, Invalid.
 type Placer interface {
 	Place(ctx context.Context, p schemas.Placement) (schemas.PlacedRequest, error)
 }
@@ -71,9 +73,9 @@ type Service struct {
 // request, as it is by now.
 //
 // Faults: Malformed for a body that is no JSON; Invalid with FOLIO's messages for everything that
-// is wrong; ItemChanged, LoanChanged and RequestChanged if others keep changing item, loan or queue;
-// Internal for faults of stored configuration. A request whose outcome is unknown may be sent again,
-// with an id.
+// is wrong, and for a request that others deleted while its outcome was unknown; ItemChanged, LoanChanged
+// and RequestChanged if others keep changing item, loan or queue; Internal for faults of stored
+// configuration. A request whose outcome is unknown may be sent again, with an id.
 func (s *Service) Create(ctx context.Context, body []byte) (json.RawMessage, error) {
 	w, err := s.parseWish(ctx, body)
 	if err != nil {
@@ -124,12 +126,18 @@ func (s *Service) place(ctx context.Context, w wish) (schemas.PlacedRequest, err
 		return schemas.PlacedRequest{}, err
 	}
 	send := func(ctx context.Context) (schemas.PlacedRequest, error) { return s.Placer.Place(ctx, placement) }
-	return library.FinishCommit(ctx, s.Log.With("placed_id", w.record.ID), "the request", send)
+	placed, err := library.FinishCommit(ctx, s.Log.With("change_id", placement.ID, "placed_id", w.record.ID), "the request", send)
+	if fault.Is(err, fault.NotFound) {
+		return placed, fault.Validation(fault.Refusal("REQUEST_NOT_FOUND", "The request was placed, and deleted since", newParameter("id", w.record.ID)))
+	}
+	return placed, err
 }
 
-// completePlacement returns the placement, with the new due date of a loan that is recalled.
+// completePlacement returns the placement, with an id of its own and the new due date of a loan that is
+// recalled.
 func (s *Service) completePlacement(ctx context.Context, w wish, f facts) (schemas.Placement, error) {
 	placement, err := w.makePlacement(f)
+	placement.ID = uuid.NewString()
 	if err == nil && w.record.RequestType == schemas.RequestRecall && f.loan.ID != "" {
 		placement.Recall, err = s.recallLoan(ctx, f)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/uuid"
+
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas/fault"
 )
@@ -168,6 +170,24 @@ func TestCreate_LogsThePlacedRequest(t *testing.T) {
 	if line := logged.String(); strings.Count(line, "placed_id="+wishID) != 2 || strings.Contains(line, "request_id=") ||
 		strings.Contains(line, annID) {
 		t.Errorf("logged %s", line)
+	}
+}
+
+// Storage knows a repeat by the id of the commit, which is not that of the request.
+func TestCreate_HasAnIDForEachCommit(t *testing.T) {
+	t.Parallel()
+	l := newLibrary()
+	l.answers = []error{fault.New(fault.Unavailable, "no answer"), fault.New(fault.ItemChanged, "changed")}
+	if _, err := l.create(t, nil); err != nil || len(l.placed) != 3 {
+		t.Fatalf("got %v after %d placements", err, len(l.placed))
+	}
+	first, repeat, next := l.placed[0].ID, l.placed[1].ID, l.placed[2].ID
+	if first != repeat || first == next || uuid.Validate(first) != nil || first == wishID {
+		t.Errorf("got the ids %q, %q, %q", first, repeat, next)
+	}
+	l.answers = []error{fault.New(fault.Unavailable, "no answer"), fault.New(fault.NotFound, "Not found")}
+	if _, err := l.create(t, nil); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "deleted since") {
+		t.Errorf("deleted before the repeat: got %v", err)
 	}
 }
 

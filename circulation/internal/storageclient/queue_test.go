@@ -45,6 +45,10 @@ func TestClient_Place(t *testing.T) {
 			placement: schemas.Placement{Request: json.RawMessage(`{}`)}, sent: `{"request":{}}`, status: 201, code: "",
 			body: `{}`, want: fault.Internal,
 		},
+		"deleted since": {
+			placement: schemas.Placement{ID: "i", Request: json.RawMessage(`{}`)}, sent: `{"id":"i","request":{}}`, status: 404,
+			code: fault.NotFound, body: "There is no request", want: fault.NotFound,
+		},
 		"another storage": {
 			placement: schemas.Placement{Request: json.RawMessage(`{}`)}, sent: `{"request":{}}`, status: 404, code: "",
 			body: "", want: fault.Unavailable,

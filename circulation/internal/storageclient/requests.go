@@ -18,6 +18,7 @@ var requests = collection{path: "/request-storage/requests", key: "requests"}
 // Place implements requests.Placer.
 func (c *Client) Place(ctx context.Context, p schemas.Placement) (schemas.PlacedRequest, error) {
 	r := send("placing the request", http.MethodPost, "/request-storage/placements", p, http.StatusCreated)
+	r.record = true
 	placed, err := call(ctx, c, r, "request", func(placed schemas.PlacedRequest) bool { return len(placed.Request) > 0 })
 	return placed, c.noteQueueChange(ctx, err)
 }
