@@ -63,7 +63,7 @@ func CommitRoutes(store commit.Store, locks *lock.Service) []web.Route {
 			Body: web.Schema("loan-replacement"), Endpoint: web.Empty(http.StatusNoContent, loanChange(commit.ParseLoanReplacement, store.ReplaceLoan)),
 		},
 		{
-			Method: http.MethodPost, Path: "/request-storage/placements", Permission: "circulation-storage.request-placements.item.post", Refusals: othersChanged,
+			Method: http.MethodPost, Path: "/request-storage/placements", Permission: "circulation-storage.request-placements.item.post", Refusals: append([]fault.Code{fault.NotFound}, othersChanged...),
 			Body: web.Schema("placement"), Endpoint: web.JSON(http.StatusCreated, located(commit.ParsePlacement, store.Place,
 				func(p commit.Placement) string { return "/request-storage/requests/" + p.RequestID.String() })).With(web.Location),
 		},
