@@ -274,37 +274,6 @@ func TestOIDC_AsksTheProviderAgain(t *testing.T) {
 	})
 }
 
-// A script cannot go to the provider and back. Its requests begin no flow, whose cookie would evict another.
-func TestOIDC_SendsNoScriptToTheProvider(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProvider(t)
-		_, v := visitWith(t, p, byProvider())
-		v.signInAt(p)
-		v.header.Set("X-Requested-With", "fetch")
-		pass(6 * time.Minute)
-		v.wantSignedIn("ann")
-		pass(9 * time.Minute)
-		wantRefusedScript(v)
-		if names, _ := v.flows(); len(names) > 0 {
-			t.Errorf("a script has the cookies %v", names)
-		}
-		v.header.Del("X-Requested-With")
-		v.signInAt(p)
-		v.wantSignedIn("ann")
-	})
-}
-
-// wantRefusedScript checks that a script without a session gets 401 and no way to the sign-in.
-func wantRefusedScript(v *visitor) {
-	v.t.Helper()
-	got := v.get("/desk/diku/list")
-	wantStatus(v.t, got, http.StatusUnauthorized, "")
-	if to := got.Header().Get("Location"); to != "" {
-		v.t.Errorf("a script is sent to %s", to)
-	}
-}
-
 func (v *visitor) wantSignedOutOfPages() {
 	v.t.Helper()
 	if got := v.get("/desk/diku/list"); got.Code != http.StatusSeeOther {

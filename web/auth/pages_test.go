@@ -181,32 +181,6 @@ func TestPages_KeepASessionInUse(t *testing.T) {
 	})
 }
 
-// The script of a form asks while a person types, which keeps the session.
-func TestPages_KeepASessionWhileAPersonTypes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		v := newSite(byPassword()).visit(t)
-		v.signIn("Ann", password, "")
-		v.header.Set("X-Requested-With", "fetch")
-		for range 3 {
-			pass(20 * time.Minute)
-			v.wantSignedIn("Ann")
-		}
-		pass(30 * time.Minute)
-		wantRefusedScript(v)
-	})
-}
-
-// Browsers inside apps send the header too, with a name of their own.
-func TestPages_SendBrowsersInsideAppsToTheSignIn(t *testing.T) {
-	t.Parallel()
-	v := newSite(byPassword()).visit(t)
-	v.header.Set("X-Requested-With", "org.example.kiosk")
-	if w := v.get("/desk/diku/list"); w.Code != http.StatusSeeOther {
-		t.Errorf("got %d %s, want %d", w.Code, w.Body, http.StatusSeeOther)
-	}
-}
-
 func TestPages_SignOut(t *testing.T) {
 	t.Parallel()
 	s := newSite(byPassword())
