@@ -10,7 +10,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/google/uuid"
 
@@ -53,21 +52,11 @@ func (l Listing) print(t table) error {
 	w := tabwriter.NewWriter(l.Out, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{t.columns}, t.rows...) {
 		for i, value := range row {
-			row[i] = cmp.Or(clean(value), "-")
+			row[i] = cmp.Or(command.FormatCell(value), "-")
 		}
 		_, _ = fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	return w.Flush()
-}
-
-// clean returns a text in one line, without what a terminal obeys. A reason may have several lines.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, strings.Join(strings.Fields(text), " "))
 }
 
 // ListLocks prints the tenant's locks, oldest first, with the time that is left of the lock's

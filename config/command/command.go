@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"unicode"
 
 	"checkoutlock/config"
 )
@@ -109,6 +110,16 @@ func Main(name, usage string, run func(context.Context, Process) error) {
 		os.Exit(other.Status)
 	}
 	os.Exit(1)
+}
+
+// FormatCell returns a text of a client in one line, without what a terminal obeys.
+func FormatCell(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, strings.Join(strings.Fields(text), " "))
 }
 
 // PrintJSON writes what read returns as a JSON document with indents.

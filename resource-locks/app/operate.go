@@ -10,7 +10,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/google/uuid"
 
@@ -72,19 +71,9 @@ func List(ctx context.Context, cfg Config, namespace string, out io.Writer) erro
 // printRow prints a line of cells.
 func printRow(w io.Writer, cells ...string) {
 	for i, cell := range cells {
-		cells[i] = clean(cell)
+		cells[i] = command.FormatCell(cell)
 	}
 	_, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) // Flush returns the error
-}
-
-// clean returns a text of a client in one line, without what a terminal obeys.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, strings.Join(strings.Fields(text), " "))
 }
 
 // Release names what ForceRelease releases: a lock by Name and ID, or a claim.
@@ -118,8 +107,8 @@ func ForceRelease(ctx context.Context, cfg Config, r Release, out io.Writer) err
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(out, "released %s %q, held since %s by %s\n", clean(l.Namespace), l.Name,
-			l.GrantedAt.Format(time.RFC3339), clean(l.Owner))
+		_, err = fmt.Fprintf(out, "released %s %q, held since %s by %s\n", command.FormatCell(l.Namespace), l.Name,
+			l.GrantedAt.Format(time.RFC3339), command.FormatCell(l.Owner))
 		return err
 	})
 }
