@@ -2,10 +2,8 @@ package config
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"reflect"
 	"slices"
@@ -211,13 +209,6 @@ func FindMisspelt(cfg any, environ []string) []Misspelling {
 	}
 	slices.SortFunc(found, func(a, b Misspelling) int { return cmp.Compare(a.Variable, b.Variable) })
 	return found
-}
-
-// WarnOfMisspelt logs a line for each variable that FindMisspelt finds.
-func WarnOfMisspelt(ctx context.Context, log *slog.Logger, cfg any, environ []string) {
-	for _, m := range FindMisspelt(cfg, environ) {
-		log.WarnContext(ctx, "this variable is no setting and is not used", "variable", m.Variable, "resembles", m.Meant)
-	}
 }
 
 // resembles reports whether name differs from the setting only in case, underscores or at

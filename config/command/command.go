@@ -112,6 +112,19 @@ func Main(name, usage string, run func(context.Context, Process) error) {
 	os.Exit(1)
 }
 
+// LoadSettings reads cfg, makes the service's log by cfg's part about it, and warns of variables that
+// resemble settings.
+func (p Process) LoadSettings(ctx context.Context, name string, cfg config.Validator, about *config.Log) (*slog.Logger, error) {
+	if err := config.Load(cfg, p.Environ); err != nil {
+		return nil, err
+	}
+	log := about.New(p.Stderr, name)
+	for _, m := range config.FindMisspelt(cfg, p.Environ) {
+		log.WarnContext(ctx, "this variable is no setting and is not used", "variable", m.Variable, "resembles", m.Meant)
+	}
+	return log, nil
+}
+
 // FormatCell returns a text of a client in one line, without what a terminal obeys.
 func FormatCell(text string) string {
 	return strings.Map(func(r rune) rune {

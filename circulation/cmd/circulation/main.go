@@ -36,13 +36,12 @@ var program = command.Program{Name: "circulation", Commands: map[string]command.
 
 func serve(ctx context.Context, p command.Process) error {
 	cfg := app.DefaultConfig()
-	if err := config.Load(&cfg, p.Environ); err != nil {
+	log, err := p.LoadSettings(ctx, "circulation", &cfg, &cfg.Log)
+	if err != nil {
 		return err
 	}
 	config.SetHeapGrowth(p.Environ)
 	config.SetHeapLimit(p.Environ)
-	log := cfg.Log.New(p.Stderr, "circulation")
-	config.WarnOfMisspelt(ctx, log, &cfg, p.Environ)
 	return command.Serve(ctx, log, func(ctx context.Context) error {
 		a, err := app.New(ctx, cfg, log)
 		if err != nil {

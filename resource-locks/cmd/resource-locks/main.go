@@ -49,12 +49,8 @@ var program = command.Program{Name: name, Commands: map[string]command.Command{
 
 func loadConfig(ctx context.Context, p command.Process) (app.Config, *slog.Logger, error) {
 	cfg := app.DefaultConfig()
-	if err := config.Load(&cfg, p.Environ); err != nil {
-		return cfg, nil, err
-	}
-	log := cfg.Log.New(p.Stderr, name)
-	config.WarnOfMisspelt(ctx, log, &cfg, p.Environ)
-	return cfg, log, nil
+	log, err := p.LoadSettings(ctx, name, &cfg, &cfg.Log)
+	return cfg, log, err
 }
 
 func serve(ctx context.Context, p command.Process) error {
