@@ -69,7 +69,7 @@ func TestBadInput_OfEachDescribedRoute(t *testing.T) {
 		checkRefused(t, method+" "+path+" "+body, callEndpoint(t, client, method, path, bytesOf(body)))
 	}
 	for client, read := range map[*stack.Client]func() (map[string]any, error){
-		&p.machines[0]: circulation.OpenAPI, &p.Storage: storage.OpenAPI,
+		&p.machines[0]: circulation.Module().OpenAPI, &p.Storage: storage.Module().OpenAPI,
 	} {
 		doc, err := read()
 		if err != nil {

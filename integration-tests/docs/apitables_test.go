@@ -48,7 +48,7 @@ type content struct {
 func operations(t *testing.T, service string) []operation {
 	t.Helper()
 	doc, err := map[string]func() (map[string]any, error){
-		"circulation": circulation.OpenAPI, "circulation-storage": storage.OpenAPI,
+		"circulation": circulation.Module().OpenAPI, "circulation-storage": storage.Module().OpenAPI,
 	}[service]()
 	if err != nil {
 		t.Fatal(err)

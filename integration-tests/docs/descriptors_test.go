@@ -23,12 +23,10 @@ var update = flag.Bool("update", false, "write the generated documents")
 func descriptors(t *testing.T) map[string]describe.Descriptor {
 	t.Helper()
 	all := map[string]describe.Descriptor{}
-	for name, read := range map[string]func() (describe.Descriptor, error){
-		"circulation":         circulation.Descriptor,
-		"circulation-storage": func() (describe.Descriptor, error) { return storage.Descriptor() },
-		"resource-locks":      locks.Descriptor,
+	for name, module := range map[string]describe.Module{
+		"circulation": circulation.Module(), "circulation-storage": storage.Module(), "resource-locks": locks.Module(),
 	} {
-		d, err := read()
+		d, err := module.Descriptor()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +159,7 @@ func TestStorageDescriptor_LeavesOutInterfacesOfOtherModules(t *testing.T) {
 	if list == nil {
 		t.Fatal("docs/folio.md has no list of -without")
 	}
-	d, err := storage.Descriptor(strings.Split(list[1], ",")...)
+	d, err := storage.Module().Descriptor(strings.Split(list[1], ",")...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +185,7 @@ func TestStorageDescriptor_LeavesOutInterfacesOfOtherModules(t *testing.T) {
 			t.Errorf("it defines %s, a permission of another module", name)
 		}
 	}
-	if _, err := storage.Descriptor("user"); err == nil || !strings.Contains(err.Error(), `no interface "user"`) {
+	if _, err := storage.Module().Descriptor("user"); err == nil || !strings.Contains(err.Error(), `no interface "user"`) {
 		t.Errorf("an unknown interface: %v", err)
 	}
 }

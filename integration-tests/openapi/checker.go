@@ -45,7 +45,7 @@ type header struct {
 func NewChecker() (*Checker, error) {
 	c := &Checker{operations: map[string][]operation{}}
 	for name, read := range map[string]func() (map[string]any, error){
-		"circulation": circulation.OpenAPI, "circulation-storage": storage.OpenAPI,
+		"circulation": circulation.Module().OpenAPI, "circulation-storage": storage.Module().OpenAPI,
 	} {
 		doc, err := read()
 		if err == nil {

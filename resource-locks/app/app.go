@@ -114,6 +114,6 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 		Settings: cfg.Mutex, Locks: e.locks, Guard: guard, Log: log, Registry: registry, Ready: db.Ready,
 		CountRefusal: db.CountRefusal, ShutdownTimeout: cfg.HTTP.ShutdownTimeout,
 	}))
-	s.Add(module().NewFront(s.Routes()))
+	s.Add(Module().NewFront(s.Routes()))
 	return s
 }

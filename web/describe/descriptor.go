@@ -35,6 +35,8 @@ type Module struct {
 	Settings any
 	// Records are examples of records by the names of their JSON Schemas.
 	Records map[string]json.RawMessage
+	// ListRoutes returns the routes for documents; nothing need run.
+	ListRoutes func() ([]web.Route, error)
 }
 
 // Version is that of all services, which are released together: the newest one of CHANGELOG.md.
@@ -98,9 +100,13 @@ type Variable struct {
 	Value string `json:"value"`
 }
 
-// Descriptor returns the module descriptor for the routes. It leaves out the interfaces without,
-// which another module provides; they are named without a version. An unknown one is an error.
-func (m Module) Descriptor(routes []web.Route, without ...string) (Descriptor, error) {
+// Descriptor returns the module descriptor. It leaves out the interfaces without, which another module
+// provides; they are named without a version. An unknown one is an error.
+func (m Module) Descriptor(without ...string) (Descriptor, error) {
+	routes, err := m.ListRoutes()
+	if err != nil {
+		return Descriptor{}, err
+	}
 	d := Descriptor{
 		ID: m.Name + "-" + Version, Name: m.Title, Requires: []Required{}, Launch: m.launch(),
 	}

@@ -19,9 +19,9 @@ const OpenAPIPath = "/openapi.json"
 func (m Module) NewFront(routes []web.Route) (web.Front, error) {
 	own := web.Route{Method: http.MethodGet, Path: OpenAPIPath, NoTenant: true, Endpoint: web.Handle(
 		nil, web.Answer{Status: http.StatusOK, Body: map[string]any{}})}
-	all := append(routes, own)
+	m.ListRoutes = func() ([]web.Route, error) { return append(routes, own), nil }
 	write := sync.OnceValues(func() ([]byte, error) {
-		doc, err := m.OpenAPI(all)
+		doc, err := m.OpenAPI()
 		if err != nil {
 			return nil, err
 		}

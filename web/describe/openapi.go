@@ -16,7 +16,12 @@ import (
 type object = map[string]any
 
 // OpenAPI returns the description of the routes and of those that all services have, in OpenAPI 3.1.
-func (m Module) OpenAPI(routes []web.Route) (map[string]any, error) {
+// The service answers it at OpenAPIPath.
+func (m Module) OpenAPI() (map[string]any, error) {
+	routes, err := m.ListRoutes()
+	if err != nil {
+		return nil, err
+	}
 	c, err := newComponents(m.Records)
 	if err != nil {
 		return nil, err

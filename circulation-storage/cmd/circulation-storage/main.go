@@ -89,7 +89,7 @@ func describe(fs *flag.FlagSet) func(context.Context, command.Process) error {
 		return nil
 	})
 	return func(_ context.Context, p command.Process) error {
-		return command.PrintJSON(p.Stdout, func() (any, error) { return app.Descriptor(without...) })
+		return command.PrintJSON(p.Stdout, func() (any, error) { return app.Module().Descriptor(without...) })
 	}
 }
 

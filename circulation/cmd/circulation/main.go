@@ -27,7 +27,7 @@ func main() { command.Main(program.Name, usage+config.ListSettings(&app.Config{}
 var program = command.Program{Name: "circulation", Commands: map[string]command.Command{
 	"serve": command.Plain(serve),
 	"descriptor": command.Plain(func(_ context.Context, p command.Process) error {
-		return command.PrintJSON(p.Stdout, app.Descriptor)
+		return command.PrintJSON(p.Stdout, func() (any, error) { return app.Module().Descriptor() })
 	}),
 	"healthcheck": command.Plain(func(ctx context.Context, p command.Process) error {
 		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)

@@ -40,7 +40,7 @@ func main() { command.Main(name, usage+config.ListSettings(&app.Config{}), progr
 var program = command.Program{Name: name, Commands: map[string]command.Command{
 	"serve": command.Plain(serve), "migrate": migrate, "list": list, "release": release, "locket": locketCommand,
 	"descriptor": command.Plain(func(_ context.Context, p command.Process) error {
-		return command.PrintJSON(p.Stdout, app.Descriptor)
+		return command.PrintJSON(p.Stdout, func() (any, error) { return app.Module().Descriptor() })
 	}),
 	"healthcheck": command.Plain(func(ctx context.Context, p command.Process) error {
 		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
