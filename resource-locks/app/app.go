@@ -101,8 +101,7 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 		},
 	}))
 	s.Add(locket.New(locket.Options{
-		Settings: cfg.Locket, Locks: e.locks, Observe: e.events.add, Log: log, Registry: registry,
-		ShutdownTimeout: cfg.HTTP.ShutdownTimeout,
+		Settings: cfg.Locket, HTTP: cfg.HTTP, Locks: e.locks, Observe: e.events.add, Log: log, Registry: registry,
 	}))
 	s.Add(locktopus.New(locktopus.Options{
 		Settings: cfg.Locktopus, HTTP: cfg.HTTP, Claims: e.claims, Panics: s.Panics, Log: log,
@@ -111,8 +110,8 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 		Settings: cfg.Sunbird, HTTP: cfg.HTTP, Locks: e.locks, Guard: guard, Log: log, Registry: registry,
 	}))
 	s.Add(mutexapi.New(mutexapi.Options{
-		Settings: cfg.Mutex, Locks: e.locks, Guard: guard, Log: log, Registry: registry, Ready: db.Ready,
-		CountRefusal: db.CountRefusal, ShutdownTimeout: cfg.HTTP.ShutdownTimeout,
+		Settings: cfg.Mutex, HTTP: cfg.HTTP, Locks: e.locks, Guard: guard, Log: log, Registry: registry, Ready: db.Ready,
+		CountRefusal: db.CountRefusal,
 	}))
 	s.Add(Module().NewFront(s.Routes()))
 	return s

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -127,6 +128,45 @@ func TestApp_FrontsAreOffWithoutAnAddress(t *testing.T) {
 			t.Errorf("%s is at %s", front, a.URL(front))
 		}
 	}
+}
+
+func TestApp_PortsStayOpenForTheDrainDelay(t *testing.T) {
+	t.Parallel()
+	const delay = time.Second
+	cfg, err := load(t, "DRAIN_DELAY="+delay.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	stopped := time.Now()
+	stop()
+	for _, front := range []string{"operators", "locket", "locktopus", "sunbird", "mutex"} {
+		t.Run(front, func(t *testing.T) {
+			t.Parallel()
+			address := strings.TrimPrefix(a.URL(front), "http://")
+			for tick := time.Tick(5 * time.Millisecond); ; <-tick {
+				conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+				if err != nil {
+					break
+				}
+				_ = conn.Close()
+			}
+			if open := time.Since(stopped); open < delay {
+				t.Errorf("the port was open for %s after the signal, want %s", open, delay)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestApp_NamesATakenAddress(t *testing.T) {

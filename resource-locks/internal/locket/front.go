@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
+	"checkoutlock/config"
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/locket/locketpb"
 	"checkoutlock/web"
@@ -54,18 +55,17 @@ type Options struct {
 	Observe  func(engine.Observer)
 	Log      *slog.Logger
 	Registry prometheus.Registerer
-	// ShutdownTimeout bounds the running calls after the listener has closed.
-	ShutdownTimeout time.Duration
+	HTTP     config.HTTP // how the listener stops; the rest is not used
 }
 
 // listener is the gRPC server, a web.Listener.
 type listener struct {
-	settings        Settings
-	log             *slog.Logger
-	shutdownTimeout time.Duration
-	service         *service
-	metrics         *metrics
-	limit           int64 // of connections
+	settings Settings
+	log      *slog.Logger
+	http     config.HTTP
+	service  *service
+	metrics  *metrics
+	limit    int64 // of connections
 
 	ln     net.Listener
 	server *grpc.Server
@@ -84,7 +84,7 @@ func newListener(o Options) *listener {
 	m := newMetrics(o.Registry, o.Locks, log)
 	o.Observe(m)
 	return &listener{
-		settings: o.Settings, log: log, shutdownTimeout: o.ShutdownTimeout, metrics: m, limit: maxConnections,
+		settings: o.Settings, log: log, http: o.HTTP, metrics: m, limit: maxConnections,
 		service: newService(o.Locks, o.Settings.OperationTimeout),
 	}
 }
@@ -140,16 +140,17 @@ func (l *listener) Serve(ctx context.Context) error {
 	return nil
 }
 
-// Drain implements web.Listener. Clients connect anew to another instance at once, while
-// running calls finish.
+// Drain implements web.Listener. After DrainDelay clients connect anew to another instance at
+// once, while running calls finish.
 func (l *listener) Drain(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, l.shutdownTimeout)
+	<-time.After(l.http.DrainDelay)
+	ctx, cancel := context.WithTimeout(ctx, l.http.ShutdownTimeout)
 	defer cancel()
 	defer l.ln.Close() // GracefulStop closes it only after Serve
 	cut := context.AfterFunc(ctx, l.server.Stop)
 	l.server.GracefulStop()
 	if !cut() {
-		return fmt.Errorf("running calls of Locket were cut off after %s", l.shutdownTimeout)
+		return fmt.Errorf("running calls of Locket were cut off after %s", l.http.ShutdownTimeout)
 	}
 	return nil
 }

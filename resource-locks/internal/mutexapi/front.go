@@ -39,8 +39,8 @@ type Options struct {
 	Ready func(context.Context) error
 	// CountRefusal is that of web.Options.
 	CountRefusal func() bool
-	// ShutdownTimeout bounds the running requests after the listener has closed.
-	ShutdownTimeout time.Duration
+	// HTTP has how the server stops. Its address and RequestTimeout are not used.
+	HTTP config.HTTP
 }
 
 // New returns the front, and registers its metrics.
@@ -49,8 +49,8 @@ func New(o Options) (web.Front, error) {
 		return web.Front{}, nil
 	}
 	log := o.Log.With("front", "mutex")
-	timeouts := config.HTTP{RequestTimeout: requestTimeout, ShutdownTimeout: o.ShutdownTimeout}
-	server, err := web.NewServerAt("MUTEX_ADDR", o.Settings.Addr, timeouts, log)
+	o.HTTP.RequestTimeout = requestTimeout
+	server, err := web.NewServerAt("MUTEX_ADDR", o.Settings.Addr, o.HTTP, log)
 	if err != nil {
 		return web.Front{}, err
 	}

@@ -50,7 +50,7 @@ func startOver(t *testing.T, store *enginetest.Store, locks engine.LockStore,
 		Settings: mutexapi.Settings{Addr: "127.0.0.1:0", TTL: time.Minute, UserHeader: "X-User-Id"},
 		Locks:    engine.NewLocks(locks, quiet{}), Guard: auth.NewGuard(auth.Settings{Auth: auth.Gateway}, nil, nil),
 		Log: config.Log{}.New(io.Discard, ""), Registry: s.registry,
-		Ready: func(context.Context) error { return nil }, ShutdownTimeout: 5 * time.Second,
+		Ready: func(context.Context) error { return nil }, HTTP: config.HTTP{ShutdownTimeout: 5 * time.Second},
 	})
 	if err != nil {
 		t.Fatal(err)
