@@ -7,6 +7,7 @@ import (
 
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/circulation/internal/worklist"
 	"checkoutlock/schemas"
 )
@@ -91,9 +92,7 @@ func describeSlip(in checkin.Returned) staffSlip {
 	at := in.Slip.FindServicePoint(in.Copy.Location.PrimaryServicePoint)
 	slip := staffSlip{Item: describeSlipItem(in.Copy, in.Slip, at), CurrentDateTime: library.Instant{Time: time.Now()}.Text()}
 	slip.Item.LastCheckedInDateTime = cmp.Or(slip.Item.LastCheckedInDateTime, slip.CurrentDateTime)
-	if in.Destination.ID != "" {
-		slip.Item.FromServicePoint, slip.Item.ToServicePoint = in.At.Name, in.Destination.Name
-	}
+	slip.Item.FromServicePoint, slip.Item.ToServicePoint = in.At.Name, in.Destination.Name
 	if in.Request == nil {
 		return slip
 	}
@@ -147,21 +146,14 @@ func describeSlipItem(book library.Copy, parts library.Slip, at library.ServiceP
 		EffectiveLocationInstitution: parts.Institution.Name, EffectiveLocationPrimaryPoint: at.Name,
 	}
 	slip.LastCheckedInDateTime, _ = item.LastCheckIn["dateTime"].(string)
-	var contributors, dates, series []string
+	var contributors []string
 	for _, c := range title.Contributors {
 		contributors = append(contributors, c.Name)
 		if c.Primary && slip.PrimaryContributor == "" {
 			slip.PrimaryContributor = c.Name
 		}
 	}
-	for _, p := range title.Publication {
-		if p.DateOfPublication != "" {
-			dates = append(dates, p.DateOfPublication)
-		}
-	}
-	for _, s := range title.Series {
-		series = append(series, s.Value)
-	}
+	dates, series := loanview.ListEdition(title)
 	slip.AllContributors, slip.DatesOfPublication = strings.Join(contributors, "; "), strings.Join(dates, "; ")
 	slip.SeriesStatements = strings.Join(series, "; ")
 	return slip
@@ -171,7 +163,7 @@ func describeSlipItem(book library.Copy, parts library.Slip, at library.ServiceP
 func describeSlipRequester(u library.User, group library.Group, request *schemas.QueuedRequest) *slipRequester {
 	address, _ := u.Personal.FindAddress(request.DeliveryAddressTypeID)
 	return &slipRequester{
-		FirstName: u.Personal.FirstName, PreferredFirstName: u.Personal.PreferredFirstName, MiddleName: u.Personal.MiddleName,
+		FirstName: u.Personal.FirstName, PreferredFirstName: cmp.Or(u.Personal.PreferredFirstName, u.Personal.FirstName), MiddleName: u.Personal.MiddleName,
 		LastName: u.Personal.LastName, Barcode: u.Barcode, PatronGroup: group.Group,
 		AddressLine1: address.AddressLine1, AddressLine2: address.AddressLine2, City: address.City, Region: address.Region,
 		PostalCode: address.PostalCode, CountryID: address.CountryID,

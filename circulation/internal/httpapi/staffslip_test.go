@@ -129,8 +129,18 @@ func TestCheckIn_HasNoSlipOfOthers(t *testing.T) {
 	home.Request, home.Destination = nil, library.ServicePoint{}
 	slip := slipOf(t, home)
 	item, _ := slip["item"].(map[string]any)
-	if slip["requester"] != nil || slip["request"] != nil || item["fromServicePoint"] != nil ||
+	if slip["requester"] != nil || slip["request"] != nil || item["fromServicePoint"] != "Desk" ||
 		item["toServicePoint"] != nil {
-		t.Errorf("at home: got %v, want the item alone", slip)
+		t.Errorf("at home: got %v, want the item alone, from the desk", slip)
+	}
+}
+
+// Slips greet patrons by the preferred name, which most patrons do not have.
+func TestCheckIn_SlipHasTheFirstNameForAPreferredOne(t *testing.T) {
+	t.Parallel()
+	in := returnedBook()
+	in.Slip.Requester.Personal.PreferredFirstName = ""
+	if requester, _ := slipOf(t, in)["requester"].(map[string]any); requester["preferredFirstName"] != "Jessica" {
+		t.Errorf("got %v, want the first name", requester)
 	}
 }

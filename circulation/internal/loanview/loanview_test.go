@@ -19,7 +19,8 @@ import (
 // storedLoan has fields that this version does not know, which the view keeps.
 const storedLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z",
 	"action":"checkedout",
-	"status":{"name":"Open"},"itemStatus":"Checked out","loanPolicyId":"policy1","overdueFinePolicyId":"fines1",
+	"status":{"name":"Open"},"itemStatus":"Checked out",
+	"agedToLostDelayedBilling":{"lostItemHasBeenBilled":false},"loanPolicyId":"policy1","overdueFinePolicyId":"fines1",
 	"lostItemPolicyId":"fees1","checkoutServicePointId":"desk1","checkinServicePointId":"desk3",
 	"patronGroupIdAtCheckout":"group1","renewalCount":0,"bigNumber":12345678901234567890,
 	"metadata":{"createdDate":"2026-03-18"}}`
@@ -29,11 +30,14 @@ var (
 		ID: "item1", Barcode: "036", HoldingsRecordID: "holdings1", EffectiveLocationID: "loc1", MaterialTypeID: "book",
 		Status: library.Status{Name: "Checked out", Date: "2026-03-18"}, Volume: "v1",
 		CallNumber: library.CallNumber{CallNumber: "PS3", Prefix: "A"}, InTransitDestinationServicePointID: "desk2",
+		AccessionNumber: "a1", AdministrativeNotes: []string{"fragile"},
 	}
 	someHoldings = library.Holdings{ID: "holdings1", InstanceID: "instance1", CopyNumber: "c2"}
 	someInstance = library.Instance{
 		ID: "instance1", HRID: "in01", Title: "Semantic web",
 		Contributors: []library.Contributor{{Name: "Antoniou"}, {Name: "Harmelen", Primary: true}},
+		Editions:     []string{"1st"}, PhysicalDescriptions: []string{"xx, 238 p."},
+		Publication: []library.Publication{{DateOfPublication: "2004"}, {}}, Series: []library.Series{{Value: "Cooperative"}},
 	}
 	someUser = library.User{
 		ID: "user1", Barcode: "569", PatronGroup: "group2",
@@ -54,7 +58,9 @@ const fullLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"20
 		"callNumber":"PS3","callNumberComponents":{"callNumber":"PS3","prefix":"A"},"copyNumber":"c2","volume":"v1",
 		"status":{"name":"Checked out","date":"2026-03-18"},"inTransitDestinationServicePointId":"desk2",
 		"inTransitDestinationServicePoint":{"id":"desk2","name":"Desk 2"},"location":{"name":"Main"},
-		"materialType":{"name":"Book"}},
+		"materialType":{"name":"Book"},"editions":["1st"],"seriesStatements":["Cooperative"],
+		"datesOfPublication":["2004"],"physicalDescriptions":["xx, 238 p."],"administrativeNotes":["fragile"],
+		"accessionNumber":"a1"},
 	"borrower":{"firstName":"Jessica","lastName":"Pond","barcode":"569","patronGroup":"group2"},
 	"patronGroupAtCheckout":{"id":"group1","name":"staff"},"loanPolicy":{"name":"Three weeks"},
 	"overdueFinePolicy":{"name":"A day each"},"lostItemPolicy":{"name":"By price"},

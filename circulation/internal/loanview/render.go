@@ -55,6 +55,13 @@ type Item struct {
 	InTransitToDescribe *library.Named      `json:"inTransitDestinationServicePoint,omitempty"`
 	Location            *Name               `json:"location,omitempty"`
 	MaterialType        *Name               `json:"materialType,omitempty"`
+
+	Editions             []string `json:"editions,omitempty"`
+	SeriesStatements     []string `json:"seriesStatements,omitempty"`
+	DatesOfPublication   []string `json:"datesOfPublication,omitempty"`
+	PhysicalDescriptions []string `json:"physicalDescriptions,omitempty"`
+	AdministrativeNotes  []string `json:"administrativeNotes,omitempty"`
+	AccessionNumber      string   `json:"accessionNumber,omitempty"`
 }
 
 // Name describes a record by its name alone.
@@ -91,7 +98,7 @@ type fees struct {
 }
 
 // hidden are the fields of the stored loan that clients do not get.
-var hidden = [...]string{"itemStatus", "patronGroupIdAtCheckout"}
+var hidden = [...]string{"itemStatus", "patronGroupIdAtCheckout", "agedToLostDelayedBilling"}
 
 // Render returns the loan with descriptions of the known records. It copies every other
 // stored field. Source: mod-circulation's LoanRepresentation.
@@ -152,7 +159,10 @@ func DescribeItem(k Known) Item {
 		CallNumber: k.Copy.Item.CallNumber.CallNumber, CallNumberParts: k.Copy.Item.CallNumber.Parts(), Status: k.Copy.Item.Status,
 		InTransitTo: k.Copy.Item.InTransitDestinationServicePointID,
 		Location:    describeName(k.Copy.Location.Name), MaterialType: describeName(k.Copy.Material.Name),
+		Editions: k.Copy.Instance.Editions, PhysicalDescriptions: k.Copy.Instance.PhysicalDescriptions,
+		AdministrativeNotes: k.Copy.Item.AdministrativeNotes, AccessionNumber: k.Copy.Item.AccessionNumber,
 	}
+	i.DatesOfPublication, i.SeriesStatements = ListEdition(k.Copy.Instance)
 	for _, c := range k.Copy.Instance.Contributors {
 		if c.Primary && i.PrimaryContributor == "" {
 			i.PrimaryContributor = c.Name
@@ -162,6 +172,19 @@ func DescribeItem(k Known) Item {
 		i.InTransitToDescribe = k.Destination.Named()
 	}
 	return i
+}
+
+// ListEdition returns when editions of the title appeared, as far as that is known, and its series.
+func ListEdition(title library.Instance) (dates, series []string) {
+	for _, p := range title.Publication {
+		if p.DateOfPublication != "" {
+			dates = append(dates, p.DateOfPublication)
+		}
+	}
+	for _, s := range title.Series {
+		series = append(series, s.Value)
+	}
+	return dates, series
 }
 
 // DescribeContributors returns the names of a title's contributors, never nil.
