@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,7 +52,7 @@ type Returned struct {
 	Loan        json.RawMessage // the closed loan; empty if the item was not on loan
 	Copy        library.Copy
 	Destination library.ServicePoint // where the item is in transit to
-	InHouseUse  bool                 // the item was at home, available and not requested
+	InHouseUse  bool                 // the item was at home and available, and its queue is empty
 
 	// Request is the request that the item was set aside for; nil for none.
 	Request *schemas.QueuedRequest
@@ -176,7 +177,9 @@ func (s *Service) checkInItem(ctx context.Context, req Request, facts *library.F
 	if !bytes.Equal(bytes.TrimSpace(result.Loan), []byte("null")) {
 		returned.Loan = result.Loan
 	}
-	returned.InHouseUse = len(returned.Loan) == 0 && commit.ItemStatus == library.StatusAvailable && item.Status.Name == library.StatusAvailable
+	queued := func(r schemas.QueuedRequest) bool { return facts.TitleLevel || r.RequestLevel != "Title" }
+	returned.InHouseUse = len(returned.Loan) == 0 && commit.ItemStatus == library.StatusAvailable &&
+		item.Status.Name == library.StatusAvailable && !slices.ContainsFunc(facts.Requests, queued)
 	var stored library.Item // an empty one, so that it lacks what storage removed
 	if err := json.Unmarshal(result.Item, &stored); err != nil {
 		s.Log.ErrorContext(ctx, "storage answered an item that cannot be read", "err", err)

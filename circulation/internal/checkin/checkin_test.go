@@ -197,6 +197,7 @@ func TestCheckIn_OfABookWithoutALoan(t *testing.T) {
 	tests := map[string]struct {
 		status, at string
 		loan       string
+		queue      []schemas.QueuedRequest
 		want       bool
 	}{
 		"used in the house":          {status: "Available", at: librarytest.DeskID, want: true},
@@ -204,12 +205,15 @@ func TestCheckIn_OfABookWithoutALoan(t *testing.T) {
 		"found in another branch":    {status: "Available", at: branchID},
 		"back from transit":          {status: "In transit", at: librarytest.DeskID},
 		"on loan although Available": {status: "Available", at: librarytest.DeskID, loan: `{"id":"loan"}`},
+		"another copy is requested": {status: "Available", at: librarytest.DeskID, queue: []schemas.QueuedRequest{
+			{ID: "r", RequestLevel: "Item", ItemID: librarytest.OtherID, Status: schemas.RequestNotYetFilled, Position: 1},
+		}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newBackend()
-			d.Book.Status.Name, d.loan = tt.status, json.RawMessage(tt.loan)
+			d.Book.Status.Name, d.loan, d.Queue = tt.status, json.RawMessage(tt.loan), tt.queue
 			req := newReturn()
 			req.ServicePointID = tt.at
 			in, err := d.checkIn(t, req)

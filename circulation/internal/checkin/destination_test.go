@@ -145,7 +145,7 @@ func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
 				if in.Slip.Requester.ID != librarytest.CarlID {
 					t.Errorf("answered the slip %+v", in.Slip)
 				}
-				if in.InHouseUse != (c.RequestID == "") {
+				if inQueue := len(tt.queue) > 0 && (tt.titles || tt.queue[0].RequestLevel != title); in.InHouseUse == inQueue {
 					t.Errorf("in-house use is %t", in.InHouseUse)
 				}
 			})
