@@ -18,9 +18,10 @@ func (s *Service) judgeRenewal(ctx context.Context, w renewalRequest, facts *lib
 	if err != nil {
 		return schemas.Renewal{}, err
 	}
+	first, _ := facts.FindLent() // another one behind it is no hold that waits, as in FOLIO
 	t := policy.RenewalTerms{
 		Now: now.UTC(), DueDate: loan.DueDate.Time, Renewals: int(loan.RenewalCount), PatronExpires: facts.User.ExpirationDate.Time,
-		HoldWaits: facts.HasHold(""),
+		HoldWaits: first.RequestType == schemas.RequestHold,
 	}
 	if t.Schedule, err = library.ReadSchedule(ctx, s.Library, terms.RenewalScheduleID, terms.ID); err != nil {
 		return schemas.Renewal{}, err

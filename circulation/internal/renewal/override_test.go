@@ -90,6 +90,13 @@ func TestRenew_RefusalsNameTheirBlock(t *testing.T) {
 		"recalled": {
 			func(r *renewals) { r.Queue = recall() }, []string{"RENEWAL_BLOCKED_BY_RECALL renewalBlock " + mayRenew},
 		},
+		"recalled, a hold behind": {
+			func(r *renewals) {
+				r.Queue = append(recall(),
+					librarytest.NewRequest("r", librarytest.CarlID, "Hold", "Item", schemas.RequestNotYetFilled, 2))
+			},
+			[]string{"RENEWAL_BLOCKED_BY_RECALL renewalBlock " + mayRenew},
+		},
 		"claimed returned": {
 			func(r *renewals) { r.Book.Status.Name = "Claimed returned" }, []string{"ITEM_CLAIMED_RETURNED_NOT_RENEWABLE"},
 		},
