@@ -55,6 +55,7 @@ func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err erro
 		return t, err
 	}
 	var allowed []library.Item
+	kind := w.record.RequestType
 	for _, some := range groupItems(items, user.PatronGroup) {
 		p, err := s.matchPolicy(ctx, some.criteria)
 		if err != nil {
@@ -63,11 +64,12 @@ func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err erro
 		if at := slices.IndexFunc(some.items, func(i library.Item) bool { return i.Status.Name == library.StatusAvailable }); at >= 0 && t.free.ID == "" && p.AllowsType(schemas.RequestPage) {
 			t.free = some.items[at]
 		}
-		if fit := some.list(w.record.RequestType); len(fit) > 0 && p.AllowsType(w.record.RequestType) {
+		// Holds of a title ask the policies of all copies, whatever their status, as in FOLIO.
+		if fit := some.list(kind); (len(fit) > 0 || kind == schemas.RequestHold) && p.AllowsType(kind) {
 			allowed, t.allowing = append(allowed, fit...), append(t.allowing, p)
 		}
 	}
-	switch w.record.RequestType {
+	switch kind {
 	case schemas.RequestPage:
 		t.chosen = t.free
 	case schemas.RequestRecall:
@@ -119,7 +121,7 @@ func (w wish) judgeTitle(f facts) fault.List {
 	case kind == schemas.RequestPage:
 		return nil // its copy is judged
 	case t.free.ID != "":
-		return fault.List{fault.Refusal("HOLD_AND_RECALL_TLR_NOT_ALLOWED_PAGEABLE_AVAILABLE_ITEM_FOUND", "Hold/Recall TLR not allowed: available item found for instance",
+		return fault.List{fault.Refusal("HOLD_AND_RECALL_TLR_NOT_ALLOWED_PAGEABLE_AVAILABLE_ITEM_FOUND", "Hold/Recall title level request not allowed: pageable available item found for instance",
 			newParameter("itemId", t.free.ID), newParameter("instanceId", w.record.InstanceID))}
 	case kind == schemas.RequestRecall && t.copyCount == 0:
 		return fault.List{fault.Refusal("NO_RECALLABLE_ITEM", "Request has no loan or recallable item", newParameter("loan", ""))}

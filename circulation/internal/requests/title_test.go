@@ -85,15 +85,22 @@ func TestCreate_ForAnyCopy(t *testing.T) {
 			l.holdsAskPolicies, l.allowed = true, `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Hold":[]}}`
 		}, says: "One or more Pickup locations are no longer available"},
 		"hold, a copy is available": {
-			kind: "Hold", change: available, says: "Hold/Recall TLR not allowed: available item found for instance",
+			kind: "Hold", change: available,
+			says: "Hold/Recall title level request not allowed: pageable available item found for instance",
 		},
 		"recall, a copy is available": {
-			kind: "Recall", change: available, says: "Hold/Recall TLR not allowed: available item found for instance",
+			kind: "Recall", change: available,
+			says: "Hold/Recall title level request not allowed: pageable available item found for instance",
 		},
 		"hold, available, no pages": {
 			kind:   "Hold",
 			change: func(l *fakeLibrary, k *fakeKeeper) { available(l, k); l.allowed = `{"id":"p","requestTypes":["Hold"]}` },
 		},
+		"hold, available, no pages, policies asked": {kind: "Hold", change: func(l *fakeLibrary, k *fakeKeeper) {
+			available(l, k)
+			l.copies = l.copies[1:]
+			l.holdsAskPolicies, l.allowed = true, `{"id":"p","requestTypes":["Hold"]}`
+		}},
 		"page, available, no pages": {
 			kind:   "Page",
 			change: func(l *fakeLibrary, k *fakeKeeper) { available(l, k); l.allowed = `{"id":"p","requestTypes":["Hold"]}` },
