@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -19,7 +20,7 @@ const OtherEvents = "event"
 type pending struct {
 	row      int64
 	kind     string // for metrics
-	group    string
+	groups   []string
 	messages []Message
 	err      error // why there are none
 }
@@ -33,31 +34,36 @@ type sent struct {
 	err      error           // the first one
 }
 
-// send sends rows in waves. A wave has the oldest row of each patron that is left, so a patron's next
-// event is sent only after the last one was received or refused. After another error the patron is stuck.
-// Rows of those that are stuck are not sent.
+// send sends rows in waves. A wave has the oldest row of each group that is left, so a patron's next
+// event is sent only after the last one was received or refused, and so is a record's. After another error
+// the groups of the row are stuck. Rows of those that are stuck are not sent, and neither is what follows
+// in another group of such a row.
 func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stuck map[string]bool) sent {
 	s := sent{kinds: map[string]int{}, refused: map[int64]error{}}
-	waiting := d.makeMessages(id, rows, stuck)
-	for len(waiting) > 0 && ctx.Err() == nil {
+	waiting := d.makeMessages(id, rows)
+	for len(waiting) > 0 {
 		var wave, later []pending
 		taken := map[string]bool{}
 		for _, p := range waiting {
 			switch {
-			case stuck[p.group]:
-			case taken[p.group]:
+			case p.isIn(stuck):
+				p.addTo(stuck)
+			case p.isIn(taken):
 				later = append(later, p)
 			default:
-				taken[p.group] = true
 				wave = append(wave, p)
 			}
+			p.addTo(taken)
+		}
+		if ctx.Err() != nil {
+			break
 		}
 		for p, err := range d.sendWave(ctx, wave) {
 			switch {
 			case errors.Is(err, ErrRefused):
 				s.refused[p.row] = err
 			case err != nil:
-				stuck[p.group] = true
+				p.addTo(stuck)
 				s.failed++
 				if s.err == nil {
 					s.err = err
@@ -74,14 +80,20 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stu
 	return s
 }
 
-// makeMessages returns the rows of groups that are not stuck. A row that has no messages for an error
-// keeps back its own group alone.
-func (d *Deliverer) makeMessages(id okapi.Tenant, rows []Event, stuck map[string]bool) (waiting []pending) {
+func (p pending) isIn(groups map[string]bool) bool {
+	return slices.ContainsFunc(p.groups, func(g string) bool { return groups[g] })
+}
+
+func (p pending) addTo(groups map[string]bool) {
+	for _, g := range p.groups {
+		groups[g] = true
+	}
+}
+
+// makeMessages returns the rows. One that has no messages for an error keeps back its own groups alone.
+func (d *Deliverer) makeMessages(id okapi.Tenant, rows []Event) (waiting []pending) {
 	for _, e := range rows {
-		p := pending{row: e.ID, kind: cmp.Or(e.Topic, OtherEvents), group: groupOf(e)}
-		if stuck[p.group] {
-			continue
-		}
+		p := pending{row: e.ID, kind: cmp.Or(e.Topic, OtherEvents), groups: groupsOf(e)}
 		messages, err := d.names.messagesOf(id, e)
 		if err != nil {
 			p.err = fmt.Errorf("making the messages of event %d: %w", e.ID, err)
@@ -117,12 +129,17 @@ func (d *Deliverer) sendWave(ctx context.Context, wave []pending) func(yield fun
 	}
 }
 
-// groupOf returns what an event keeps its order with: its patron's events, or its record's.
-func groupOf(e Event) string {
-	if e.PatronID != uuid.Nil {
-		return e.PatronID.String()
-	}
+// groupsOf returns what an event keeps its order with: its patron's events, and those of its record, which
+// may lose its patron or get another one.
+func groupsOf(e Event) []string {
 	var of struct{ UserID, ItemID string }
 	_ = json.Unmarshal(e.Payload, &of) // of the events without a topic; others have none
-	return cmp.Or(of.UserID, of.ItemID, e.RecordID.String())
+	groups := []string{cmp.Or(of.UserID, of.ItemID)}
+	if e.PatronID != uuid.Nil {
+		groups[0] = e.PatronID.String()
+	}
+	if e.RecordID != uuid.Nil {
+		groups = append(groups, e.RecordID.String())
+	}
+	return slices.DeleteFunc(groups, func(g string) bool { return g == "" })
 }
