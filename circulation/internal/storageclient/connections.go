@@ -2,6 +2,7 @@ package storageclient
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -161,22 +162,24 @@ func (p *connections) exchange(c *connection, req *http.Request) (*http.Response
 	return resp, nil
 }
 
-// call sends the request and reads the head of the final answer. Fault: noAnswerError.
+// call sends the request and reads the head of the final answer, also if the server has closed the
+// connection before it read the whole request. Fault: noAnswerError.
 func (c *connection) call(req *http.Request) (*http.Response, error) {
-	err := req.Write(c.writer)
-	if err == nil {
-		err = c.writer.Flush()
+	unsent := req.Write(c.writer)
+	if unsent == nil {
+		unsent = c.writer.Flush()
 	}
-	if err == nil {
-		_, err = c.reader.Peek(1)
-	}
-	if err != nil {
-		return nil, noAnswerError{err}
+	if _, err := c.reader.Peek(1); err != nil {
+		return nil, noAnswerError{cmp.Or(unsent, err)}
 	}
 	for {
 		resp, err := http.ReadResponse(c.reader, req)
-		if err != nil || resp.StatusCode >= http.StatusOK {
-			return resp, err
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode >= http.StatusOK {
+			resp.Close = resp.Close || unsent != nil
+			return resp, nil
 		}
 	}
 }

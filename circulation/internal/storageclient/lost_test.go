@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -79,4 +80,17 @@ func TestClient_RepeatsAReleaseOverADeadConnection(t *testing.T) {
 		}
 	}
 	t.Error("no release came over a kept connection")
+}
+
+// A server that refuses a body answers before it has read all of it, and then closes the connection.
+func TestClient_ReadsTheRefusalOfABodyThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusRequestEntityTooLarge, fault.TooLarge, "")
+	})
+	long := strings.Repeat("9", 32<<20) // more than the buffers of a connection hold
+	err := c.run(inTenant(t, "diku"), send("reporting", http.MethodPost, "/reports", long, http.StatusNoContent))
+	if !fault.Is(err, fault.TooLarge) {
+		t.Errorf("got %v, want %s", err, fault.TooLarge)
+	}
 }
