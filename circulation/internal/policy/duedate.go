@@ -65,10 +65,15 @@ func (p LoanPolicy) computeByProfile(fixed, rolling func() (time.Time, error), e
 	if err != nil {
 		return time.Time{}, err
 	}
+	return notAfter(due, expires), nil
+}
+
+// notAfter returns the due date, or the end of the patron's card if that is earlier.
+func notAfter(due, expires time.Time) time.Time {
 	if !expires.IsZero() && due.After(expires) {
-		due = expires.In(due.Location())
+		return expires.In(due.Location())
 	}
-	return due, nil
+	return due
 }
 
 func (p LoanPolicy) isFixed() bool { return strings.EqualFold(p.profile, "Fixed") }
@@ -92,12 +97,15 @@ type RecallTerms struct {
 	LoanDate time.Time
 	// DueDate is when the loan is due now; zero for a loan without a due date.
 	DueDate time.Time
+	// PatronExpires is the end of the borrower's card; zero if it has none.
+	PatronExpires time.Time
 }
 
 // Recall returns when a recalled loan is due: after the return interval from now, at once without
 // one, but not before the guaranteed period after the loan date ends. A loan that is due before
 // keeps its date, and so does an overdue one, unless the policy lets recalls extend overdue loans.
-// An overdue loan then has the alternate interval, if there is one.
+// An overdue loan then has the alternate interval, if there is one. The date is never later than
+// t.PatronExpires.
 //
 // The error is always a *DueDateError. Source: FOLIO's LoanPolicy.recall, with its messages.
 func (p LoanPolicy) Recall(t RecallTerms) (time.Time, error) {
@@ -114,11 +122,11 @@ func (p LoanPolicy) Recall(t RecallTerms) (time.Time, error) {
 	case err != nil:
 		return time.Time{}, err
 	case !t.DueDate.IsZero() && !r.ExtendOverdue && (overdue || due.After(t.DueDate)):
-		return t.DueDate, nil
+		due = t.DueDate
 	case guaranteed.After(due):
-		return guaranteed, nil
+		due = guaranteed
 	}
-	return due, nil
+	return notAfter(due, t.PatronExpires), nil
 }
 
 // FixedSchedule is a stored fixed due date schedule: for each range of loan dates the one date on

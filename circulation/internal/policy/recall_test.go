@@ -23,6 +23,7 @@ func TestLoanPolicy_Recall(t *testing.T) {
 	for _, tt := range []struct {
 		name, terms, now, want string
 		dueless                bool
+		expires                string // the end of the patron's card
 	}{
 		{name: "no terms", now: "2026-03-12 09:00", want: "2026-03-12 09:00"},
 		{name: "return interval", terms: fiveDays, now: "2026-03-12 09:00", want: "2026-03-17 09:00"},
@@ -54,6 +55,14 @@ func TestLoanPolicy_Recall(t *testing.T) {
 			name: "not overdue, the alternate interval does not count", terms: fiveDays + "," + extends + "," + overdueDay,
 			now: "2026-03-12 09:00", want: "2026-03-17 09:00",
 		},
+		{
+			name: "guaranteed period ends after the card", terms: fiveDays + "," + guaranteed,
+			now: "2026-03-02 09:00", want: "2026-03-09 10:00", expires: "2026-03-09 10:00",
+		},
+		{
+			name: "due after the card", terms: fiveDays, now: "2026-03-27 09:00", want: "2026-03-28 10:00",
+			expires: "2026-03-28 10:00",
+		},
 		{name: "no due date", terms: fiveDays, now: "2026-04-02 09:00", want: "2026-04-07 09:00", dueless: true},
 	} {
 		terms := policy.RecallTerms{
@@ -61,6 +70,9 @@ func TestLoanPolicy_Recall(t *testing.T) {
 		}
 		if tt.dueless {
 			terms.DueDate = time.Time{}
+		}
+		if tt.expires != "" {
+			terms.PatronExpires = clock(t, tt.expires)
 		}
 		got, err := renewalPolicy(t, recalls(tt.terms)).Recall(terms)
 		if err != nil || !got.Equal(clock(t, tt.want)) {

@@ -28,6 +28,7 @@ type fakeLibrary struct {
 	pickup           bool
 	proxyRelations   []library.ProxyRelation
 	loan             string // JSON of the book's open loan; "" for none
+	borrowerExpires  library.Instant
 	stored           string // JSON of the request with the id wishID; "" for none
 	holdsAskPolicies bool
 	allowed          string            // JSON of the request policy; "" for none
@@ -146,7 +147,7 @@ func (l *fakeLibrary) User(_ context.Context, id string) (library.User, error) {
 	default:
 		return library.User{}, errNone
 	}
-	return library.User{ID: benID, Barcode: "ben", PatronGroup: librarytest.AdultsID}, nil
+	return library.User{ID: benID, Barcode: "ben", PatronGroup: librarytest.AdultsID, ExpirationDate: l.borrowerExpires}, nil
 }
 
 func (l *fakeLibrary) ProxyRelations(_ context.Context, userID, proxyID string) ([]library.ProxyRelation, error) {

@@ -30,6 +30,10 @@ func TestCreate_RecallChangesTheDueDate(t *testing.T) {
 		{name: "at once", due: "2026-03-01T10:00:00.000Z"},
 		{name: "by the policy", change: func(l *fakeLibrary) { l.Policy = fiveDays }, due: "2026-03-06T10:00:00.000Z"},
 		{
+			name: "after the borrower's card", change: func(l *fakeLibrary) { l.Policy, l.borrowerExpires = fiveDays, day(4) },
+			due: "2026-03-04T10:00:00.000Z",
+		},
+		{
 			name:   "due before",
 			change: func(l *fakeLibrary) { l.Policy = strings.Replace(fiveDays, ":5", ":50", 1) }, due: judged,
 		},
