@@ -36,6 +36,7 @@ type storage struct {
 	refuse  []error // of the next changes
 	ended   []keyed.Outcome
 	inside  int   // places occupied now
+	late    int   // calls of admit on a context that has ended
 	full    error // of every call of admit
 }
 
@@ -43,6 +44,9 @@ type storage struct {
 func (s *storage) admit(ctx context.Context) (func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		s.late++
+	}
 	if err := cmp.Or(ctx.Err(), s.full); err != nil {
 		return nil, err
 	}

@@ -149,13 +149,18 @@ func (r *Requests) Do(ctx context.Context, key, hash string, admit Admit, work W
 		case fault.Is(err, fault.KeyLeaseLost) && ctx.Err() == nil:
 			continue // the other request answers for both
 		case fault.Is(err, fault.GivenUp) && ctx.Err() == nil:
-			sleep(ctx, pause) // the next lease names another loan
-			continue
+			if sleep(ctx, pause) {
+				continue // the next lease names another loan
+			}
+			err = ctx.Err()
 		case outcome == Waited && ctx.Err() == nil:
 			running = err
-			sleep(ctx, pause)
-			continue
-		case outcome == Failed && running != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+			if sleep(ctx, pause) {
+				continue
+			}
+			outcome, err = Failed, ctx.Err()
+		}
+		if outcome == Failed && running != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			outcome, err = Waited, running
 		}
 		r.Ended(outcome)
@@ -163,12 +168,13 @@ func (r *Requests) Do(ctx context.Context, key, hash string, admit Admit, work W
 	}
 }
 
-// sleep returns after d, or when ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
+// sleep returns after d, or false when ctx ends before.
+func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
 	}
+	return ctx.Err() == nil
 }
 
 // tryOnce waits for a place, leases the key and works on it, or returns the kept

@@ -174,6 +174,22 @@ func TestRequests_WaitUntilTheContextEnds(t *testing.T) {
 		if _, err := s.requests().Do(left, "k", hash, s.admit, never(t)); !errors.Is(err, context.Canceled) {
 			t.Errorf("a caller that left: got %v", err)
 		}
+		if s.late > 0 {
+			t.Errorf("%d ended as check-outs of their own, which get no place", s.late)
+		}
+	})
+}
+
+func TestRequests_EndOnceIfTheirTimeEndsAfterTheirLoanWasGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &storage{}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err := s.requests().Do(ctx, "k", hash, s.admit, fails(fault.New(fault.GivenUp, "by another request")))
+		if !errors.Is(err, context.DeadlineExceeded) || s.late > 0 || len(s.ended) != 1 {
+			t.Errorf("got %v after %v and %d tries after the end, want one end", err, s.ended, s.late)
+		}
 	})
 }
 
