@@ -114,7 +114,7 @@ func (b *backlog) listWaits(now time.Time) []schemas.LockWait {
 	for _, w := range waits[:min(len(waits), schemas.MaxReportedWaits)] {
 		list = append(list, schemas.LockWait{
 			UserID: library.KeepUUID(w.UserID), RequestID: w.requestID, ServicePointID: library.KeepUUID(w.ServicePointID), Machine: w.machine,
-			WaitedMs: now.Sub(w.Began).Milliseconds(),
+			WaitedMs: int64(milliseconds(now.Sub(w.Began))),
 		})
 	}
 	return list

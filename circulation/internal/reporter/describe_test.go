@@ -21,8 +21,10 @@ func TestRecorder_ReportsOnlyWhatStorageAccepts(t *testing.T) {
 			Outcome: checkout.OutcomeRefused, Code: long, Reason: long + "\x00", UserBarcode: "a\x00b\xffc", ItemBarcode: long,
 			UserID: "u", LoanID: "l", ServicePointID: "desk\x00", Wait: &wait, Took: wait,
 		})
+		b.WaitBegan(inTenant(t, "diku"), checkout.Wait{Began: time.Now().Add(-wait)}) // the process was frozen
 		<-time.After(time.Second)
-		e := b.takeReports()[0].CheckOuts[0]
+		report := b.takeReports()[0]
+		e := report.CheckOuts[0]
 		if e.Code != strings.Repeat("é", 255) || e.Reason != strings.Repeat("é", 1000) ||
 			e.ItemBarcode != strings.Repeat("é", 255) || e.UserBarcode != "abc" {
 			t.Errorf("reported %d, %d, %d and %q", len(e.Code), len(e.Reason), len(e.ItemBarcode), e.UserBarcode)
@@ -35,6 +37,9 @@ func TestRecorder_ReportsOnlyWhatStorageAccepts(t *testing.T) {
 		}
 		if *e.WaitMs != 3_600_000 || e.TookMs != 3_600_000 {
 			t.Errorf("reported a wait of %d and %d ms in all, want an hour", *e.WaitMs, e.TookMs)
+		}
+		if ms := report.Waits[0].WaitedMs; ms != 3_600_000 {
+			t.Errorf("reported that one waits for %d ms, want an hour", ms)
 		}
 	})
 }
