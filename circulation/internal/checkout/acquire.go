@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -71,8 +72,9 @@ type acquisition struct {
 	began        time.Time
 	locker       Locker
 	req          LockRequest
-	askedAgain   bool // for a lost answer
-	maybeGranted bool // a failed try may have got the lock
+	askedAgain   bool   // for a lost answer
+	maybeGranted bool   // a failed try may have got the lock
+	end          func() // ends the wait, once
 }
 
 // ask asks once.
@@ -97,18 +99,16 @@ func (q *acquisition) try(ctx context.Context, wait time.Duration) (string, erro
 	return id, err
 }
 
-// beginAcquisition begins to try for the patron's lock. noteWait ends that.
+// beginAcquisition begins to try for the patron's lock. Its wait lasts until end is called.
 func (a *attempt) beginAcquisition(ctx context.Context) *acquisition {
 	q := &acquisition{
 		began: time.Now(), locker: a.service.Locker,
 		req: LockRequest{UserID: a.plan.loan.UserID, TTL: a.settings.TTL, AcquisitionID: uuid.NewString()},
 	}
-	a.service.Observer.WaitBegan(ctx, a.describeWait(q))
+	w := Wait{AcquisitionID: q.req.AcquisitionID, UserID: q.req.UserID, ServicePointID: a.plan.req.ServicePointID, Began: q.began}
+	q.end = sync.OnceFunc(func() { a.service.Observer.WaitEnded(ctx, w) })
+	a.service.Observer.WaitBegan(ctx, w)
 	return q
-}
-
-func (a *attempt) describeWait(q *acquisition) Wait {
-	return Wait{AcquisitionID: q.req.AcquisitionID, UserID: q.req.UserID, ServicePointID: a.plan.req.ServicePointID, Began: q.began}
 }
 
 // acquireLock tries for the patron's lock once per configured wait, and a last time. It tries again
@@ -122,7 +122,7 @@ func (a *attempt) acquireLock(ctx context.Context, q *acquisition, w *waits) (_ 
 	defer end(&err)
 	try := func() (string, error) { return q.try(ctx, w.beginTry(time.Now())) }
 	id, err := backoff.RetryWithData(try, backoff.WithContext(w, ctx))
-	a.noteWait(ctx, q, time.Since(q.began), err == nil)
+	a.noteWait(q, time.Since(q.began), err == nil)
 	if err != nil && q.maybeGranted {
 		a.releaseAcquisition(ctx, q.req)
 	}
@@ -144,8 +144,8 @@ func (a *attempt) releaseAcquisition(ctx context.Context, req LockRequest) {
 }
 
 // noteWait adds up the waits. A check-out that lost its lock has several.
-func (a *attempt) noteWait(ctx context.Context, q *acquisition, wait time.Duration, acquired bool) {
-	a.service.Observer.WaitEnded(ctx, a.describeWait(q))
+func (a *attempt) noteWait(q *acquisition, wait time.Duration, acquired bool) {
+	q.end()
 	a.service.Observer.Waited(wait, acquired)
 	if a.waited == nil {
 		a.waited = new(time.Duration)

@@ -209,6 +209,7 @@ func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 			return Lent{}, err
 		}
 		q := a.beginAcquisition(ctx)
+		defer q.end() // also after a panic
 		if !a.hadTurn {
 			if result, err := a.commitInTurn(ctx, q, w); !isLockMissing(err) {
 				return a.noteCommitted(ctx, result, err)

@@ -41,7 +41,7 @@ func (a *attempt) commitInTurn(ctx context.Context, q *acquisition, w *waits) (s
 		a.steps.markPassed(ctx, Locked, wait)
 		result.LockReleased = true // also by a repeat
 	}
-	a.noteWait(ctx, q, wait, err == nil || !library.IsUnknown(err))
+	a.noteWait(q, wait, err == nil || !library.IsUnknown(err))
 	return result, err
 }
 

@@ -140,3 +140,25 @@ func TestTurn_UnknownOutcomeIsSettled(t *testing.T) {
 		}
 	})
 }
+
+// A panic must not leave a check-out on the list of those that wait.
+func TestTurn_WaitEndsAfterAPanic(t *testing.T) {
+	t.Parallel()
+	for name, takes := range map[string]bool{"in the turn": true, "in the commit under an acquired lock": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newBackend()
+			w.takes, w.onStep = takes, func(step checkout.Step) {
+				if step == checkout.Locked {
+					panic("a bug")
+				}
+			}
+			defer func() {
+				if recover() == nil || !slices.Equal(w.waiting, []int{1, -1}) {
+					t.Errorf("waited as %v, want one begin and its end", w.waiting)
+				}
+			}()
+			_, _ = w.checkOut(t)
+		})
+	}
+}
