@@ -92,7 +92,8 @@ func TestLoans_ClaimedReturnedAndFound(t *testing.T) {
 	checkRefusal(t, "renewal", p.renewLoan(t, 0, book, patron),
 		"item is Claimed returned [ITEM_CLAIMED_RETURNED_NOT_RENEWABLE]", "itemId")
 	checkRefusal(t, "check-in", p.checkInItem(t, book, p.ServicePointID),
-		"Item is claimed returned, a resolution is required to check in [ITEM_CLAIMED_RETURNED]", "itemBarcode")
+		"Item is claimed returned, a resolution is required to check in [ITEM_CLAIMED_RETURNED]",
+		"claimedReturnedResolution")
 	in := readObject(t, p.checkInItem(t, book, p.ServicePointID, record{
 		"claimedReturnedResolution": "Found by library",
 	}), http.StatusOK)

@@ -125,7 +125,7 @@ func TestRefusals_Codes(t *testing.T) {
 			name: "giving back what was claimed returned", path: checkInPath, body: giveBack,
 			change: record{"itemBarcode": claimed},
 			want: "Item is claimed returned, a resolution is required to check in [ITEM_CLAIMED_RETURNED] " +
-				"(itemBarcode={claimed})",
+				"(claimedReturnedResolution=null)",
 		},
 		{
 			name: "renewing nothing", path: renewalPath, body: `{"itembarcode":"1"}`,

@@ -119,7 +119,7 @@ func (r Request) check(userID string) (library.Instant, error) {
 	if userID == "" {
 		found = append(found, fault.Refusal("NO_LOGGED_IN_USER", "No logged-in user present", fault.Parameter{Key: "userId"}))
 	}
-	if r.ItemBarcode == "" {
+	if strings.TrimSpace(r.ItemBarcode) == "" {
 		refuse("itemBarcode", "Checkin request must have an item barcode")
 	}
 	if r.ServicePointID == "" {
@@ -204,7 +204,8 @@ func checkStatus(book library.Copy, req Request) fault.List {
 		return fault.List{fault.Refusal(library.CodeItemStatus, fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked in",
 			book.Instance.Title, book.Material.Name, book.Item.Barcode, status), barcode)}
 	case status == library.StatusClaimedReturned && req.ClaimedReturnedResolution == "":
-		return fault.List{fault.Refusal(CodeClaimedReturned, "Item is claimed returned, a resolution is required to check in", barcode)}
+		return fault.List{fault.Refusal(CodeClaimedReturned, "Item is claimed returned, a resolution is required to check in",
+			fault.Parameter{Key: "claimedReturnedResolution"})}
 	}
 	return nil
 }

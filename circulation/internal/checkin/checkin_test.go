@@ -241,6 +241,10 @@ func TestCheckIn_Refusals(t *testing.T) {
 				"Checkin request must have an check in date|PROPERTY_MISSING|checkInDate=null",
 			},
 		},
+		"a blank barcode": {
+			func(_ *backend, r *checkin.Request) { r.ItemBarcode = " " },
+			[]string{"Checkin request must have an item barcode|PROPERTY_MISSING|itemBarcode=null"},
+		},
 		"a service point that is no id": {
 			func(_ *backend, r *checkin.Request) { r.ServicePointID = "desk" },
 			[]string{"servicePointId must be a UUID|INVALID|servicePointId=desk"},
@@ -273,7 +277,10 @@ func TestCheckIn_Refusals(t *testing.T) {
 		},
 		"claimed returned without a resolution": {
 			func(d *backend, _ *checkin.Request) { d.Book.Status.Name = "Claimed returned" },
-			[]string{"Item is claimed returned, a resolution is required to check in|ITEM_CLAIMED_RETURNED|itemBarcode=book"},
+			[]string{
+				"Item is claimed returned, a resolution is required to check " +
+					"in|ITEM_CLAIMED_RETURNED|claimedReturnedResolution=null",
+			},
 		},
 	}
 	for name, tt := range tests {
