@@ -147,7 +147,9 @@ func (l *fakeLibrary) User(_ context.Context, id string) (library.User, error) {
 	default:
 		return library.User{}, errNone
 	}
-	return library.User{ID: benID, Barcode: "ben", PatronGroup: librarytest.AdultsID, ExpirationDate: l.borrowerExpires}, nil
+	return library.User{
+		ID: benID, Barcode: "ben", PatronGroup: librarytest.AdultsID, ExpirationDate: l.borrowerExpires,
+	}, nil
 }
 
 func (l *fakeLibrary) ProxyRelations(_ context.Context, userID, proxyID string) ([]library.ProxyRelation, error) {
