@@ -1,8 +1,10 @@
 package storageclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -37,7 +39,7 @@ func (c *Client) InstallDemo(ctx context.Context) error {
 		return fmt.Errorf("reading the installation of a tenant: %w", err)
 	}
 	r = get("waiting for a tenant", "/_/tenant/"+url.PathEscape(job.ID), url.Values{"wait": {"10000"}})
-	r.route = "/_/tenant/{id}"
+	r.route, r.timeout = "/_/tenant/{id}", callTimeout+lockMargin // longer than storage's wait
 	if answer, err = c.do(ctx, r); err != nil {
 		return err
 	}
@@ -45,7 +47,8 @@ func (c *Client) InstallDemo(ctx context.Context) error {
 		return fmt.Errorf("reading the installation of a tenant: %w", err)
 	}
 	if !job.Complete || job.Error != "" {
-		return fault.New(fault.Unavailable, "The library of the drill is still being made. Try again in a minute.")
+		cause := errors.New(cmp.Or(job.Error, "the job has not ended"))
+		return fault.Wrap(cause, fault.Unavailable, "The library of the drill is still being made. Try again in a minute.")
 	}
 	return nil
 }
