@@ -91,18 +91,19 @@ type visit struct {
 	clients int
 }
 
-// compareDesks repeats all visits in turn, so that they meet the machine in the same state.
+// compareDesks repeats all visits in turn, so that they meet the machine in the same state. Those with
+// the lock off and on follow each other. Another switch and another desk is the first each time.
 func compareDesks(ctx context.Context, b *bench, desks []*desk) (map[visit][]deskFigures, error) {
 	all := map[visit][]deskFigures{}
-	for range b.repetitions {
-		for _, on := range switches {
-			for _, d := range desks {
-				if err := d.turn(ctx, on); err != nil {
+	for repetition := range b.repetitions {
+		for _, clients := range crowds {
+			for i := range switches {
+				on := switches[(i+repetition)%len(switches)]
+				if err := turnAll(ctx, on, desks); err != nil {
 					return nil, err
 				}
-			}
-			for _, clients := range crowds {
-				for _, d := range desks {
+				for j := range desks {
+					d := desks[(j+repetition)%len(desks)]
 					f, err := d.drive(ctx, clients)
 					if err != nil {
 						return nil, fmt.Errorf("%s: %w", d.build.name, err)

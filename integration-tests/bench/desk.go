@@ -83,14 +83,20 @@ func (d *desk) stop() error {
 	return stopAll(d.circulation, d.storage)
 }
 
-// turn turns the lock on or off for the tenant and waits until circulation knows. The plain
-// service always locks.
-func (d *desk) turn(ctx context.Context, on bool) error {
-	if d.build.isPlain() {
-		return nil
-	}
-	if _, err := d.machine.Must(ctx, http.MethodPut, "/circulation/check-out-lock-settings", map[string]any{"enabled": on, "reason": "benchmark"}); err != nil {
-		return err
+// turn turns the lock on or off for the tenant and waits until circulation knows.
+func (d *desk) turn(ctx context.Context, on bool) error { return turnAll(ctx, on, []*desk{d}) }
+
+// turnAll turns the lock on or off at each desk and waits until all know. The plain service always
+// locks.
+func turnAll(ctx context.Context, on bool, desks []*desk) error {
+	for _, d := range desks {
+		if d.build.isPlain() {
+			continue
+		}
+		body := map[string]any{"enabled": on, "reason": "benchmark"}
+		if _, err := d.machine.Must(ctx, http.MethodPut, "/circulation/check-out-lock-settings", body); err != nil {
+			return err
+		}
 	}
 	select {
 	case <-time.After(2500 * time.Millisecond): // settings are in force within two seconds
