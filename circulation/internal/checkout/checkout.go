@@ -163,14 +163,14 @@ func (a *attempt) lendInTime(ctx context.Context) (Lent, error) {
 			return lent, err
 		}
 		allowed := r.allow(changed, a.settings.WaitBudget())
-		if changed {
-			a.refreshSettings(ctx, w)
-		}
 		switch {
 		case errors.Is(ctx.Err(), context.Canceled): // the machine left
 			return Lent{}, ctx.Err()
 		case !allowed || ctx.Err() != nil:
 			return Lent{}, a.newLockNotAcquired(err)
+		}
+		if changed {
+			a.refreshSettings(ctx, w)
 		}
 		a.countRepeat(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/library/librarytest"
+	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/config"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -71,6 +72,12 @@ func (s *stuck) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects)
 	return s.backend.Snapshot(ctx, subjects)
 }
 
+// Refresh reads the settings and announces the environment.
+func (s *stuck) Refresh(context.Context) settings.Settings {
+	<-time.After(12 * time.Second)
+	return s.set
+}
+
 func (s *stuck) Release(ctx context.Context, _ string) error {
 	s.releases++
 	return s.waitFor(ctx, "a release", time.Hour)
@@ -123,6 +130,11 @@ func TestCheckOut_EndsWithinTheFinishMargin(t *testing.T) {
 				{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged},
 			}, reading: time.Hour, sent: 2,
 		},
+		"the settings changed, and reading them takes its longest": {
+			commits: []answerAfter{
+				{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, fault.New(fault.SettingsChanged, "other settings")},
+			}, reading: 0, sent: 2,
+		},
 		"the commit is done, and the release hangs": {commits: []answerAfter{{0, nil}}, reading: 0, sent: 1},
 	}
 	for name, tt := range tests {
@@ -166,7 +178,7 @@ func TestCheckOut_EndsWithinTheFinishMargin(t *testing.T) {
 // lend checks the book out, with an Idempotency-Key or without.
 func (s *stuck) lend(ctx context.Context, withKey bool) error {
 	service := s.service()
-	service.Library, service.Locker, service.Committer = s, s, s
+	service.Library, service.Locker, service.Committer, service.Settings = s, s, s, s
 	req := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID}
 	if !withKey {
 		_, err := service.CheckOut(ctx, req)
