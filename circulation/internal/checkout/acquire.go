@@ -34,7 +34,7 @@ func (w *waits) beginTry(now time.Time) time.Duration {
 		w.current, w.last = 0, true
 		return 0
 	}
-	w.current, w.remaining = w.remaining[0], w.remaining[1:]
+	w.current, w.remaining, w.last = w.remaining[0], w.remaining[1:], false
 	return w.current
 }
 

@@ -1,9 +1,13 @@
 package checkout_test
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas/fault"
 )
@@ -25,6 +29,39 @@ func TestSettings_OneChangeNeedsNoBudget(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inTurn are the settings that each reading finds.
+type inTurn []settings.Settings
+
+func (i *inTurn) Current(ctx context.Context) settings.Settings { return i.Refresh(ctx) }
+
+func (i *inTurn) Refresh(context.Context) settings.Settings {
+	next := (*i)[0]
+	*i = (*i)[1:]
+	return next
+}
+
+func TestSettings_WaitAfterTheFeatureWasOffMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBackend()
+		s := w.service()
+		waits := []time.Duration{time.Second}
+		s.Settings = &inTurn{
+			{Version: "7", Enabled: true, Announced: true, TTL: 3 * time.Second}, // without waits, so the first try is the last
+			{Version: "8", Waits: waits},
+			{Version: "9", Enabled: true, TTL: 3 * time.Second, Waits: waits},
+		}
+		changed := fault.New(fault.SettingsChanged, "settings have another version")
+		w.commit, w.acquire = []error{changed, changed}, []error{nil, errHeld}
+		_, err := s.CheckOut(t.Context(), checkout.Request{
+			ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+		})
+		if err != nil || len(w.requests) != 3 {
+			t.Errorf("got %v after %d tries for the lock, want a loan after the wait of the new settings", err, len(w.requests))
+		}
+	})
 }
 
 func TestCommit_ShowsTheVersionOfSettingsThatCanEnd(t *testing.T) {
