@@ -243,6 +243,52 @@ func TestClaims_LostAnswerOfEnqueueLeavesNothing(t *testing.T) {
 	}
 }
 
+// stuckStore is a lossyStore that withdraws no claim of the frozen namespace.
+type stuckStore struct{ *lossyStore }
+
+func (s stuckStore) Withdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID,
+	error,
+) {
+	if namespace == frozen {
+		return frozenStore{s.Store}.Disconnect(ctx, caller, namespace, id)
+	}
+	return s.Store.Withdraw(ctx, caller, namespace, id)
+}
+
+func TestClaims_LateClaimInAFrozenNamespaceDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &lossyStore{Store: enginetest.NewStore(), lose: func(engine.Claim) bool { return false }}
+		a, b := startProcess(t, store.Store), startProcess(t, stuckStore{store})
+		_, err := b.Lock(t.Context(), "other", "client", abandon, []engine.Resource{{}})
+		if !fault.Is(err, fault.Timeout) {
+			t.Fatalf("got %v, want the lost answer", err)
+		}
+		<-time.After(2 * time.Second) // the process has withdrawn the claim before it is stored
+		store.late.Namespace = frozen
+		if _, err := store.Store.Enqueue(t.Context(), *store.late); err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			wantSoonWoken(t, a, b)
+			<-time.After(300 * time.Millisecond)
+		}
+		gone := lockPath(t, b, "gone")
+		claims, err := store.ListClaims(t.Context(), "ns", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.ForceWithdraw(t.Context(), "ns", claims[0].ID, engine.Note{By: "ann", Reason: "stuck"}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-gone.Lost():
+		case <-time.After(time.Minute):
+			t.Error("the connection does not notice the forced release")
+		}
+	})
+}
+
 // frozenStore has a namespace that another process holds: no end reaches it.
 type frozenStore struct{ *enginetest.Store }
 

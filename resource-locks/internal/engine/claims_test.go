@@ -348,7 +348,7 @@ func TestClaims_ComparesManyClaimsInPages(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		<-time.After(2 * time.Second)
+		<-time.After(3 * time.Second) // a comparison, then a round of ends
 		for i, ticket := range tickets {
 			if lost := i%100 == 0; isDone(ticket.Lost()) != lost {
 				t.Errorf("claim %d is lost: %t, want %t", ticket.Number, !lost, lost)

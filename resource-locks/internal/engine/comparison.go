@@ -33,7 +33,7 @@ func (r *comparison) begin(instance uuid.UUID) bool {
 }
 
 // comparePage compares the tickets of a page with the store. It wakes those whose grant was
-// missed. It withdraws claims without a ticket: an Enqueue reached the store after its
+// missed. It leaves claims without a ticket to RunEnds: an Enqueue reached the store after its
 // caller had given up. After the last page it marks tickets as lost whose claim is gone. An
 // error ends the comparison.
 func (c *Claims) comparePage(ctx context.Context, r *comparison) error {
@@ -44,15 +44,7 @@ func (c *Claims) comparePage(ctx context.Context, r *comparison) error {
 	if err != nil {
 		return err
 	}
-	missed, unknown := c.matchTickets(states, r.number)
-	c.wake(missed)
-	for _, s := range unknown {
-		next, err := c.store.Withdraw(ctx, r.instance, s.Namespace, s.ID)
-		if err != nil {
-			return err
-		}
-		c.wake(next)
-	}
+	c.wake(c.matchTickets(states, r))
 	if len(states) < pageSize {
 		c.loseUnseen(r)
 		return nil
@@ -69,25 +61,26 @@ func (c *Claims) setRemoved(removed map[uuid.UUID]bool) {
 }
 
 // matchTickets notes which tickets the store has. It returns the held claims whose ticket
-// waits, and the claims without a ticket. A ticket that goes meanwhile has a call of its own
-// that ends its claim.
-func (c *Claims) matchTickets(states []ClaimState, round int) (missed []uuid.UUID, unknown []ClaimState) {
+// waits. A claim without a ticket gets one that is to be withdrawn. A ticket that goes meanwhile
+// has a call of its own that ends its claim.
+func (c *Claims) matchTickets(states []ClaimState, r *comparison) (missed []uuid.UUID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range states {
 		t := c.tickets[s.ID]
-		if t == nil {
-			if !c.removed[s.ID] {
-				unknown = append(unknown, s)
+		switch {
+		case t != nil:
+			t.seenIn = r.number
+			if s.Held && !t.isHeld {
+				missed = append(missed, s.ID)
 			}
-			continue
-		}
-		t.seenIn = round
-		if s.Held && !t.isHeld {
-			missed = append(missed, s.ID)
+		case !c.removed[s.ID]:
+			c.tickets[s.ID] = &Ticket{
+				id: s.ID, instance: r.instance, namespace: s.Namespace, isHeld: true, isLost: true, ending: withdrawn, unsent: true,
+			}
 		}
 	}
-	return missed, unknown
+	return missed
 }
 
 // loseUnseen marks the tickets as lost that a whole comparison must have found and has not,

@@ -66,7 +66,8 @@ func newHarness(settings locket.Settings, store engine.LockStore) *harness {
 	s := &harness{events: &observers{}, registry: prometheus.NewRegistry(), log: &logBuffer{}}
 	s.Listener = locket.NewListener(locket.Options{
 		Settings: settings, Locks: engine.NewLocks(store, s.events), Observe: func(o engine.Observer) { s.events.front = o },
-		Log: config.Log{Level: "debug"}.New(io.Writer(s.log), ""), Registry: s.registry, HTTP: config.HTTP{ShutdownTimeout: 5 * time.Second},
+		Log: config.Log{Level: "debug"}.New(io.Writer(s.log), ""), Registry: s.registry,
+		HTTP: config.HTTP{ShutdownTimeout: 5 * time.Second},
 	})
 	return s
 }
