@@ -156,6 +156,13 @@ func (b *backend) LibraryUnit(context.Context, string) (library.Named, error) {
 	return library.Named{}, errNone
 }
 
+func (b *backend) AddressType(_ context.Context, id string) (library.Named, error) {
+	if id != "home" {
+		return library.Named{}, fault.New(fault.Unavailable, "away")
+	}
+	return library.Named{ID: id, Name: "Home"}, nil
+}
+
 func (b *backend) OpenLoans(context.Context, []string) ([]library.OpenLoan, error) {
 	return nil, nil
 }

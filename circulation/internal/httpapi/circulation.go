@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/checkin"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas/fault"
@@ -31,7 +32,11 @@ func (h circulation) checkIn(ctx context.Context, req checkin.Request) (checkedI
 		return checkedIn{}, err
 	}
 	known := loanview.Known{Copy: in.Copy, Destination: in.Destination, ReturnedAt: in.At}
-	answer := checkedIn{Item: loanview.DescribeItem(known), StaffSlipContext: describeSlip(in), InHouseUse: in.InHouseUse}
+	var address library.Named // the type of it; the slip may lack that, because the item is back
+	if in.Request != nil && in.Request.DeliveryAddressTypeID != "" {
+		address, _ = h.Loans.AddressType(ctx, in.Request.DeliveryAddressTypeID)
+	}
+	answer := checkedIn{Item: loanview.DescribeItem(known), StaffSlipContext: describeSlip(in, address.Name), InHouseUse: in.InHouseUse}
 	if len(in.Loan) > 0 {
 		// The item is back, so the answer leaves out what cannot be read about the loan.
 		if answer.Loan, err = loanview.RenderOne(ctx, h.Loans, in.Loan); err != nil {

@@ -87,8 +87,8 @@ type slipRequester struct {
 	AddressType        string `json:"addressType,omitempty"`
 }
 
-// describeSlip returns the slip of a check-in.
-func describeSlip(in checkin.Returned) staffSlip {
+// describeSlip returns the slip of a check-in. addressType names the type of the delivery address.
+func describeSlip(in checkin.Returned, addressType string) staffSlip {
 	at := in.Slip.FindServicePoint(in.Copy.Location.PrimaryServicePoint)
 	slip := staffSlip{Item: describeSlipItem(in.Copy, in.Slip, at), CurrentDateTime: library.Instant{Time: time.Now()}.Text()}
 	slip.Item.LastCheckedInDateTime = cmp.Or(slip.Item.LastCheckedInDateTime, slip.CurrentDateTime)
@@ -96,9 +96,9 @@ func describeSlip(in checkin.Returned) staffSlip {
 	if in.Request == nil {
 		return slip
 	}
-	slip.Request = describeSlipRequest(in.Request, in.Slip.FindServicePoint(in.Request.PickupServicePointID))
+	slip.Request = describeSlipRequest(in.Request, in.Slip.FindServicePoint(in.Request.PickupServicePointID), addressType)
 	if u := in.Slip.Requester; u.ID != "" && strings.EqualFold(u.ID, in.Request.RequesterID) {
-		slip.Requester = describeSlipRequester(u, in.Slip.Group, in.Request)
+		slip.Requester = describeSlipRequester(u, in.Slip.Group, in.Request, addressType)
 	}
 	return slip
 }
@@ -106,23 +106,20 @@ func describeSlip(in checkin.Returned) staffSlip {
 // describeListedSlip returns the slip of a request whose item staff have to fetch.
 func describeListedSlip(s worklist.Slip) staffSlip {
 	slip := staffSlip{
-		Item: describeSlipItem(s.Copy, s.Parts, s.At), Request: describeSlipRequest(&s.Request, s.Pickup),
+		Item: describeSlipItem(s.Copy, s.Parts, s.At), Request: describeSlipRequest(&s.Request, s.Pickup, s.AddressType),
 		CurrentDateTime: library.Instant{Time: time.Now()}.Text(),
 	}
-	slip.Request.DeliveryAddressType = s.AddressType
 	if s.Parts.Requester.ID != "" {
-		slip.Requester = describeSlipRequester(s.Parts.Requester, s.Parts.Group, &s.Request)
-		if _, exists := s.Parts.Requester.Personal.FindAddress(s.Request.DeliveryAddressTypeID); exists {
-			slip.Requester.AddressType = s.AddressType
-		}
+		slip.Requester = describeSlipRequester(s.Parts.Requester, s.Parts.Group, &s.Request, s.AddressType)
 	}
 	return slip
 }
 
-func describeSlipRequest(r *schemas.QueuedRequest, pickup library.ServicePoint) *slipRequest {
+func describeSlipRequest(r *schemas.QueuedRequest, pickup library.ServicePoint, addressType string) *slipRequest {
 	return &slipRequest{
 		RequestID: r.ID, ServicePointPickup: pickup.Name, RequestDate: r.RequestDate, RequestExpirationDate: r.RequestExpirationDate,
 		HoldShelfExpirationDate: r.HoldShelfExpirationDate, PatronComments: r.PatronComments,
+		DeliveryAddressType: addressType,
 	}
 }
 
@@ -146,26 +143,26 @@ func describeSlipItem(book library.Copy, parts library.Slip, at library.ServiceP
 		EffectiveLocationInstitution: parts.Institution.Name, EffectiveLocationPrimaryPoint: at.Name,
 	}
 	slip.LastCheckedInDateTime, _ = item.LastCheckIn["dateTime"].(string)
+	described := loanview.DescribeItem(loanview.Known{Copy: book})
 	var contributors []string
-	for _, c := range title.Contributors {
+	for _, c := range described.Contributors {
 		contributors = append(contributors, c.Name)
-		if c.Primary && slip.PrimaryContributor == "" {
-			slip.PrimaryContributor = c.Name
-		}
 	}
-	dates, series := loanview.ListEdition(title)
-	slip.AllContributors, slip.DatesOfPublication = strings.Join(contributors, "; "), strings.Join(dates, "; ")
-	slip.SeriesStatements = strings.Join(series, "; ")
+	slip.PrimaryContributor, slip.AllContributors = described.PrimaryContributor, strings.Join(contributors, "; ")
+	slip.DatesOfPublication, slip.SeriesStatements = strings.Join(described.DatesOfPublication, "; "), strings.Join(described.SeriesStatements, "; ")
 	return slip
 }
 
 // describeSlipRequester has the address of the request's delivery.
-func describeSlipRequester(u library.User, group library.Group, request *schemas.QueuedRequest) *slipRequester {
-	address, _ := u.Personal.FindAddress(request.DeliveryAddressTypeID)
+func describeSlipRequester(u library.User, group library.Group, request *schemas.QueuedRequest, addressType string) *slipRequester {
+	address, exists := u.Personal.FindAddress(request.DeliveryAddressTypeID)
+	if !exists {
+		addressType = ""
+	}
 	return &slipRequester{
 		FirstName: u.Personal.FirstName, PreferredFirstName: cmp.Or(u.Personal.PreferredFirstName, u.Personal.FirstName), MiddleName: u.Personal.MiddleName,
 		LastName: u.Personal.LastName, Barcode: u.Barcode, PatronGroup: group.Group,
 		AddressLine1: address.AddressLine1, AddressLine2: address.AddressLine2, City: address.City, Region: address.Region,
-		PostalCode: address.PostalCode, CountryID: address.CountryID,
+		PostalCode: address.PostalCode, CountryID: address.CountryID, AddressType: addressType,
 	}
 }

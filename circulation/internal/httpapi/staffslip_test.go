@@ -98,13 +98,13 @@ func TestCheckIn_HasTheStaffSlip(t *testing.T) {
 		"request": map[string]any{
 			"requestID": "r", "servicePointPickup": "Branch", "requestDate": "2026-02-01T00:00:00Z",
 			"requestExpirationDate":   "2026-05-01T00:00:00Z",
-			"holdShelfExpirationDate": "2026-04-01T00:00:00Z", "patronComments": "Soon, please",
+			"holdShelfExpirationDate": "2026-04-01T00:00:00Z", "patronComments": "Soon, please", "deliveryAddressType": "Home",
 		},
 		"requester": map[string]any{
 			"firstName": "Jessica", "preferredFirstName": "Jess", "middleName": "M", "lastName": "Pond", "barcode": "569",
 			"patronGroup":  "staff",
 			"addressLine1": "1 Street", "addressLine2": "Flat 2", "city": "Bath", "region": "Avon", "postalCode": "BA1",
-			"countryId": "GB",
+			"countryId": "GB", "addressType": "Home",
 		},
 	}
 	got := slipOf(t, returnedBook())
@@ -142,5 +142,18 @@ func TestCheckIn_SlipHasTheFirstNameForAPreferredOne(t *testing.T) {
 	in.Slip.Requester.Personal.PreferredFirstName = ""
 	if requester, _ := slipOf(t, in)["requester"].(map[string]any); requester["preferredFirstName"] != "Jessica" {
 		t.Errorf("got %v, want the first name", requester)
+	}
+}
+
+// The item is back, so the desk gets its slip also if the type of the address cannot be read.
+func TestCheckIn_SlipWithoutTheTypeOfTheAddress(t *testing.T) {
+	t.Parallel()
+	in := returnedBook()
+	in.Request.DeliveryAddressTypeID = "work"
+	slip := slipOf(t, in)
+	request, _ := slip["request"].(map[string]any)
+	requester, _ := slip["requester"].(map[string]any)
+	if request["deliveryAddressType"] != nil || requester["addressType"] != nil || requester["city"] != "Ely" {
+		t.Errorf("got %v", slip)
 	}
 }

@@ -86,17 +86,6 @@ type borrower struct {
 	PatronGroup        string `json:"patronGroup,omitempty"`
 }
 
-// group is the patron group within a loan.
-type group struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-}
-
-// fees is the sum to pay for a loan. This version has no fees.
-type fees struct {
-	AmountRemainingToPay float64 `json:"amountRemainingToPay"`
-}
-
 // hidden are the fields of the stored loan that clients do not get.
 var hidden = [...]string{"itemStatus", "patronGroupIdAtCheckout", "agedToLostDelayedBilling"}
 
@@ -110,7 +99,7 @@ func Render(loan json.RawMessage, k Known) (json.RawMessage, error) {
 	for _, field := range hidden {
 		delete(out, field)
 	}
-	parts := map[string]any{"feesAndFines": fees{}}
+	parts := map[string]any{"feesAndFines": map[string]int{"amountRemainingToPay": 0}} // there are no fees
 	if k.Copy.Item.ID != "" {
 		parts["item"] = DescribeItem(k)
 	}
@@ -122,7 +111,7 @@ func Render(loan json.RawMessage, k Known) (json.RawMessage, error) {
 		}
 	}
 	if k.Group.ID != "" {
-		parts["patronGroupAtCheckout"] = group{ID: k.Group.ID, Name: k.Group.Group}
+		parts["patronGroupAtCheckout"] = library.Named{ID: k.Group.ID, Name: k.Group.Group}
 	}
 	if k.Policy.ID != "" {
 		parts["loanPolicy"] = Name{k.Policy.Name}
@@ -162,29 +151,23 @@ func DescribeItem(k Known) Item {
 		Editions: k.Copy.Instance.Editions, PhysicalDescriptions: k.Copy.Instance.PhysicalDescriptions,
 		AdministrativeNotes: k.Copy.Item.AdministrativeNotes, AccessionNumber: k.Copy.Item.AccessionNumber,
 	}
-	i.DatesOfPublication, i.SeriesStatements = ListEdition(k.Copy.Instance)
 	for _, c := range k.Copy.Instance.Contributors {
 		if c.Primary && i.PrimaryContributor == "" {
 			i.PrimaryContributor = c.Name
 		}
 	}
+	for _, p := range k.Copy.Instance.Publication {
+		if p.DateOfPublication != "" {
+			i.DatesOfPublication = append(i.DatesOfPublication, p.DateOfPublication)
+		}
+	}
+	for _, s := range k.Copy.Instance.Series {
+		i.SeriesStatements = append(i.SeriesStatements, s.Value)
+	}
 	if i.InTransitTo != "" {
 		i.InTransitToDescribe = k.Destination.Named()
 	}
 	return i
-}
-
-// ListEdition returns when editions of the title appeared, as far as that is known, and its series.
-func ListEdition(title library.Instance) (dates, series []string) {
-	for _, p := range title.Publication {
-		if p.DateOfPublication != "" {
-			dates = append(dates, p.DateOfPublication)
-		}
-	}
-	for _, s := range title.Series {
-		series = append(series, s.Value)
-	}
-	return dates, series
 }
 
 // DescribeContributors returns the names of a title's contributors, never nil.
