@@ -178,8 +178,8 @@ func (s *Service) checkInItem(ctx context.Context, req Request, facts *library.F
 		returned.Loan = result.Loan
 	}
 	queued := func(r schemas.QueuedRequest) bool { return facts.TitleLevel || r.RequestLevel != "Title" }
-	returned.InHouseUse = len(returned.Loan) == 0 && commit.ItemStatus == library.StatusAvailable &&
-		item.Status.Name == library.StatusAvailable && !slices.ContainsFunc(facts.Requests, queued)
+	home := commit.ItemStatus == library.StatusAvailable && item.Status.Name == library.StatusAvailable
+	returned.InHouseUse = home && len(returned.Loan) == 0 && !slices.ContainsFunc(facts.Requests, queued)
 	var stored library.Item // an empty one, so that it lacks what storage removed
 	if err := json.Unmarshal(result.Item, &stored); err != nil {
 		s.Log.ErrorContext(ctx, "storage answered an item that cannot be read", "err", err)

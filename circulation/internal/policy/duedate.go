@@ -62,10 +62,7 @@ func (p LoanPolicy) computeByProfile(fixed, rolling func() (time.Time, error), e
 	default:
 		err = &DueDateError{fmt.Sprintf("profile \"%s\" in the loan policy is not recognised", p.profile), "LOAN_POLICY_PROFILE_NOT_RECOGNIZED"}
 	}
-	if err != nil {
-		return time.Time{}, err
-	}
-	return notAfter(due, expires), nil
+	return notAfter(due, expires), err
 }
 
 // notAfter returns the due date, or the end of the patron's card if that is earlier.

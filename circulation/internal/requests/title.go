@@ -64,8 +64,7 @@ func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err erro
 		if at := slices.IndexFunc(some.items, func(i library.Item) bool { return i.Status.Name == library.StatusAvailable }); at >= 0 && t.free.ID == "" && p.AllowsType(schemas.RequestPage) {
 			t.free = some.items[at]
 		}
-		// Holds of a title ask the policies of all copies, whatever their status, as in FOLIO.
-		if fit := some.list(kind); (len(fit) > 0 || kind == schemas.RequestHold) && p.AllowsType(kind) {
+		if fit := some.list(kind); (len(fit) > 0 || kind == schemas.RequestHold) && p.AllowsType(kind) { // FOLIO's holds ask for any status
 			allowed, t.allowing = append(allowed, fit...), append(t.allowing, p)
 		}
 	}
