@@ -56,6 +56,10 @@ func TestCommit_WithoutAnAnswer(t *testing.T) {
 			prepare: notThere(errGone, errLimit), code: fault.Invalid, fenced: true, settled: true,
 		},
 		"refused by a limit at once": {prepare: func(w *backend) { w.commit = []error{errLimit} }, code: fault.Invalid},
+		"the tenant is no longer ready": {
+			prepare: notThere(slices.Repeat([]error{fault.New(fault.TenantNotReady, "upgrade it")}, 99)...),
+			code:    fault.TenantNotReady,
+		},
 		"refused, and an earlier try lent": {
 			prepare: func(w *backend) { w.commit = []error{errGone, errLimit} }, fenced: true, settled: true,
 		},

@@ -53,7 +53,7 @@ type LockRequest struct {
 type Committer interface {
 	// CheckOut commits. Faults that say it did not happen: GivenUp, KeyLeaseLost, LockLost, SettingsChanged,
 	// ItemChanged, RequestChanged, LimitReached, Invalid, Malformed, TooLarge, Forbidden, NotFound,
-	// UnknownTenant. After any other error the outcome is unknown.
+	// UnknownTenant, TenantNotReady. After any other error the outcome is unknown.
 	CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error)
 
 	// SettleCheckOut returns what a check-out of this loan lent, or that the loan was given up: then no

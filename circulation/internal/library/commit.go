@@ -127,7 +127,7 @@ func IsUnknown(err error) bool {
 	}
 	switch fault.CodeOf(err) {
 	case fault.GivenUp, fault.KeyLeaseLost, fault.LockHeld, fault.LockLost, fault.LockQueueFull, fault.SettingsChanged, fault.ItemChanged,
-		fault.RequestChanged, fault.LimitReached, fault.LoanChanged, fault.Invalid, fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound, fault.UnknownTenant:
+		fault.RequestChanged, fault.LimitReached, fault.LoanChanged, fault.Invalid, fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound, fault.UnknownTenant, fault.TenantNotReady:
 		return false
 	default:
 		return true
