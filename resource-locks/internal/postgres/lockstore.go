@@ -280,7 +280,7 @@ func (s *LockStore) Fetch(ctx context.Context, key engine.Key) (engine.Lock, err
 	return l, err
 }
 
-var listSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + live
+var listSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + live + ` AND ` + database.OnPrimary
 
 // List implements engine.LockStore.
 func (s *LockStore) List(ctx context.Context, f engine.Filter) ([]engine.Lock, error) {

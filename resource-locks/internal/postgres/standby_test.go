@@ -70,6 +70,9 @@ func TestLockStore_StandbyAnswersNothing(t *testing.T) {
 		if g, err := store.Acquire(t.Context(), refused); !fault.Is(err, fault.Unavailable) { // refused before
 			t.Errorf("acquire: %+v, %v, want %s", g, err, fault.Unavailable)
 		}
+		if list, err := store.List(t.Context(), engine.Filter{Namespace: "ns"}); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("list: %+v, %v, want %s", list, err, fault.Unavailable)
+		}
 		for _, name := range []string{"d", "free"} {
 			l, err := store.Fetch(t.Context(), engine.Key{Namespace: "ns", Name: name})
 			if !fault.Is(err, fault.Unavailable) {
