@@ -130,7 +130,7 @@ func (p LoanPolicy) Recall(t RecallTerms) (time.Time, error) {
 // which everything lent in it is due. The zero FixedSchedule has no range.
 type FixedSchedule struct{ ranges []dateRange }
 
-// dateRange holds for loan dates from one instant to another, both included.
+// dateRange holds for loan dates after one instant and before another, as in FOLIO, by milliseconds.
 type dateRange struct{ from, to, due time.Time }
 
 // ParseFixedSchedule reads a record of FOLIO's
@@ -169,7 +169,7 @@ func ParseFixedSchedule(raw []byte) (FixedSchedule, error) {
 // schedule must not count as one that does not limit.
 func (s FixedSchedule) findDueDate(loanDate time.Time, message, code string) (time.Time, error) {
 	for _, r := range s.ranges {
-		if !loanDate.Before(r.from) && !loanDate.After(r.to) {
+		if at := loanDate.UnixMilli(); r.from.UnixMilli() < at && at < r.to.UnixMilli() {
 			return r.due.In(loanDate.Location()), nil
 		}
 	}

@@ -37,15 +37,17 @@ func TestDueDate_Schedules(t *testing.T) {
 		"fixed, written in small letters": {
 			loansPolicy: strings.Replace(fixed, "Fixed", "fixed", 1), lent: "2026-03-01T10:00:00Z", want: "2026-07-15T22:00:00Z",
 		},
-		"fixed, at the first moment": {
-			loansPolicy: fixed, lent: "2026-01-01T00:00:00Z", want: "2026-07-15T22:00:00Z",
+		"fixed, at the first moment": {loansPolicy: fixed, lent: "2026-01-01T00:00:00.0009Z", want: outside},
+		"fixed, after the first moment": {
+			loansPolicy: fixed, lent: "2026-01-01T00:00:00.001Z", want: "2026-07-15T22:00:00Z",
 		},
-		"fixed, at the last moment": {
-			loansPolicy: fixed, lent: "2026-06-30T23:59:59Z", want: "2026-07-15T22:00:00Z",
+		"fixed, before the last moment": {
+			loansPolicy: fixed, lent: "2026-06-30T23:59:58.999Z", want: "2026-07-15T22:00:00Z",
 		},
+		"fixed, at the last moment": {loansPolicy: fixed, lent: "2026-06-30T23:59:59Z", want: outside},
 		"fixed, between two ranges": {loansPolicy: fixed, lent: "2026-06-30T23:59:59.5Z", want: outside},
 		"fixed, in the next range": {
-			loansPolicy: fixed, lent: "2026-07-01T00:00:00Z", want: "2027-01-15T22:00:00Z",
+			loansPolicy: fixed, lent: "2026-07-01T00:00:01Z", want: "2027-01-15T22:00:00Z",
 		},
 		"fixed, before all": {loansPolicy: fixed, lent: "2025-12-31T23:59:59Z", want: outside},
 		"fixed, the instant is in the range": {
