@@ -321,6 +321,22 @@ func TestStore_AnnouncesAfterAnUpdate(t *testing.T) {
 	})
 }
 
+func TestStore_KeepsTheAnnouncementOfAnotherInstanceAfterAnUpdate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newInstances("")
+		ctx := inTenant(t, "diku")
+		p.on.Current(ctx)
+		ttl := 5 * time.Second
+		s, err := p.off.Update(ctx, settings.Change{Own: schemas.LockSettings{TTL: &ttl}})
+		want := decision{enabled: true, source: settings.FromOtherInstance, announced: true, version: "3"}
+		if err != nil || decided(s) != want || s.TTL != ttl {
+			t.Errorf("got %+v, %v, want %+v and the TTL", decided(s), err, want)
+		}
+		p.off.want(ctx, t, "the next check-out", want)
+	})
+}
+
 func TestStore_KeepsAnnouncementsDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

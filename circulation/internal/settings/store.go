@@ -156,6 +156,9 @@ func (s *Store) Update(ctx context.Context, change Change) (Settings, error) {
 	if err != nil {
 		return Settings{}, fmt.Errorf("storing the lock settings: %w", err)
 	}
+	if now, err := s.storage.State(ctx); err == nil {
+		state = now // the answer to a change lacks the announcement of another instance
+	}
 	// The number is taken now: a reading that began before the change must not undo it.
 	settings, _, err := s.applyState(ctx, state, s.nextNumber(), time.Now())
 	return settings, err
