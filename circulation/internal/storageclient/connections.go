@@ -174,12 +174,8 @@ func (c *connection) call(req *http.Request) (*http.Response, error) {
 	}
 	for {
 		resp, err := http.ReadResponse(c.reader, req)
-		if err != nil {
-			return nil, err
-		}
-		if resp.StatusCode >= http.StatusOK {
-			resp.Close = resp.Close || unsent != nil
-			return resp, nil
+		if err != nil || resp.StatusCode >= http.StatusOK {
+			return resp, err
 		}
 	}
 }

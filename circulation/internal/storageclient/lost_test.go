@@ -89,8 +89,10 @@ func TestClient_ReadsTheRefusalOfABodyThatIsTooLarge(t *testing.T) {
 		answer(w, http.StatusRequestEntityTooLarge, fault.TooLarge, "")
 	})
 	long := strings.Repeat("9", 32<<20) // more than the buffers of a connection hold
-	err := c.run(inTenant(t, "diku"), send("reporting", http.MethodPost, "/reports", long, http.StatusNoContent))
-	if !fault.Is(err, fault.TooLarge) {
-		t.Errorf("got %v, want %s", err, fault.TooLarge)
+	for range 2 { // over a connection that is alive
+		err := c.run(inTenant(t, "diku"), send("reporting", http.MethodPost, "/reports", long, http.StatusNoContent))
+		if !fault.Is(err, fault.TooLarge) {
+			t.Errorf("got %v, want %s", err, fault.TooLarge)
+		}
 	}
 }
