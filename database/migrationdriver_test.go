@@ -67,3 +67,45 @@ func TestSchema_SessionsOfMigrationsHaveBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A request locks two tables in another order than the upgrade of its tenant, which PostgreSQL ends.
+func TestSchema_MigratesAgainAfterADeadlock(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	files := fstest.MapFS{"sql/0001_one.up.sql": file(`CREATE TABLE first (n integer); CREATE TABLE second (n integer)`)}
+	schema := schemaAt(testserver.URL(t), "migrated_after_a_deadlock")
+	schema.Files = files
+	if err := schema.Up(ctx); err != nil {
+		t.Fatal(err)
+	}
+	request, err := pgx.Connect(ctx, schema.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer request.Close(context.WithoutCancel(ctx))
+	exec := func(statement string) {
+		t.Helper()
+		if _, err := request.Exec(ctx, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`SET deadlock_timeout = '1min'; SET search_path = migrated_after_a_deadlock`)
+	exec(`BEGIN; INSERT INTO second VALUES (1)`)
+	files["sql/0002_two.up.sql"] = file(`ALTER TABLE first ADD m integer; ALTER TABLE second ADD m integer`)
+	done := make(chan error, 1)
+	go func() { done <- schema.Up(ctx) }()
+	const blockedSQL = `SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`
+	for blocked := 0; blocked == 0; {
+		if err := request.QueryRow(ctx, blockedSQL).Scan(&blocked); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`INSERT INTO first VALUES (1)`)
+	exec(`COMMIT`)
+	if err := <-done; err != nil {
+		t.Errorf("the upgrade: %v", err)
+	}
+	exec(`SELECT m FROM second`)
+}

@@ -120,13 +120,13 @@ func (s *OutboxStore) Next(ctx context.Context, after, last int64, limit int, na
 		return events.Batch{}, err
 	}
 	var b events.Batch
-	err = s.db.conns.Read(ctx, func() (err error) {
+	err = s.db.read(ctx, "reading the outbox", func() (err error) {
 		b = events.Batch{}
 		b.Events, err = database.CollectRows(ctx, pool, nextEventsBounds, statement, []any{limit, named, after, last},
 			func(row pgx.CollectableRow) (events.Event, error) { return scanEvent(row, &b) })
 		return err
 	})
-	return b, toFault("reading the outbox", err)
+	return b, err
 }
 
 // scanEvent reads a row of nextEventsSQL, and what the rows say of their batch.

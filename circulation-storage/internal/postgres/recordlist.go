@@ -47,7 +47,7 @@ func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, 
 	l.estimate = func(ctx context.Context) (int, error) { return s.estimateTotal(ctx, q) }
 	defer l.freePlace()
 	var broken error // after a part was given to out, the query must not run again
-	err = s.db.conns.Read(ctx, func() error {
+	err = s.db.read(ctx, "listing "+t.Collection, func() error {
 		err := l.readRows(ctx, func(ctx context.Context) pgx.Rows {
 			rows, _ := s.db.conns.Ordinary.Query(ctx, statement, q.args...) // a Query error surfaces in ForEachRow
 			return rows

@@ -64,25 +64,34 @@ func collectRows[T any](ctx context.Context, on database.Querier, statement stri
 }
 
 // The methods of DB run one statement outside a transaction, on the given pool, and
-// turn errors into faults; op says what was being done. Those that write run once.
-// Those that only read run again on a fresh connection if the first was lost.
+// turn errors into faults; op says what was being done. They run again after a deadlock,
+// as an upgrade of the tenant may lock its tables in another order. Those that only read
+// run again on a fresh connection if the first was lost.
 
 // exec returns how many rows the statement changed.
-func (db *DB) exec(ctx context.Context, pool *pgxpool.Pool, op, statement string, args ...any) (int, error) {
-	n, err := runStatement(ctx, pool, statement, args...)
-	return n, toFault(op, err)
+func (db *DB) exec(ctx context.Context, pool *pgxpool.Pool, op, statement string, args ...any) (n int, err error) {
+	err = db.repeat(ctx, op, func() (err error) {
+		n, err = runStatement(ctx, pool, statement, args...)
+		return err
+	})
+	return n, err
 }
 
 // writeRow runs a statement that writes, and reads its only row into dest. The fault
 // wraps pgx.ErrNoRows without one.
 func (db *DB) writeRow(ctx context.Context, pool *pgxpool.Pool, op, statement string, args []any, dest ...any) error {
-	return toFault(op, scanRow(ctx, pool, statement, args, dest...))
+	return db.repeat(ctx, op, func() error { return scanRow(ctx, pool, statement, args, dest...) })
+}
+
+// read runs f, which reads in one statement.
+func (db *DB) read(ctx context.Context, op string, f func() error) error {
+	return db.repeat(ctx, op, func() error { return db.conns.Read(ctx, f) })
 }
 
 // readRow reads the statement's only row into dest. The fault wraps pgx.ErrNoRows
 // without one.
 func (db *DB) readRow(ctx context.Context, pool *pgxpool.Pool, op, statement string, args []any, dest ...any) error {
-	return toFault(op, db.conns.Read(ctx, func() error { return scanRow(ctx, pool, statement, args, dest...) }))
+	return db.read(ctx, op, func() error { return scanRow(ctx, pool, statement, args, dest...) })
 }
 
 // lookUpSQL goes before a statement that finds rows by indexes, whatever the parameters. Its plan is
@@ -101,7 +110,7 @@ func lookUp(ctx context.Context, on database.Querier, statement string, args []a
 
 // lookUpRow is readRow for such a statement.
 func (db *DB) lookUpRow(ctx context.Context, pool *pgxpool.Pool, op, statement string, args []any, dest ...any) error {
-	return toFault(op, db.conns.Read(ctx, func() error { return lookUp(ctx, pool, statement, args, dest...) }))
+	return db.read(ctx, op, func() error { return lookUp(ctx, pool, statement, args, dest...) })
 }
 
 // seldom goes before the parameters of a statement that runs once a minute or less for each tenant.
@@ -111,11 +120,11 @@ const seldom = pgx.QueryExecModeExec
 // readRows returns what scan makes of each row.
 func readRows[T any](ctx context.Context, db *DB, op, statement string, args []any, scan pgx.RowToFunc[T]) ([]T, error) {
 	var found []T
-	err := db.conns.Read(ctx, func() (err error) {
+	err := db.read(ctx, op, func() (err error) {
 		found, err = collectRows(ctx, db.conns.Ordinary, statement, args, scan)
 		return err
 	})
-	return found, toFault(op, err)
+	return found, err
 }
 
 // readPage returns a page and the total, which is the first column of each row. An
