@@ -89,7 +89,7 @@ func TestClient_ReadsTheRefusalOfABodyThatIsTooLarge(t *testing.T) {
 		answer(w, http.StatusRequestEntityTooLarge, fault.TooLarge, "")
 	})
 	long := strings.Repeat("9", 32<<20) // more than the buffers of a connection hold
-	for range 2 { // over a connection that is alive
+	for range 2 {
 		err := c.run(inTenant(t, "diku"), send("reporting", http.MethodPost, "/reports", long, http.StatusNoContent))
 		if !fault.Is(err, fault.TooLarge) {
 			t.Errorf("got %v, want %s", err, fault.TooLarge)
