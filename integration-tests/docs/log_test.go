@@ -14,7 +14,7 @@ import (
 
 // messageAt says where a function that logs has the line's message among its arguments.
 var messageAt = map[string]int{
-	"InfoContext": 1, "WarnContext": 1, "ErrorContext": 1, "Log": 2, "LogAttrs": 2, // of slog.Logger
+	"InfoContext": 1, "WarnContext": 1, "ErrorContext": 1, "Log": 2, "LogAttrs": 2, "Warn": 0, // of slog.Logger
 	"noteFallback": 3, // of circulation's settings
 }
 
@@ -96,10 +96,10 @@ func findMessages(t *testing.T, module string) (found []message, source string) 
 			if !ok {
 				return true
 			}
-			if at := messageAt[method.Sel.Name]; at > 0 && len(call.Args) > at {
+			if at, ok := messageAt[method.Sel.Name]; ok && len(call.Args) > at {
 				found = append(found, message{
 					text: joinLiterals(call.Args[at], constants), at: files.Position(call.Pos()).String(),
-					quiet: method.Sel.Name == "InfoContext" || isQuietLevel(call.Args[at-1]),
+					quiet: method.Sel.Name == "InfoContext" || at > 0 && isQuietLevel(call.Args[at-1]),
 				})
 			}
 			return true
