@@ -44,7 +44,8 @@ type RenewalRefusal struct {
 
 // Renew returns when a renewed loan is due, or every reason why it cannot be renewed: the policy
 // does not lend or not renew, a waiting hold, the number of renewals, a due date that would not move
-// forward, or one that cannot be computed.
+// forward, or one that cannot be computed. The schedule's range of today limits the day that is
+// counted from a due date in another range.
 //
 // The wording is FOLIO's (mod-circulation, RegularRenewalStrategy). Libraries count as always open.
 func (p LoanPolicy) Renew(t RenewalTerms) (due time.Time, refusals []RenewalRefusal) {
@@ -66,6 +67,9 @@ func (p LoanPolicy) Renew(t RenewalTerms) (due time.Time, refusals []RenewalRefu
 	refuseIf(fixedOnHold && separate != nil && *separate != (period{}), "Item's loan policy has fixed profile but renewal period is specified",
 		"FIXED_LOAN_POLICY_HAS_RENEWAL_PERIOD", DueDateBlock)
 	due, err := p.RenewedDueDate(t)
+	if limit, none := t.Schedule.findDueDate(t.Now, "", ""); none == nil && limit.Before(due.Truncate(24*time.Hour)) {
+		due = limit
+	}
 	if impossible, ok := errors.AsType[*DueDateError](err); ok {
 		refuseIf(true, impossible.Message, impossible.RenewalCode, DueDateBlock)
 	} else {
@@ -75,12 +79,6 @@ func (p LoanPolicy) Renew(t RenewalTerms) (due time.Time, refusals []RenewalRefu
 	return due, refusals
 }
 
-// The codes of renewals whose date no range of the schedule has.
-const (
-	codeOutsideRanges      = "RENEWAL_DATE_OUTSIDE_LOAN_POLICY_DATE_RANGES"
-	codeOutsideFixedRanges = "RENEWAL_DATE_OUTSIDE_FIXED_LOAN_POLICY_DATE_RANGES"
-)
-
 // Renews reports whether the policy lends, and renews what it lends.
 func (p LoanPolicy) Renews() bool { return p.Loanable && p.renewals.allowed }
 
@@ -89,7 +87,7 @@ func (p LoanPolicy) Renews() bool { return p.Loanable && p.renewals.allowed }
 // *DueDateError.
 func (p LoanPolicy) RenewedDueDate(t RenewalTerms) (time.Time, error) {
 	fixed := func() (time.Time, error) {
-		return t.Schedule.findDueDate(t.Now, "renewal date falls outside of date ranges in fixed loan policy", codeOutsideFixedRanges)
+		return t.Schedule.findDueDate(t.Now, "renewal date falls outside of date ranges in fixed loan policy", "RENEWAL_DATE_OUTSIDE_FIXED_LOAN_POLICY_DATE_RANGES")
 	}
 	return p.computeByProfile(fixed, func() (time.Time, error) { return p.renewRolling(t) }, t.PatronExpires)
 }
@@ -113,6 +111,6 @@ func (p LoanPolicy) renewRolling(t RenewalTerms) (time.Time, error) {
 		span = *p.renewals.whileHolds
 	}
 	return span.computeWithin(start, p.RenewalScheduleID, func() (time.Time, error) {
-		return t.Schedule.findDueDate(start, "renewal date falls outside of date ranges in the loan policy", codeOutsideRanges)
+		return t.Schedule.findDueDate(start, "renewal date falls outside of date ranges in the loan policy", "RENEWAL_DATE_OUTSIDE_LOAN_POLICY_DATE_RANGES")
 	})
 }

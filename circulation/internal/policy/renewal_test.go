@@ -39,6 +39,8 @@ const (
 		`"period":{"duration":3,"intervalId":"Days"}}`
 	holdsDay = `"requestManagement":{"holds":{"renewItemsWithRequest":true,"alternateRenewalLoanPeriod":{"duration":2,` +
 		`"intervalId":"Days"}}}`
+	nextMonths = `{"id":"s","schedules":[{"from":"2026-03-01","to":"2026-03-31T23:59:59Z","due":"2026-04-15"},` +
+		`{"from":"2026-04-01","to":"2026-04-30T23:59:59Z","due":"2026-05-15"}]}`
 	march = `{"id":"s","schedules":[{"from":"2026-03-01","to":"2026-03-31T23:59:59Z","due":"2026-04-05T23:59:59Z"}]}`
 )
 
@@ -79,6 +81,12 @@ func TestRenew_DueDates(t *testing.T) {
 		"counted from a due date in a range": {policy: limitedWeeks + `,` + fromDue, change: func(r *policy.RenewalTerms) {
 			r.Now, r.DueDate = clock(t, "2026-04-10 10:00"), clock(t, "2026-03-30 18:00")
 		}, want: "2026-04-05 23:59"},
+		"counted from the next range, limited by today's": {
+			policy: limitedWeeks + `,` + fromDue, change: dueInApril("2026-04-05 18:00"), want: "2026-04-15 00:00",
+		},
+		"counted from the next range, on the day of today's limit": {
+			policy: limitedWeeks + `,` + fromDue, change: dueInApril("2026-04-01 18:00"), want: "2026-04-15 18:00",
+		},
 		"the date of the schedule": {
 			policy: fixed + `,"renewalsPolicy":{"unlimited":true}`, want: "2026-04-05 23:59",
 		},
@@ -105,6 +113,14 @@ func TestRenew_DueDates(t *testing.T) {
 				t.Errorf("got %s, %+v, want %s", due, refusals, tt.want)
 			}
 		})
+	}
+}
+
+// dueInApril makes the loan one of March that is due in the schedule's range of April.
+func dueInApril(due string) func(*policy.RenewalTerms) {
+	return func(r *policy.RenewalTerms) {
+		r.DueDate, _ = time.Parse("2006-01-02 15:04", due)
+		r.Schedule, _ = policy.ParseFixedSchedule([]byte(nextMonths))
 	}
 }
 
