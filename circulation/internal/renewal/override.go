@@ -103,6 +103,7 @@ func (o OverrideBlocks) chooseDueDate(ctx context.Context, terms policy.LoanPoli
 		}
 		return due, nil
 	}
+	t.HoldWaits, t.PatronExpires = false, time.Time{} // neither shortens what staff renew, as in FOLIO
 	due, err := terms.RenewedDueDate(t)
 	switch {
 	case !terms.Renews(), err != nil:

@@ -171,6 +171,24 @@ func TestRenew_Overrides(t *testing.T) {
 			prepare: func(r *renewals) { r.Queue = recall() }, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all,
 			wantDue: ruled, want: schemas.RenewalOverride{Recalled: true},
 		},
+		"too often, the card ends before": {
+			prepare: func(r *renewals) {
+				tooOften(r)
+				r.Patron.ExpirationDate = library.Instant{Time: librarytest.Today.AddDate(0, 0, 7)}
+			},
+			blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled,
+		},
+		"too often, a hold waits": {
+			prepare: func(r *renewals) {
+				tooOften(r)
+				r.Policy = strings.Replace(r.Policy, `"renewable":true`, `"renewable":true,"requestManagement":{"holds":{`+
+					`"renewItemsWithRequest":true,"alternateRenewalLoanPeriod":{"duration":5,"intervalId":"Days"}}}`, 1)
+				r.Queue = []schemas.QueuedRequest{
+					librarytest.NewRequest("q", librarytest.CarlID, "Hold", "Item", schemas.RequestNotYetFilled, 1),
+				}
+			},
+			blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled,
+		},
 		"lost": {
 			prepare: func(r *renewals) { r.Book.Status.Name = "Aged to lost" },
 			blocks:  renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled,
