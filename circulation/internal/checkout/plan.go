@@ -187,7 +187,7 @@ func (p *plan) judgeQueue() {
 	first, exists := f.FindLent()
 	switch {
 	case !exists:
-	case first.RequesterID == f.User.ID:
+	case strings.EqualFold(first.RequesterID, f.User.ID):
 		p.fills = first.ID
 	default:
 		p.refuse(fault.Refusal(library.CodeItemRequested, fmt.Sprintf(

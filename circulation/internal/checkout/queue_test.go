@@ -49,6 +49,12 @@ func TestQueue(t *testing.T) {
 			},
 			fills: "1",
 		},
+		"Ann is first, by her id in upper case": {
+			queue: []schemas.QueuedRequest{
+				librarytest.NewRequest("1", strings.ToUpper(librarytest.AnnID), "Hold", "Item", open, 1),
+			},
+			fills: "1",
+		},
 		"Ann is second": {
 			queue: []schemas.QueuedRequest{
 				librarytest.NewRequest("2", librarytest.AnnID, "Hold", "Item", open, 2),
