@@ -3,6 +3,7 @@ package locktopus
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,6 +29,16 @@ func (s *breakingStore) panicIfBroken() {
 	if s.broken.Load() {
 		panic("a bug in the store")
 	}
+}
+
+func (s *breakingStore) OpenNamespace(ctx context.Context, ns string) error {
+	s.panicIfBroken()
+	return s.Store.OpenNamespace(ctx, ns)
+}
+
+func (s *breakingStore) Stats(ctx context.Context, ns string) (engine.NamespaceStats, error) {
+	s.panicIfBroken()
+	return s.Store.Stats(ctx, ns)
 }
 
 func (s *breakingStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place, error) {
@@ -117,6 +128,25 @@ func TestConnection_PanicEndsItAlone(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestServer_AnswersAPanic(t *testing.T) {
+	inBubble(t, func(f *harness) {
+		f.store.broken.Store(true)
+		if _, status, err := f.dial("namespace=library"); err == nil || status != http.StatusInternalServerError {
+			t.Errorf("a new connection: %d, %v", status, err)
+		}
+		if n := f.server.connections(); n != 0 {
+			t.Errorf("%d connections are open, want 0", n)
+		}
+		if status, body := f.get("/stats_v1?namespace=library"); status != http.StatusInternalServerError ||
+			strings.Contains(body, "bug") {
+			t.Errorf("the statistics are %d %s", status, body)
+		}
+		if n := f.countPanics(); n != 2 {
+			t.Errorf("%d panics are counted, want 2", n)
+		}
+	})
 }
 
 // countPanics returns how many panics of connections are counted.

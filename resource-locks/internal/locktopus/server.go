@@ -94,7 +94,17 @@ func newServer(o Options) *server {
 }
 
 // ServeHTTP implements http.Handler.
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var err error
+	defer func() {
+		if err != nil {
+			s.panics.Note(r.Context(), workerName, err)
+			http.Error(w, fault.Text(err), http.StatusInternalServerError)
+		}
+	}()
+	defer fault.Recover(&err)
+	s.mux.ServeHTTP(w, r)
+}
 
 // stopAll ends all connections and refuses new ones. It returns when all have ended, which
 // the time-outs of a connection bound.
@@ -118,9 +128,14 @@ func (s *server) connect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "The service is stopping, or has too many connections: try again", http.StatusServiceUnavailable)
 		return
 	}
-	c, ok := s.upgrade(w, r, namespace)
-	if !ok {
-		s.removeConnection()
+	var c *connection
+	defer func() {
+		if c == nil { // also after a panic
+			s.removeConnection()
+		}
+	}()
+	c = s.upgrade(w, r, namespace)
+	if c == nil {
 		return
 	}
 	c.abandon = abandon
@@ -130,27 +145,27 @@ func (s *server) connect(w http.ResponseWriter, r *http.Request) {
 	}()
 }
 
-// upgrade answers the request itself if it fails. The namespace exists from then on.
-func (s *server) upgrade(w http.ResponseWriter, r *http.Request, namespace string) (*connection, bool) {
+// upgrade answers the request itself and returns nil if it fails. The namespace exists from then on.
+func (s *server) upgrade(w http.ResponseWriter, r *http.Request, namespace string) *connection {
 	if !isHandshake(r) {
 		http.Error(w, "This address serves web sockets only: the request has no upgrade headers of version 13", http.StatusBadRequest)
-		return nil, false
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
 	defer cancel()
 	if err := s.claims.OpenNamespace(ctx, namespace); err != nil {
 		s.refuse(ctx, w, err)
-		return nil, false
+		return nil
 	}
 	ws, err := s.upgrader.Upgrade(countingWriter{w}, r, nil)
 	if err != nil {
 		s.log.DebugContext(ctx, "a web socket was refused", "err", err)
-		return nil, false
+		return nil
 	}
 	return &connection{
 		ws: ws, claims: s.claims, namespace: namespace, owner: r.RemoteAddr, panics: s.panics, log: s.log,
 		session: newSession(),
-	}, true
+	}
 }
 
 // isHandshake reports whether the upgrade will succeed, so that other requests open no

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/fault"
 )
 
 // maxLists is how many lists are sent at once. Each keeps a page of locks, 30 MB at most, until
@@ -36,14 +37,15 @@ func (s *server) list(ctx context.Context, c *call) (any, error) {
 	if problem != "" {
 		return nil, c.fail(http.StatusBadRequest, problem)
 	}
-	return streamed(func(w io.Writer) error {
+	return streamed(func(w io.Writer) (err error) {
+		defer fault.Recover(&err)
 		if err := s.lists.Acquire(ctx, 1); err != nil {
 			return c.fail(http.StatusServiceUnavailable, "Other lists are under way")
 		}
 		defer s.lists.Release(1)
 		encoder := json.NewEncoder(w)
 		count, separator := 0, `{"data":[`
-		err := s.walk(ctx, names, func(l engine.Lock) error {
+		err = s.walk(ctx, names, func(l engine.Lock) error {
 			if _, err := io.WriteString(w, separator); err != nil {
 				return err
 			}

@@ -208,6 +208,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
 
 // perform judges a request in the order of the protocol.
 func (s *server) perform(ctx context.Context, w http.ResponseWriter, r *http.Request, c *call) (result any, err error) {
+	defer fault.Recover(&err)
 	if s.checkPage != nil {
 		if err := s.checkPage(r); err != nil {
 			return nil, c.fail(http.StatusForbidden, fault.Text(err))
@@ -240,7 +241,11 @@ func (s *server) toFailure(ctx context.Context, c *call, err error) failure {
 	case fault.Is(err, fault.Invalid):
 		return failure{http.StatusBadRequest, c.missing, fault.Text(err)}
 	}
-	s.log.WarnContext(ctx, "a request failed", "operation", c.id, "err", err)
+	if panicked, ok := errors.AsType[*fault.PanicError](err); ok {
+		s.log.ErrorContext(ctx, "panic", append(panicked.LogAttrs(), "operation", c.id)...)
+	} else {
+		s.log.WarnContext(ctx, "a request failed", "operation", c.id, "err", err)
+	}
 	return failure{http.StatusInternalServerError, c.failed, c.doing + " lock failed"}
 }
 

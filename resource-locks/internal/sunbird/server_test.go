@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
 )
 
@@ -247,6 +248,22 @@ func TestServer_AnswersAFailingStore(t *testing.T) {
 		f.list("").refused(t, 500, "ERR_LISTING_LOCK_FAILED", "Listing lock failed")
 		u.force("do_1", "x").refused(t, 500, "ERR_LOCK_FORCING_FAILED", "Forcing lock failed")
 		u.ask("do_1", "x").refused(t, 500, "ERR_LOCK_REQUESTING_FAILED", "Requesting lock failed")
+	}
+}
+
+func TestServer_AnswersAPanic(t *testing.T) {
+	t.Parallel()
+	f := newHarness(t, func(c *Settings) { c.Admins = []string{"u1"} })
+	u := f.user("u1", "Ann", "d1")
+	f.server.locks = engine.NewLocks(struct{ engine.LockStore }{}, observer{}) // all calls of a nil store panic
+	u.create("do_1").refused(t, 500, "ERR_LOCK_CREATION_FAILED", "Creating lock failed")
+	u.refresh("do_1", none).refused(t, 500, "ERR_LOCK_REFRESHING_FAILED", "Refreshing lock failed")
+	u.retire("do_1").refused(t, 500, "ERR_LOCK_RETIRING_FAILED", "Retiring lock failed")
+	f.list("").refused(t, 500, "ERR_LISTING_LOCK_FAILED", "Listing lock failed")
+	u.force("do_1", "x").refused(t, 500, "ERR_LOCK_FORCING_FAILED", "Forcing lock failed")
+	u.ask("do_1", "x").refused(t, 500, "ERR_LOCK_REQUESTING_FAILED", "Requesting lock failed")
+	if log := f.log.String(); strings.Count(log, "level=ERROR msg=panic") != 6 || !strings.Contains(log, "locks.go") {
+		t.Errorf("the log lacks a panic or its stack: %s", log)
 	}
 }
 
