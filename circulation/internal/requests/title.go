@@ -16,7 +16,7 @@ import (
 // titleFacts are what a new request for any copy is judged by; zero for a request of an item.
 type titleFacts struct {
 	read             bool
-	copyCount        int
+	fitting          int          // copies whose status allows the type
 	free             library.Item // a copy that is Available and that the policy allows to page; zero for none
 	chosen           library.Item // the copy that a page takes, or whose loan a recall shortens; zero for none
 	allowing         []policy.RequestPolicy
@@ -43,7 +43,7 @@ func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err erro
 	if err != nil {
 		return t, fmt.Errorf("listing the copies of the title: %w", err)
 	}
-	t.read, t.copyCount = true, len(items)
+	t.read = true
 	loans, err := s.Library.OpenLoans(ctx, related.IDs(items, func(i library.Item) string { return i.ID }))
 	if err != nil {
 		return t, fmt.Errorf("reading the loans of the title: %w", err)
@@ -64,7 +64,9 @@ func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err erro
 		if at := slices.IndexFunc(some.items, func(i library.Item) bool { return i.Status.Name == library.StatusAvailable }); at >= 0 && t.free.ID == "" && p.AllowsType(schemas.RequestPage) {
 			t.free = some.items[at]
 		}
-		if fit := some.list(kind); (len(fit) > 0 || kind == schemas.RequestHold) && p.AllowsType(kind) { // FOLIO's holds ask for any status
+		fit := some.list(kind)
+		t.fitting += len(fit)
+		if (len(fit) > 0 || kind == schemas.RequestHold) && p.AllowsType(kind) { // FOLIO's holds ask for any status
 			allowed, t.allowing = append(allowed, fit...), append(t.allowing, p)
 		}
 	}
@@ -122,7 +124,7 @@ func (w wish) judgeTitle(f facts) fault.List {
 	case t.free.ID != "":
 		return fault.List{fault.Refusal("HOLD_AND_RECALL_TLR_NOT_ALLOWED_PAGEABLE_AVAILABLE_ITEM_FOUND", "Hold/Recall title level request not allowed: pageable available item found for instance",
 			newParameter("itemId", t.free.ID), newParameter("instanceId", w.record.InstanceID))}
-	case kind == schemas.RequestRecall && t.copyCount == 0:
+	case kind == schemas.RequestRecall && t.fitting == 0:
 		return fault.List{fault.Refusal("NO_RECALLABLE_ITEM", "Request has no loan or recallable item", newParameter("loan", ""))}
 	case kind == schemas.RequestRecall && len(t.allowing) == 0:
 		return fault.List{newNotAllowed(kind)}

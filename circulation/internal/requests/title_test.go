@@ -64,6 +64,12 @@ func TestCreate_ForAnyCopy(t *testing.T) {
 			kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) { l.copies, l.loans = nil, nil },
 			says: "Request has no loan or recallable item",
 		},
+		"recall, missing copies": {
+			kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) {
+				l.copies[0].Status.Name, l.copies[1].Status.Name, l.loans = "Missing", "Withdrawn", nil
+			},
+			says: "Request has no loan or recallable item",
+		},
 		"recall, not by policy": {
 			kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) { l.allowed = `{"id":"p","requestTypes":["Hold"]}` },
 			says: "Recall requests are not allowed for this patron and item combination",
