@@ -1,4 +1,11 @@
 package staff
 
+import "time"
+
 // FindSpan is findSpan for tests, which cannot change the time zone of the process.
 var FindSpan = findSpan
+
+// ReadClock reads a time of day in the zone of now.
+func ReadClock(typed string, now time.Time) (time.Time, bool) {
+	return (&visit{}).readClock(&field{Value: typed}, now)
+}

@@ -101,7 +101,7 @@ func (v *visit) readLocalTime(f *field) (first, last time.Time) {
 const aroundMargin = 10 * time.Minute
 
 // readClock returns the last moment before now, or within aroundMargin after it, at which clocks showed the
-// typed hour and minute. It returns false without one.
+// typed hour and minute, or skipped them. It returns false without one.
 func (v *visit) readClock(f *field, now time.Time) (time.Time, bool) {
 	if f.Value == "" {
 		return time.Time{}, false
@@ -111,11 +111,14 @@ func (v *visit) readClock(f *field, now time.Time) (time.Time, bool) {
 		if err != nil {
 			continue
 		}
-		at := time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, now.Location())
-		if at.After(now.Add(aroundMargin)) {
-			at = at.AddDate(0, 0, -1)
+		for day := now.Day() + 1; ; day-- {
+			found, _ := findInstants(time.Date(now.Year(), now.Month(), day, clock.Hour(), clock.Minute(), 0, 0, time.UTC), now.Location())
+			for _, at := range slices.Backward(found) {
+				if !at.After(now.Add(aroundMargin)) {
+					return at, true
+				}
+			}
 		}
-		return at, true
 	}
 	f.Wrong = v.say("form.noClock", texts.Values{"typed": fault.Shown(f.Value)})
 	return time.Time{}, false

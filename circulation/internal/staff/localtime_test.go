@@ -132,3 +132,33 @@ func TestFindSpan_KeepsEachInstantInTheMinuteThatClocksShow(t *testing.T) {
 		}
 	}
 }
+
+func TestReadClock(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ name, now, typed, want string }{
+		{name: "earlier today", now: "2026-08-22T12:10:00Z", typed: "14:03", want: "2026-08-22T12:03:00Z"},
+		{name: "yesterday", now: "2026-08-22T12:10:00Z", typed: "18:30", want: "2026-08-21T16:30:00Z"},
+		{name: "by a clock that is fast", now: "2026-08-22T12:00:00Z", typed: "14:10", want: "2026-08-22T12:10:00Z"},
+		{name: "by one that is fast at midnight", now: "2026-08-22T21:58:00Z", typed: "00:03", want: "2026-08-22T22:03:00Z"},
+		{name: "repeated, the first time", now: "2026-10-25T00:40:00Z", typed: "2:30", want: "2026-10-25T00:30:00Z"},
+		{name: "repeated, the second time", now: "2026-10-25T01:40:00Z", typed: "2:30", want: "2026-10-25T01:30:00Z"},
+		{name: "in the skipped hour", now: "2026-03-29T05:00:00Z", typed: "2:30", want: "2026-03-29T01:00:00Z"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			now, err := time.Parse(time.RFC3339, tt.now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at, ok := staff.ReadClock(tt.typed, now.In(berlin))
+			if got := at.UTC().Format(time.RFC3339); !ok || got != tt.want {
+				t.Errorf("got %s, %v, want %s", got, ok, tt.want)
+			}
+		})
+	}
+}
