@@ -156,7 +156,7 @@ func (s *Store) Update(ctx context.Context, change Change) (Settings, error) {
 	if err != nil {
 		return Settings{}, fmt.Errorf("storing the lock settings: %w", err)
 	}
-	if now, err := s.storage.State(ctx); err == nil {
+	if now, err := s.storage.State(ctx); err == nil && now.Version == state.Version {
 		state = now // the answer to a change lacks the announcement of another instance
 	}
 	// The number is taken now: a reading that began before the change must not undo it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -198,6 +199,26 @@ func TestStore_AppliesAnUpdateAtOnce(t *testing.T) {
 		}
 		if _, err := b.Update(ctx, settings.Change{Version: "1"}); !fault.Is(err, fault.Conflict) {
 			t.Errorf("got %v, want %s for a change of an old version", err, fault.Conflict)
+		}
+	})
+}
+
+// overtaken is a storage in which another change follows at once.
+type overtaken struct{ *storage }
+
+func (s overtaken) State(ctx context.Context) (schemas.LockSettingsState, error) {
+	s.set(on)
+	return s.storage.State(ctx)
+}
+
+func TestStore_UpdateReturnsItsOwnVersion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := settings.NewStore(overtaken{&storage{version: 1}}, environment, slog.New(slog.DiscardHandler), func(string) {})
+		enabled := false
+		s, err := store.Update(inTenant(t, "diku"), settings.Change{Own: schemas.LockSettings{Enabled: &enabled}})
+		if err != nil || s.Version != "2" || s.Enabled {
+			t.Errorf("got %+v, %v, want what this change stored", s, err)
 		}
 	})
 }
