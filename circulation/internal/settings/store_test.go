@@ -214,7 +214,8 @@ func (s overtaken) State(ctx context.Context) (schemas.LockSettingsState, error)
 func TestStore_UpdateReturnsItsOwnVersion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := settings.NewStore(overtaken{&storage{version: 1}}, environment, slog.New(slog.DiscardHandler), func(string) {})
+		storage := overtaken{&storage{version: 1}}
+		store := settings.NewStore(storage, environment, slog.New(slog.DiscardHandler), func(string) {})
 		enabled := false
 		s, err := store.Update(inTenant(t, "diku"), settings.Change{Own: schemas.LockSettings{Enabled: &enabled}})
 		if err != nil || s.Version != "2" || s.Enabled {
