@@ -70,6 +70,9 @@ func TestStaffMachines_ShowWhatTheyDo(t *testing.T) {
 	})
 	tab.See("Hall", "check-out", "1 lent or renewed", "1 refused", books[1], "Patrons are masked.")
 	tab.CheckAxe()
+	if got := tab.Style("#notes", "margin-top"); got == "0px" {
+		t.Error("the heading touches the table above it")
+	}
 	tab.Click("Show the patrons")
 	tab.See(patron)
 
