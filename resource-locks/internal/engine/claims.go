@@ -145,12 +145,14 @@ func (c *Claims) Release(ctx context.Context, t *Ticket) error {
 	return nil
 }
 
-// Disconnect ends the ticket of a connection that has ended without a release. It
-// returns after the store has noted that; if the store cannot be reached, RunEnds repeats it.
-func (c *Claims) Disconnect(ctx context.Context, t *Ticket) {
+// Disconnect ends the ticket of a connection that has ended without a release. known says that the
+// client knows that it holds the claim. Otherwise nothing of it stays. Disconnect returns after the
+// store has noted that; if the store cannot be reached, RunEnds repeats it.
+func (c *Claims) Disconnect(ctx context.Context, t *Ticket, known bool) {
 	ctx = context.WithoutCancel(ctx)
-	c.setEnding(t, disconnected, false)
-	if err := c.sendEnd(ctx, t, disconnected); err != nil {
+	e := map[bool]ending{false: withdrawn, true: disconnected}[known]
+	c.setEnding(t, e, false)
+	if err := c.sendEnd(ctx, t, e); err != nil {
 		c.log.WarnContext(ctx, "the end of a connection is noted later", "namespace", t.namespace, "number", t.Number, "err", err)
 	}
 }

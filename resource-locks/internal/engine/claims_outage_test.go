@@ -26,7 +26,7 @@ func TestClaims_EndOfAConnectionIsRepeatedAfterAnOutage(t *testing.T) {
 		if err := p.Release(t.Context(), first); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("got %v, want the outage", err)
 		}
-		p.Disconnect(t.Context(), first)
+		p.Disconnect(t.Context(), first, true)
 		store.Fail(nil)
 		ended := time.Now()
 		<-second.Held()
@@ -91,7 +91,7 @@ func TestClaims_LeaseReturnsSoonAfterAnOutage(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s after the outage: %v", soon, err)
 		}
-		p.Disconnect(t.Context(), next)
+		p.Disconnect(t.Context(), next, true)
 	})
 }
 
@@ -173,7 +173,7 @@ func TestClaims_LostAnswerOfReleaseWakesTheNext(t *testing.T) {
 		if err := p.Release(t.Context(), first); !fault.Is(err, fault.Timeout) {
 			t.Fatalf("got %v, want the lost answer", err)
 		}
-		p.Disconnect(t.Context(), first)
+		p.Disconnect(t.Context(), first, true)
 		released := time.Now()
 		select {
 		case <-second.Held():
@@ -315,7 +315,7 @@ func TestClaims_FrozenNamespaceDelaysNoOther(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.Disconnect(t.Context(), stuck)
+			b.Disconnect(t.Context(), stuck, true)
 		}
 		for range 10 {
 			wantSoonWoken(t, a, b)
@@ -323,7 +323,7 @@ func TestClaims_FrozenNamespaceDelaysNoOther(t *testing.T) {
 		}
 		unsent := lockPath(t, b, "unsent")
 		store.Fail(fault.New(fault.Unavailable, "away"))
-		b.Disconnect(t.Context(), unsent)
+		b.Disconnect(t.Context(), unsent, true)
 		store.Fail(nil)
 		wantClaims(t, "before the abandon", store, 4)
 		<-time.After(abandon + 5*time.Second)

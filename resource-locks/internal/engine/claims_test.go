@@ -151,9 +151,9 @@ func TestClaims_DisconnectedClaimEndsAfterItsAbandon(t *testing.T) {
 		first, waiting, last := lockPath(t, p, "a"), lockPath(t, p, "a"), lockPath(t, p, "a")
 		gone, cancel := context.WithCancel(t.Context())
 		cancel() // as a connection's context is when it has ended
-		p.Disconnect(gone, waiting)
+		p.Disconnect(gone, waiting, false)
 		ended := time.Now()
-		p.Disconnect(gone, first)
+		p.Disconnect(gone, first, true)
 		<-last.Held()
 		if d := time.Since(ended); d < abandon || d > abandon+50*time.Millisecond {
 			t.Errorf("held after %s, want %s", d, abandon)
@@ -248,7 +248,7 @@ func TestClaims_NoticesTheEndOfAClaimWithin50ms(t *testing.T) {
 		lockPath(t, p, "b") // held at once, so it never waits
 		first, second := lockPath(t, p, "a"), lockPath(t, p, "a")
 		<-time.After(300 * time.Millisecond) // so that the end is not that of a round of leaseInterval
-		p.Disconnect(t.Context(), first)
+		p.Disconnect(t.Context(), first, true)
 		end := time.Now().Add(abandon)
 		<-second.Held()
 		if late := time.Since(end); late < 0 || late > 50*time.Millisecond {

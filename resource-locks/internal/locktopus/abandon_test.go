@@ -3,8 +3,10 @@ package locktopus
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/gorilla/websocket"
 )
 
@@ -88,6 +90,29 @@ func TestAbandonTimeout_DelaysOnlyHeldLocks(t *testing.T) {
 		never.close()
 		a.lock("w a")
 		a.wants("2", "lock", "acquired")
+	})
+}
+
+// TestAbandonTimeout_SparesUnknownGrants lets another process release the lock that a client waits
+// for. The client leaves before its own process has read that.
+func TestAbandonTimeout_SparesUnknownGrants(t *testing.T) {
+	inBubble(t, func(f *harness) {
+		holder, waiter, next := f.connect(""), f.connect(""), f.connect("")
+		holder.lock("w a")
+		holder.wants("1", "lock", "acquired")
+		waiter.lock("w a")
+		waiter.wants("2", "lock", "enqueued")
+		claims, err := f.store.ListClaims(t.Context(), "library", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.store.Withdraw(t.Context(), uuid.New(), "library", claims[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		waiter.drop()
+		synctest.Wait()
+		next.lock("w a")
+		next.wants("3", "lock", "acquired")
 	})
 }
 

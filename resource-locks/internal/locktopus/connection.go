@@ -223,12 +223,13 @@ func (c *connection) release(ctx context.Context) error {
 	return c.send(c.session.release())
 }
 
-// disconnect leaves a lock that was not released to its abandon time-out.
+// disconnect leaves a lock that was not released to its abandon time-out. One that the client does
+// not know of leaves at once.
 func (c *connection) disconnect(ctx context.Context) {
 	if c.ticket == nil {
 		return
 	}
-	c.claims.Disconnect(ctx, c.ticket)
+	c.claims.Disconnect(ctx, c.ticket, c.session.state == stateAcquired)
 	c.ticket = nil
 }
 

@@ -42,7 +42,7 @@ func startTCP(t *testing.T) (*server, string) {
 	for leased := false; !leased; { // locks fail before the first lease
 		ticket, err := claims.Lock(t.Context(), "start", "test", 0, []engine.Resource{{}})
 		if leased = err == nil; leased {
-			claims.Disconnect(t.Context(), ticket)
+			claims.Disconnect(t.Context(), ticket, true)
 		}
 		runtime.Gosched()
 	}

@@ -153,8 +153,8 @@ func TestClaims_StoppedInstanceHandsOver(t *testing.T) {
 	b, _ := runInstance(t, s)
 	held, waiting := lockPath(t, a, 0, "x"), lockPath(t, a, time.Minute, "x")
 	next := lockPath(t, b, 0, "x")
-	a.Disconnect(t.Context(), waiting)
-	a.Disconnect(t.Context(), held)
+	a.Disconnect(t.Context(), waiting, false)
+	a.Disconnect(t.Context(), held, true)
 	stop()
 	await(t, "the other instance holds the path", next.Held())
 }
