@@ -46,14 +46,13 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stu
 		taken := map[string]bool{}
 		for _, p := range waiting {
 			switch {
-			case p.isIn(stuck):
-				p.addTo(stuck)
-			case p.isIn(taken):
+			case slices.ContainsFunc(p.groups, func(g string) bool { return stuck[g] }):
+				p.join(stuck)
+			case p.join(taken):
 				later = append(later, p)
 			default:
 				wave = append(wave, p)
 			}
-			p.addTo(taken)
 		}
 		if ctx.Err() != nil {
 			break
@@ -63,7 +62,7 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stu
 			case errors.Is(err, ErrRefused):
 				s.refused[p.row] = err
 			case err != nil:
-				p.addTo(stuck)
+				p.join(stuck)
 				s.failed++
 				if s.err == nil {
 					s.err = err
@@ -80,14 +79,13 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stu
 	return s
 }
 
-func (p pending) isIn(groups map[string]bool) bool {
-	return slices.ContainsFunc(p.groups, func(g string) bool { return groups[g] })
-}
-
-func (p pending) addTo(groups map[string]bool) {
+// join adds the groups of the row to a set, and reports whether one of them was there.
+func (p pending) join(groups map[string]bool) (known bool) {
 	for _, g := range p.groups {
+		known = known || groups[g]
 		groups[g] = true
 	}
+	return known
 }
 
 // makeMessages returns the rows. One that has no messages for an error keeps back its own groups alone.
@@ -132,14 +130,14 @@ func (d *Deliverer) sendWave(ctx context.Context, wave []pending) func(yield fun
 // groupsOf returns what an event keeps its order with: its patron's events, and those of its record, which
 // may lose its patron or get another one.
 func groupsOf(e Event) []string {
+	record := e.RecordID.String()
+	if e.PatronID != uuid.Nil && e.RecordID != uuid.Nil {
+		return []string{e.PatronID.String(), record}
+	}
 	var of struct{ UserID, ItemID string }
 	_ = json.Unmarshal(e.Payload, &of) // of the events without a topic; others have none
-	groups := []string{cmp.Or(of.UserID, of.ItemID)}
 	if e.PatronID != uuid.Nil {
-		groups[0] = e.PatronID.String()
+		of.UserID = e.PatronID.String()
 	}
-	if e.RecordID != uuid.Nil {
-		groups = append(groups, e.RecordID.String())
-	}
-	return slices.DeleteFunc(groups, func(g string) bool { return g == "" })
+	return []string{cmp.Or(of.UserID, of.ItemID, record)}
 }

@@ -45,9 +45,6 @@ type lastPrints struct {
 
 func (h operationHandlers) listPrints(ctx context.Context, requestIDs []string) (lastPrints, error) {
 	found, err := h.store.LastPrints(ctx, requestIDs)
-	if found == nil {
-		found = []records.LastPrint{}
-	}
 	return lastPrints{Prints: found, Total: len(found)}, err
 }
 
