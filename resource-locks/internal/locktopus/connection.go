@@ -117,13 +117,13 @@ func (c *connection) end(ctx context.Context, err error) {
 	c.ended = true
 	c.pings.Stop()
 	err = c.notePanic(ctx, err)
-	_ = c.notePanic(ctx, c.try(func() { c.sayClose(ctx, err) }))
-	_ = c.notePanic(ctx, c.try(func() { c.disconnect(ctx) }))
+	_ = c.notePanic(ctx, try(func() { c.sayClose(ctx, err) }))
+	_ = c.notePanic(ctx, try(func() { c.disconnect(ctx) }))
 	_ = c.ws.SetReadDeadline(time.Now().Add(closeTimeout))
 }
 
 // try runs f. A panic is an error.
-func (c *connection) try(f func()) (err error) {
+func try(f func()) (err error) {
 	defer fault.Recover(&err)
 	f()
 	return nil

@@ -93,17 +93,12 @@ func newServer(o Options) *server {
 	return s
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler. A panic is a 500, as in the other fronts.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var err error
-	defer func() {
-		if err != nil {
-			s.panics.Note(r.Context(), workerName, err)
-			http.Error(w, fault.Text(err), http.StatusInternalServerError)
-		}
-	}()
-	defer fault.Recover(&err)
-	s.mux.ServeHTTP(w, r)
+	if err := try(func() { s.mux.ServeHTTP(w, r) }); err != nil {
+		s.panics.Note(r.Context(), workerName, err)
+		http.Error(w, fault.Text(err), http.StatusInternalServerError)
+	}
 }
 
 // stopAll ends all connections and refuses new ones. It returns when all have ended, which
