@@ -91,7 +91,7 @@ func (p *pages) showTerminal(v *visit, t library.Terminal, typed admin.TerminalC
 	status := http.StatusOK
 	if refusal != nil {
 		status = http.StatusUnprocessableEntity
-		shown.Problems = explainRefusal(refusal, &shown.Name, &shown.Institution)
+		shown.Problems = v.explainRefusal(refusal, &shown.Name, &shown.Institution)
 	}
 	return v.show(status, "terminalchange.html", "/machines", "machines.change", shown)
 }
@@ -149,7 +149,7 @@ func (p *pages) showPassword(v *visit, refusal error) error {
 	status := http.StatusOK
 	if refusal != nil {
 		status = http.StatusUnprocessableEntity
-		shown.Problems = explainRefusal(refusal, &shown.Password)
+		shown.Problems = v.explainRefusal(refusal, &shown.Password)
 	}
 	return v.show(status, "terminalpassword.html", "/machines", "machines.newPassword", shown)
 }

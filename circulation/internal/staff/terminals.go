@@ -148,7 +148,7 @@ func (p *pages) showTerminalsWith(v *visit, refusal error, typed admin.NewTermin
 	status := http.StatusOK
 	if refusal != nil {
 		status = http.StatusUnprocessableEntity
-		shown.Problems = explainRefusal(refusal, &shown.Login, &shown.Name, &shown.Password)
+		shown.Problems = v.explainRefusal(refusal, &shown.Login, &shown.Name, &shown.Password)
 	}
 	return v.show(status, "terminals.html", "/machines", "machines.heading", shown)
 }
@@ -222,12 +222,18 @@ func (v *visit) addNotes(page *terminalsPage, notes []schemas.TerminalNote) {
 	}
 }
 
-// explainRefusal puts storage's reason at the field that it is about, or above all of them.
-func explainRefusal(refusal error, fields ...*field) []field {
+// typoWords say what is wrong with a field, by its name and the code of storage's refusal.
+var typoWords = map[string]texts.Code{
+	"login -1": "machines.loginTaken", "login pattern": "machines.loginWrong", "login maxLength": "machines.loginWrong",
+	"name minLength": "machines.nameWrong", "name maxLength": "machines.nameWrong", "password -1": "machines.passwordWrong",
+}
+
+// explainRefusal says what is wrong at the field that the refusal is about, or above all of them.
+func (v *visit) explainRefusal(refusal error, fields ...*field) []field {
 	var all []field
 	for _, f := range fields {
 		if d, ok := findDetail(refusal, f.Name); ok {
-			f.Wrong = d.Message
+			f.Wrong = cmp.Or(v.say(typoWords[f.Name+" "+d.Code], texts.Values{"login": f.Value}), d.Message)
 		}
 		all = append(all, *f)
 	}

@@ -94,9 +94,11 @@ func TestTerminalsPage_AddsAMachine(t *testing.T) {
 	if len(m.added) != 1 {
 		t.Errorf("a machine without a password was added: %+v", m.added)
 	}
-	m.refusal = fault.StorageRefusal("login value already exists: desk-1", fault.Param("login", "desk-1"))
+	m.refusal = fault.Validation(fault.TypedDetail("pattern", "it breaks a rule", fault.Param("login", "desk 1")))
+	v.post(t, machinesPath, form("right-secret")).want(t, http.StatusUnprocessableEntity, "Login : Use 1 to 100 letters")
+	m.refusal = fault.StorageRefusal("login value already exists in table x: desk-1", fault.Param("login", "desk-1"))
 	p = v.post(t, machinesPath, form("right-secret"))
-	p.want(t, http.StatusUnprocessableEntity, "Login : login value already exists")
+	p.want(t, http.StatusUnprocessableEntity, "Login : Another machine has the login desk-1.")
 	p.has(t, `value="desk-1"`, `<option value="`+heldID+`" selected>`)
 	p.lacks(t, "right-secret")
 	m.refusal = fault.StorageRefusal("the record is too odd")
@@ -122,13 +124,13 @@ func TestTerminalsPage_SetsAPassword(t *testing.T) {
 		t.Errorf("set %q", m.set)
 	}
 	v.post(t, path, url.Values{}).want(t, http.StatusUnprocessableEntity, "A password is required.")
-	for _, refusal := range []error{
-		fault.StorageRefusal("password must have from 8 to 72 bytes", fault.Param("password", "(hidden)")),
-		fault.New(fault.Conflict, "It was changed meanwhile"),
+	for want, refusal := range map[string]error{
+		"from 8 to 72 characters":  fault.StorageRefusal("it must have 8 to 72 bytes", fault.Param("password", "(hidden)")),
+		"It was changed meanwhile": fault.New(fault.Conflict, "It was changed meanwhile"),
 	} {
 		m.refusal = refusal
 		p := v.post(t, path, url.Values{"password": {"next-secret"}})
-		p.want(t, http.StatusUnprocessableEntity, fault.Text(refusal))
+		p.want(t, http.StatusUnprocessableEntity, want)
 		p.lacks(t, "next-secret")
 	}
 }
