@@ -202,3 +202,22 @@ func TestRecordStore_ItemsAgreeWithHoldingsChangedInParallel(t *testing.T) {
 		}
 	}
 }
+
+// A client sends a new setting twice, because its first call got no answer.
+func TestRecordStore_SettingThatIsSentTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	id := uuid.NewString()
+	setting := parse(t, records.CirculationSetting, object{"id": id, "name": "sent-twice", "value": object{"n": 1}}, "")
+	err := l.runBehind(t, `INSERT INTO {schema}.circulation_settings (id, jsonb)
+		VALUES ('`+id+`', '{"id": "`+id+`", "name": "sent-twice"}')`, func() error {
+		_, err := l.store.Create(l.in(t), records.CirculationSetting, setting)
+		return err
+	})
+	if err != nil {
+		t.Errorf("got %v, want the setting written over itself", err)
+	}
+	setting["name"] = "another"
+	_, err = l.store.Create(l.in(t), records.CirculationSetting, setting)
+	wantCode(t, err, fault.Invalid)
+}

@@ -50,8 +50,8 @@ func (w *recordWrite) writeNamed(ctx context.Context, r records.Record) (json.Ra
 		return nil, err
 	}
 	written, err := w.writeRecord(ctx, insertRecordSQL, r, nil)
-	if _, constraint := database.SQLState(err); constraint == w.t.Table+"_name_key" {
-		return nil, fmt.Errorf("created meanwhile: %w", database.ErrRunAgain)
+	if code, _ := database.SQLState(err); code == database.UniqueViolation {
+		return nil, fmt.Errorf("created meanwhile, unless its id is another record's: %w: %w", database.ErrRunAgain, err)
 	}
 	return written, err
 }
