@@ -148,6 +148,13 @@ func TestSettings(t *testing.T) {
 			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_RESOURCE_TYPES=content,,org"},
 			"SUNBIRD_RESOURCE_TYPES",
 		},
+		"a blank before a type": {
+			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_RESOURCE_TYPES=content, org"},
+			`SUNBIRD_RESOURCE_TYPES is " org"`,
+		},
+		"a blank before an administrator": {
+			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_ADMINS=ann, bo"}, `SUNBIRD_ADMINS is " bo"`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

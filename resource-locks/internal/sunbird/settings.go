@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"checkoutlock/config"
@@ -53,26 +54,22 @@ func (s Settings) Validate() error {
 		config.CheckRange("SUNBIRD_LOCK_TTL", s.LockTTL, time.Second, 365*24*time.Hour, "1s to 8760h"),
 		config.CheckRange("SUNBIRD_RESUME_WITHIN", s.ResumeWithin, 0, 7*24*time.Hour, "0s to 168h"), err,
 	}
-	switch s.Auth {
-	case AuthToken:
-		if s.Keys == "" {
-			errs = append(errs, outOfRange("SUNBIRD_KEYS", s.Keys, "a folder of PEM files or a JWKS file, because SUNBIRD_AUTH is token"))
+	require := func(holds bool, name, value, allowed string) {
+		if !holds {
+			errs = append(errs, outOfRange(name, value, allowed))
 		}
-	case AuthHeader:
-	default:
-		errs = append(errs, outOfRange("SUNBIRD_AUTH", string(s.Auth), "token, header"))
 	}
+	require(s.Auth == AuthToken || s.Auth == AuthHeader, "SUNBIRD_AUTH", string(s.Auth), "token, header")
+	require(s.Auth != AuthToken || s.Keys != "", "SUNBIRD_KEYS", s.Keys, "a folder of PEM files or a JWKS file, because SUNBIRD_AUTH is token")
 	const urls = "an http or https URL, or empty for none"
-	if !isURL(s.ResourceCheckURL) {
-		errs = append(errs, outOfRange("SUNBIRD_RESOURCE_CHECK_URL", s.ResourceCheckURL, urls))
-	}
-	if !isURL(s.NoticeURL) { // it may have a secret
-		errs = append(errs, outOfRange("SUNBIRD_NOTICE_URL", redact.Mask(s.NoticeURL), urls))
-	}
+	require(isURL(s.ResourceCheckURL), "SUNBIRD_RESOURCE_CHECK_URL", s.ResourceCheckURL, urls)
+	require(isURL(s.NoticeURL), "SUNBIRD_NOTICE_URL", redact.Mask(s.NoticeURL), urls) // it may have a secret
 	for _, name := range s.ResourceTypes {
-		if name == "" || len(name) > 100 {
-			errs = append(errs, outOfRange("SUNBIRD_RESOURCE_TYPES", name, "names of 1 to 100 bytes, separated by commas"))
-		}
+		require(name != "" && len(name) <= 100 && name == strings.TrimSpace(name),
+			"SUNBIRD_RESOURCE_TYPES", name, "names of 1 to 100 bytes, separated by commas without blanks")
+	}
+	for _, id := range s.Admins {
+		require(id == strings.TrimSpace(id), "SUNBIRD_ADMINS", id, "user ids, separated by commas without blanks")
 	}
 	return errors.Join(errs...)
 }
