@@ -170,7 +170,7 @@ func TestReleasePage_NeedsAReason(t *testing.T) {
 		v.get(t, releasePath)
 		p := v.post(t, releasePath, url.Values{"reason": {reason}})
 		p.want(t, http.StatusUnprocessableEntity, words, "Release this lock?", "****1234")
-		p.has(t, `aria-invalid="true"`)
+		p.has(t, `aria-invalid="true" autofocus`)
 		if strings.Contains(p.html, "<i>") {
 			t.Error("what was typed is not written as text")
 		}
