@@ -122,17 +122,18 @@ func (w *writer) writeOrder(keys []syntax.Sort) error {
 			w.sel.Ignored = append(w.sel.Ignored, w.show(key.Index))
 			continue
 		}
-		sb.WriteString(f.comparand())
+		order := ""
 		for _, m := range key.Modifiers {
 			switch strings.ToLower(m.Name) {
 			case "sort.descending", "descending":
-				sb.WriteString(" DESC")
+				order = " DESC"
 			case "sort.ascending", "ascending":
+				order = ""
 			default:
 				return malformed("sort modifier %q is not supported; allowed are sort.ascending, sort.descending", m.Name)
 			}
 		}
-		sb.WriteString(", ")
+		sb.WriteString(f.comparand() + order + ", ")
 	}
 	w.sel.Order = sb.String()
 	return nil

@@ -223,6 +223,8 @@ func TestCQL_Sorts(t *testing.T) {
 	tests := []struct{ query, want string }{
 		{`cql.allRecords=1 sortBy username`, "ann ben cleo"},
 		{`cql.allRecords=1 sortby username/sort.descending`, "cleo ben ann"},
+		{`cql.allRecords=1 sortby username/sort.descending/sort.descending`, "cleo ben ann"},
+		{`cql.allRecords=1 sortby username/sort.descending/sort.ascending`, "ann ben cleo"}, // the last one counts
 		{`cql.allRecords=1 sortBy active/sort.ascending username/sort.descending`, "ben cleo ann"},
 		{`cql.allRecords=1 sortBy expirationDate`, "ben ann cleo"}, // without the field last
 		{`username==("ann" or "cleo") sortBy personal.lastName/sort.descending`, "cleo ann"},
