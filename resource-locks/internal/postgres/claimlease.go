@@ -98,7 +98,7 @@ func (s *ClaimStore) ClaimsOf(ctx context.Context, instance, after uuid.UUID, pa
 	var c engine.ClaimState
 	dest := []any{(*[16]byte)(&c.ID), (*sameText)(&c.Namespace), &c.Held}
 	found := 0
-	err := s.db.read(ctx, s.db.ordinary, func(conn *pgxpool.Conn) error {
+	err := s.db.read(ctx, s.db.unreserved, func(conn *pgxpool.Conn) error {
 		found = 0
 		_, err := database.CollectRows(ctx, conn, claimReadBounds, s.db.nameSchema(conn, claimsOfSQL), []any{instance, after, len(page)}, func(row pgx.CollectableRow) (struct{}, error) {
 			err := row.Scan(dest...)

@@ -12,7 +12,7 @@ import (
 //
 // Calls of holders, which renew or release a lock, may use all urgent ones. Some of those are
 // reserved for them, because a renewal that waits behind other calls costs the holder its
-// lock. Calls that want a lock or read one, and what moves claims, use the unreserved ones.
+// lock. Calls that want a lock or read one, and what moves or compares claims, use the unreserved ones.
 // Everything else is ordinary.
 type connections struct {
 	pool   *pgxpool.Pool

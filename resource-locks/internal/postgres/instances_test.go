@@ -216,3 +216,29 @@ func TestClaimStore_BusyPoolCostsNoLease(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestClaimStore_BusyListsDelayNoGrants takes all connections for lists. The loop that wakes waiters
+// compares claims too.
+func TestClaimStore_BusyListsDelayNoGrants(t *testing.T) {
+	t.Parallel()
+	db := schematest.New(t).OpenAlone(4)
+	store := postgres.NewClaimStore(db)
+	for range db.Pool().Config().MaxConns {
+		conn, err := db.Pool().Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Release()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := store.NewGrants(ctx, uuid.New()); err != nil {
+		t.Error(err)
+	}
+	if _, err := store.ClaimsOf(ctx, uuid.New(), uuid.Nil, make([]engine.ClaimState, 1)); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := store.Settle(ctx, uuid.New()); err != nil {
+		t.Error(err)
+	}
+}
