@@ -131,12 +131,11 @@ func (d *migrationDriver) Run(migration io.Reader) error {
 // runFile runs a file and notes its version. PostgreSQL runs the statements of one query
 // in one transaction. It runs them again after a deadlock with requests.
 func (d *migrationDriver) runFile(file string, version int) error {
-	for {
-		err := d.exec(file + "\n;" + d.versionSQL(version))
-		if code, _ := SQLState(err); code != DeadlockDetected {
-			return err
-		}
+	err := d.exec(file + "\n;" + d.versionSQL(version))
+	if code, _ := SQLState(err); code == DeadlockDetected {
+		return d.runFile(file, version)
 	}
+	return err
 }
 
 // versionSQL returns the statements that note a complete version.

@@ -103,13 +103,7 @@ func (m RequestMove) complete(ctx context.Context, seen Seen, request records.Re
 }
 
 // findItem returns one of the items, nil if it does not exist.
-func (s Seen) findItem(id uuid.UUID) records.Record {
-	at := slices.IndexFunc(s.Items, func(r records.Record) bool { return readID(r, "id") == id })
-	if at < 0 {
-		return nil
-	}
-	return s.Items[at]
-}
+func (s Seen) findItem(id uuid.UUID) records.Record { return find(s.Items, id.String()) }
 
 // lastPosition returns the position of the last request in the queue that the request joins.
 func (q Queue) lastPosition(request records.Record, titles bool) int {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -58,10 +59,7 @@ func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, 
 		}
 		return err
 	})
-	if err == nil {
-		err = broken
-	}
-	return toFault("listing "+t.Collection, err)
+	return toFault("listing "+t.Collection, cmp.Or(err, broken))
 }
 
 // heldBytes is how much of a page is read before any of it is given to the sink. A
