@@ -50,10 +50,14 @@ func LevelOf(log *slog.Logger) string { return strings.ToLower(levelOf(log).Leve
 // SetLevel changes the level of a logger that Log.New made, and of those derived from it. name is
 // one of Levels, or what LevelOf returned.
 func SetLevel(ctx context.Context, log *slog.Logger, name string) error {
-	if err := levelOf(log).UnmarshalText([]byte(name)); err != nil {
+	var to slog.Level
+	if err := to.UnmarshalText([]byte(name)); err != nil {
 		return err
 	}
+	level := levelOf(log)
+	level.Set(min(to, slog.LevelWarn)) // at error the line would be missing
 	log.WarnContext(ctx, "log level set", "to", name)
+	level.Set(to)
 	return nil
 }
 

@@ -189,3 +189,23 @@ func TestTraces_Validate(t *testing.T) {
 		}
 	}
 }
+
+// The line of a change is written at each level, so that the log says why warnings end.
+func TestSetLevel_IsLogged(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	log := config.Log{Level: "info"}.New(&out, "circulation")
+	for _, level := range []string{"error", "info"} {
+		out.Reset()
+		if err := config.SetLevel(t.Context(), log, level); err != nil || config.LevelOf(log) != level {
+			t.Fatalf("got %v, level %s, want %s", err, config.LevelOf(log), level)
+		}
+		if want := `"msg":"log level set","service":"circulation","to":"` + level; !strings.Contains(out.String(), want) {
+			t.Errorf("logged %q, want %s", &out, want)
+		}
+	}
+	log.Warn("x")
+	if !strings.Contains(out.String(), `"msg":"x"`) {
+		t.Error("no warning is logged at the level info")
+	}
+}
