@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -27,9 +28,12 @@ type caller struct {
 // identify returns the caller of a request, or a failure.
 type identify func(h http.Header) (caller, error)
 
-// identifyByHeader believes the gateway in front.
+// identifyByHeader believes the gateway in front. Of two different values, one may be a caller's.
 func identifyByHeader(h http.Header) (caller, error) {
 	id := h.Get(userHeader)
+	if len(slices.Compact(slices.Clone(h.Values(userHeader)))) > 1 {
+		return caller{}, failure{http.StatusUnauthorized, "ERR_TOKEN_INVALID", "Header " + strings.ToLower(userHeader) + " has different values"}
+	}
 	if id == "" {
 		return caller{}, failure{http.StatusUnauthorized, "ERR_TOKEN_FIELD_MISSING", "Required header " + strings.ToLower(userHeader) + " is missing"}
 	}

@@ -193,6 +193,22 @@ func TestServer_BelievesTheGatewaysHeader(t *testing.T) {
 	}
 }
 
+// TestServer_RefusesAUserHeaderWithTwoValues is for gateways that add their value behind a caller's.
+func TestServer_RefusesAUserHeaderWithTwoValues(t *testing.T) {
+	t.Parallel()
+	f := newHarness(t, func(c *Settings) { c.Auth, c.Keys = AuthHeader, "" })
+	for value, status := range map[string]int{"ann": http.StatusBadRequest, "bo": http.StatusUnauthorized} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodDelete, "/v1/lock/retire",
+			strings.NewReader(body("resourceId", "do_1", "resourceType", "content")))
+		r.Header = http.Header{userHeader: {"ann", value}, deviceHeader: {"d"}}
+		w := httptest.NewRecorder()
+		f.server.ServeHTTP(w, r)
+		if w.Code != status {
+			t.Errorf("with ann and %s: got %d %s, want %d", value, w.Code, w.Body, status)
+		}
+	}
+}
+
 func TestServer_RoutesAndHeaders(t *testing.T) {
 	t.Parallel()
 	f := newHarness(t, nil)
