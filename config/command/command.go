@@ -51,14 +51,19 @@ func printVersion(w io.Writer, name string) error {
 }
 
 // Serve runs a service. It logs which build starts, and the error that ends it, so that a reader of
-// the log finds it there, as one more line of JSON. Meanwhile SIGUSR1 turns debug lines on and off.
+// the log finds it there, as one more line of JSON. A stop before the service serves, such as while it waits
+// for its database, is no error. Meanwhile SIGUSR1 turns debug lines on and off.
 func Serve(ctx context.Context, log *slog.Logger, run func(context.Context) error) error {
 	b := config.ReadBuild()
 	log.InfoContext(ctx, "starting", "version", b.Version, "revision", b.Revision, "revision_time", b.Time,
 		"modified", b.Modified, "go", b.Go)
 	defer toggleDebug(ctx, log)()
 	err := run(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && errors.Is(err, context.Canceled): // before it served
+		log.InfoContext(ctx, "stopped", "err", err)
 		return nil
 	}
 	log.ErrorContext(ctx, "the process ends", "err", err)

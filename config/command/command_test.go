@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"regexp"
@@ -108,6 +109,23 @@ func TestServe_SignalTurnsDebugLinesOnAndOff(t *testing.T) {
 	expect(`"read"`)
 	if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestServe_AStopIsNoFailure(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	var out bytes.Buffer
+	err := command.Serve(ctx, config.Log{Level: "info"}.New(&out, "waiting"), func(ctx context.Context) error {
+		stop()
+		return fmt.Errorf("connecting to the database: %w", ctx.Err())
+	})
+	if log := out.String(); err != nil || !strings.Contains(log, `"msg":"stopped"`) || strings.Contains(log, "ERROR") {
+		t.Errorf("got %v, logged %s", err, log)
+	}
+	failed := func(context.Context) error { return context.Canceled }
+	if err := command.Serve(t.Context(), slog.New(slog.DiscardHandler), failed); err == nil {
+		t.Error("an error without a stop is no failure")
 	}
 }
 
