@@ -18,11 +18,10 @@ const OtherEvents = "event"
 
 // pending is a row whose messages are to be sent.
 type pending struct {
-	row      int64
-	kind     string // for metrics
+	Event
 	groups   []string
-	messages []Message
-	err      error // why there are none
+	messages []Message // of a row in a wave
+	err      error     // why there are none
 }
 
 // sent is what became of rows.
@@ -34,13 +33,15 @@ type sent struct {
 	err      error           // the first one
 }
 
-// send sends rows in waves. A wave has the oldest row of each group that is left, so a patron's next
-// event is sent only after the last one was received or refused, and so is a record's. After another error
-// the groups of the row are stuck. Rows of those that are stuck are not sent, and neither is what follows
-// in another group of such a row.
+// send sends rows in waves. A wave has the oldest row of each group that is left, so the next event of a
+// patron or a record is sent only after the last one was received or refused. After another error the
+// groups of the row are stuck. Rows in a stuck group are not sent, and their other groups are stuck too.
 func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stuck map[string]bool) sent {
 	s := sent{kinds: map[string]int{}, refused: map[int64]error{}}
-	waiting := d.makeMessages(id, rows)
+	waiting := make([]pending, len(rows))
+	for i, e := range rows {
+		waiting[i] = pending{Event: e, groups: groupsOf(e)}
+	}
 	for len(waiting) > 0 {
 		var wave, later []pending
 		taken := map[string]bool{}
@@ -51,7 +52,7 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stu
 			case p.join(taken):
 				later = append(later, p)
 			default:
-				wave = append(wave, p)
+				wave = append(wave, d.addMessages(id, p))
 			}
 		}
 		if ctx.Err() != nil {
@@ -60,7 +61,7 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stu
 		for p, err := range d.sendWave(ctx, wave) {
 			switch {
 			case errors.Is(err, ErrRefused):
-				s.refused[p.row] = err
+				s.refused[p.ID] = err
 			case err != nil:
 				p.join(stuck)
 				s.failed++
@@ -68,9 +69,9 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stu
 					s.err = err
 				}
 			default:
-				s.received = append(s.received, p.row)
+				s.received = append(s.received, p.ID)
 				if len(p.messages) > 0 {
-					s.kinds[p.kind]++
+					s.kinds[cmp.Or(p.Topic, OtherEvents)]++
 				}
 			}
 		}
@@ -88,19 +89,16 @@ func (p pending) join(groups map[string]bool) (known bool) {
 	return known
 }
 
-// makeMessages returns the rows. One that has no messages for an error keeps back its own groups alone.
-func (d *Deliverer) makeMessages(id okapi.Tenant, rows []Event) (waiting []pending) {
-	for _, e := range rows {
-		p := pending{row: e.ID, kind: cmp.Or(e.Topic, OtherEvents), groups: groupsOf(e)}
-		messages, err := d.names.messagesOf(id, e)
-		if err != nil {
-			p.err = fmt.Errorf("making the messages of event %d: %w", e.ID, err)
-		} else {
-			p.messages = messages
-		}
-		waiting = append(waiting, p)
+// addMessages returns the row with its messages. One that has none for an error keeps back its own groups
+// alone.
+func (d *Deliverer) addMessages(id okapi.Tenant, p pending) pending {
+	messages, err := d.names.messagesOf(id, p.Event)
+	if err != nil {
+		p.err = fmt.Errorf("making the messages of event %d: %w", p.ID, err)
+		return p
 	}
-	return waiting
+	p.messages = messages
+	return p
 }
 
 // sendWave sends the messages of rows at once, and yields the error of each row.
