@@ -27,7 +27,7 @@ const (
 	leaseDuration = 3 * time.Second
 	// renewal is the time between two renewals of a lease.
 	renewal = leaseDuration / 3
-	// pause is the time between two tries while another request with the key runs.
+	// pause is the time between two tries, while another request with the key may run.
 	pause = 200 * time.Millisecond
 	// settleTimeout bounds one call that ends a lease.
 	settleTimeout = time.Second
@@ -145,16 +145,11 @@ func (r *Requests) Do(ctx context.Context, key, hash string, admit Admit, work W
 	for {
 		req := schemas.KeyLeaseRequest{Key: key, BodyHash: hash, LeaseID: uuid.NewString(), LeaseMs: int(leaseDuration.Milliseconds())}
 		answer, outcome, err := r.tryOnce(ctx, req, admit, work)
-		switch {
-		case fault.Is(err, fault.KeyLeaseLost) && ctx.Err() == nil:
-			continue // the other request answers for both
-		case fault.Is(err, fault.GivenUp) && ctx.Err() == nil:
-			if sleep(ctx, pause) {
-				continue // the next lease names another loan
-			}
-			err = ctx.Err()
-		case outcome == Waited && ctx.Err() == nil:
+		if outcome == Waited {
 			running = err
+		}
+		// The other request answers for both. After GivenUp the next lease names another loan.
+		if outcome == Waited || fault.Is(err, fault.KeyLeaseLost) || fault.Is(err, fault.GivenUp) {
 			if sleep(ctx, pause) {
 				continue
 			}

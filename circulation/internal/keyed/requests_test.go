@@ -180,17 +180,28 @@ func TestRequests_WaitUntilTheContextEnds(t *testing.T) {
 	})
 }
 
-func TestRequests_EndOnceIfTheirTimeEndsAfterTheirLoanWasGivenUp(t *testing.T) {
+// Callers learn neither that another request took over nor that a loan was given up.
+func TestRequests_EndOnceIfTheirTimeEndsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &storage{}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		_, err := s.requests().Do(ctx, "k", hash, s.admit, fails(fault.New(fault.GivenUp, "by another request")))
-		if !errors.Is(err, context.DeadlineExceeded) || s.late > 0 || len(s.ended) != 1 {
-			t.Errorf("got %v after %v and %d tries after the end, want one end", err, s.ended, s.late)
+	for _, code := range []fault.Code{fault.GivenUp, fault.KeyLeaseLost} {
+		for name, took := range map[string]time.Duration{"during the work": time.Second, "after it": 0} {
+			t.Run(string(code)+" "+name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := &storage{}
+					ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+					defer cancel()
+					_, err := s.requests().Do(ctx, "k", hash, s.admit, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
+						<-time.After(took)
+						return keyed.Answer{}, fault.New(code, "by another request")
+					})
+					if !errors.Is(err, context.DeadlineExceeded) || s.late > 0 || len(s.ended) != 1 {
+						t.Errorf("got %v after %v and %d tries after the end, want one end", err, s.ended, s.late)
+					}
+				})
+			})
 		}
-	})
+	}
 }
 
 func TestRequests_HoldNoPlaceWhileTheyWait(t *testing.T) {
