@@ -54,10 +54,9 @@ func SetLevel(ctx context.Context, log *slog.Logger, name string) error {
 	if err := to.UnmarshalText([]byte(name)); err != nil {
 		return err
 	}
-	level := levelOf(log)
-	level.Set(min(to, slog.LevelWarn)) // at error the line would be missing
+	levelOf(log).Set(min(to, slog.LevelWarn)) // at error the line would be missing
 	log.WarnContext(ctx, "log level set", "to", name)
-	level.Set(to)
+	levelOf(log).Set(to)
 	return nil
 }
 

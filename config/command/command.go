@@ -50,9 +50,8 @@ func printVersion(w io.Writer, name string) error {
 	return err
 }
 
-// Serve runs a service. It logs which build starts, and the error that ends it, so that a reader of
-// the log finds it there, as one more line of JSON. A stop before the service serves, such as while it waits
-// for its database, is no error. Meanwhile SIGUSR1 turns debug lines on and off.
+// Serve runs a service. It logs which build starts, and the error that ends it, as one more line of JSON. A
+// stop while it waits for its database is no error. Meanwhile SIGUSR1 turns debug lines on and off.
 func Serve(ctx context.Context, log *slog.Logger, run func(context.Context) error) error {
 	b := config.ReadBuild()
 	log.InfoContext(ctx, "starting", "version", b.Version, "revision", b.Revision, "revision_time", b.Time,

@@ -16,7 +16,6 @@ func formats() template.FuncMap {
 	return template.FuncMap{
 		"mask":  redact.Mask,
 		"short": shortenID,
-
 		"notLent": func(m schemas.FigureMinute) int {
 			return m.CheckOuts - m.Lent
 		},
