@@ -312,7 +312,7 @@ func (s *Service) Committed(ctx context.Context, req Request, loanID string) (Le
 	case !exists:
 		return Lent{}, false, nil
 	}
-	facts, err := s.readFacts(ctx, req)
+	facts, err := library.ReadFacts(ctx, s.Library, req.subjects())
 	if err != nil {
 		return Lent{}, false, newOutcomeUnknown(loanID, fmt.Errorf("reading what belongs to the loan: %w", err))
 	}

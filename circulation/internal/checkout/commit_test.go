@@ -262,6 +262,7 @@ func TestCommitted_AnswersLikeTheFirstTime(t *testing.T) {
 		t.Errorf("the commit shows the key lease %q, want %q", got, lease.ID)
 	}
 	w.Book.Status.Name, w.onLoan = "Checked out", true
+	w.RulesText = "no rules" // a loan that exists needs none
 	again, done, err := w.service().Committed(t.Context(), req, lease.LoanID)
 	if !done || err != nil {
 		t.Fatalf("got %t, %v, want the loan", done, err)

@@ -9,7 +9,6 @@ import (
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -56,9 +55,7 @@ func (s *Service) judgeRequest(ctx context.Context, req Request, wrong fault.Lis
 // readFacts reads everything that does not depend on the loan policy. If it fails, the facts are what
 // was found until then.
 func (s *Service) readFacts(ctx context.Context, req Request) (library.Facts, error) {
-	facts, err := library.ReadFacts(ctx, s.Library, schemas.CheckOutSubjects{
-		UserBarcode: req.UserBarcode, ProxyUserBarcode: req.ProxyUserBarcode, ItemBarcode: req.ItemBarcode,
-	})
+	facts, err := library.ReadFacts(ctx, s.Library, req.subjects())
 	if err != nil || facts.User.ID == "" || facts.Item.ID == "" || req.ForceLoanPolicyID != "" {
 		return facts, err
 	}

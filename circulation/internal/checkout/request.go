@@ -1,6 +1,9 @@
 package checkout
 
-import "checkoutlock/circulation/internal/library"
+import (
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/schemas"
+)
 
 // Request is the body of POST /circulation/check-out-by-barcode. Unknown properties are ignored, as
 // FOLIO does.
@@ -18,6 +21,10 @@ type Request struct {
 	OverrideBlocks    OverrideBlocks `json:"overrideBlocks"`
 
 	library.Sent `json:"-"`
+}
+
+func (r Request) subjects() schemas.CheckOutSubjects {
+	return schemas.CheckOutSubjects{UserBarcode: r.UserBarcode, ProxyUserBarcode: r.ProxyUserBarcode, ItemBarcode: r.ItemBarcode}
 }
 
 // KeyLease is what a check-out with an Idempotency-Key has besides its body. The zero KeyLease is
