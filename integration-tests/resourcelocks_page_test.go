@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 
 	"checkoutlock/devpostgres/testserver"
@@ -14,7 +15,7 @@ import (
 func TestResourceLocksPage(t *testing.T) {
 	t.Parallel()
 	locks, err := stack.StartResourceLocks(t.Context(), testserver.Start(t, nil).URL(), []string{
-		"SUNBIRD_ADDR=127.0.0.1:0", "SUNBIRD_AUTH=header", "SUNBIRD_LOCK_TTL=1h",
+		"SUNBIRD_ADDR=127.0.0.1:0", "SUNBIRD_AUTH=header", "SUNBIRD_LOCK_TTL=1h", "SUNBIRD_ADMINS=ann",
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -66,4 +67,14 @@ func TestResourceLocksPage(t *testing.T) {
 	tab.Click("Go on") // takes the focus away from the details, which stay open
 	tab.See("do_22 Content under edit (Sunbird) ann")
 	tab.See("Fence 2")
+
+	long := strings.Repeat("x", 200)
+	create(long)
+	readObject(t, callEndpoint(t, sunbird, http.MethodDelete, "/v1/lock/force", record{"request": record{
+		"resourceId": long, "resourceType": "Content", "reason": long,
+	}}), http.StatusOK)
+	phone := chromium.Open(t, browser.Size(390, 844))
+	phone.Goto(locks.URL("operators") + "/locks/")
+	phone.See(long)
+	phone.CheckWidth()
 }
