@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"checkoutlock/schemas/pace"
 )
 
 // SQLSTATE codes of work that PostgreSQL refuses because it lacks something.
@@ -132,10 +134,7 @@ func (w *lackWatch) look() {
 		lack := w.lack
 		w.mu.Unlock()
 		w.noteProbe(lack, w.probe(lack))
-		select {
-		case <-w.ctx.Done():
-		case <-time.After(probeInterval):
-		}
+		pace.Wait(w.ctx, probeInterval)
 		if w.hasSeenEnough() {
 			return
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/schemas/pace"
 )
 
 // readyTimeout bounds one check of the server, so that it answers a probe before the
@@ -140,10 +142,8 @@ func (db *DB) Await(ctx context.Context, patience time.Duration) error {
 		case !waiting:
 			db.log.InfoContext(ctx, "waiting for the database", "for", patience.String(), "err", err)
 		}
-		select {
-		case <-ctx.Done():
+		if !pace.Wait(ctx, min(left, awaitInterval)) {
 			return ctx.Err()
-		case <-time.After(min(left, awaitInterval)):
 		}
 	}
 }

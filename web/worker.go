@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/pace"
 )
 
 // workerPause is how long after its panic a worker runs again. It is shorter than a lease,
@@ -61,10 +62,8 @@ func (w Worker) keepRunning(ctx context.Context, panics *Panics) {
 			return
 		}
 		panics.Note(ctx, w.Name, err)
-		select {
-		case <-ctx.Done():
+		if !pace.Wait(ctx, workerPause) {
 			return
-		case <-time.After(workerPause):
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/pace"
 )
 
 const (
@@ -37,10 +38,8 @@ func newSweeper(e engines, cfg Config, log *slog.Logger) *sweeper {
 
 // Run sweeps until ctx is done.
 func (s *sweeper) Run(ctx context.Context) {
-	tick := time.NewTicker(s.interval)
-	defer tick.Stop()
 	var deleted time.Time
-	for {
+	for range pace.Every(ctx, 0, s.interval) {
 		s.failures.Try(ctx, sweepTimeout, "sweeping locks", s.sweepLocks)
 		if time.Since(deleted) >= historyInterval {
 			deleted = time.Now()
@@ -52,11 +51,6 @@ func (s *sweeper) Run(ctx context.Context) {
 				_, err := s.engine.claimStore.SweepNamespaces(ctx, namespaceKeep)
 				return err
 			})
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
 		}
 	}
 }

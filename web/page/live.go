@@ -13,6 +13,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/pace"
 	"checkoutlock/web/texts"
 )
 
@@ -90,11 +91,9 @@ func (s *Streams) write(c echo.Context, r Reader, every time.Duration, read func
 	if send(c, "retry: 1000\n\n") != nil {
 		return
 	}
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
 	var last []byte
 	var sent time.Time
-	for {
+	for range pace.Every(ctx, 0, every) {
 		news, err := read()
 		if ctx.Err() != nil {
 			return
@@ -117,11 +116,6 @@ func (s *Streams) write(c echo.Context, r Reader, every time.Duration, read func
 				return // the browser left
 			}
 			last, sent = news, time.Now()
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
 		}
 	}
 }

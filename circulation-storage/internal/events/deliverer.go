@@ -16,6 +16,7 @@ import (
 
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/pace"
 )
 
 const (
@@ -82,17 +83,10 @@ func New(
 
 // Run delivers until ctx is done. Then it gives its leases up.
 func (d *Deliverer) Run(ctx context.Context) {
-	tick := time.NewTicker(d.interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			d.giveUp(context.WithoutCancel(ctx))
-			return
-		case <-tick.C:
-			d.noteTurn(ctx, d.takeTurn(ctx))
-		}
+	for range pace.Every(ctx, d.interval, d.interval) {
+		d.noteTurn(ctx, d.takeTurn(ctx))
 	}
+	d.giveUp(context.WithoutCancel(ctx))
 }
 
 // takeTurn delivers what is there for each tenant, and returns the first error.

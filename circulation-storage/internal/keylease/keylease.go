@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/pace"
 )
 
 // Hash is the SHA-256 of a check-out's canonical body.
@@ -113,9 +114,7 @@ func WaitFor(ctx context.Context, store Store, req Request) (Lease, error) {
 			if rest <= 0 {
 				return Lease{}, err
 			}
-			select {
-			case <-time.After(min(rest, randomPause(pause))):
-			case <-ctx.Done():
+			if !pace.Wait(ctx, min(rest, randomPause(pause))) {
 				return Lease{}, ctx.Err()
 			}
 			pause = min(2*pause, longestPause)

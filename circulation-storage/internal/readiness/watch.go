@@ -9,6 +9,7 @@ import (
 
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/pace"
 )
 
 // Schemas reads the states of the tenants' schemas.
@@ -40,15 +41,8 @@ func NewWatch(schemas Schemas, interval time.Duration, observe func(State, int),
 
 // Run polls at once and then each interval, until ctx is done.
 func (w *Watch) Run(ctx context.Context) {
-	ticker := time.NewTicker(w.interval)
-	defer ticker.Stop()
-	for {
+	for range pace.Every(ctx, 0, w.interval) {
 		w.pollSchemas(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
 	}
 }
 

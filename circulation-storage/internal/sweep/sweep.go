@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/pace"
 )
 
 // batch keeps one DELETE short.
@@ -49,16 +50,8 @@ func New(rows Rows, tenants func(context.Context) ([]okapi.Tenant, error), inter
 // that instances started together do not sweep together. It logs failures and
 // repeats the sweep at the next turn.
 func (s *Sweeper) Run(ctx context.Context) {
-	timer := time.NewTimer(rand.N(s.interval)) //nolint:gosec // spreads load, guards nothing
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-			s.sweepTenants(ctx)
-			timer.Reset(s.interval)
-		}
+	for range pace.Every(ctx, rand.N(s.interval), s.interval) { //nolint:gosec // spreads load, guards nothing
+		s.sweepTenants(ctx)
 	}
 }
 

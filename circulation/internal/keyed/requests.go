@@ -19,6 +19,7 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/pace"
 )
 
 const (
@@ -150,7 +151,7 @@ func (r *Requests) Do(ctx context.Context, key, hash string, admit Admit, work W
 		}
 		// The other request answers for both. After GivenUp the next lease names another loan.
 		if outcome == Waited || fault.Is(err, fault.KeyLeaseLost) || fault.Is(err, fault.GivenUp) {
-			if sleep(ctx, pause) {
+			if pace.Wait(ctx, pause) {
 				continue
 			}
 			outcome, err = Failed, ctx.Err()
@@ -161,15 +162,6 @@ func (r *Requests) Do(ctx context.Context, key, hash string, admit Admit, work W
 		r.Ended(outcome)
 		return answer, err
 	}
-}
-
-// sleep returns after d, or false when ctx ends before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
 }
 
 // tryOnce waits for a place, leases the key and works on it, or returns the kept
@@ -275,16 +267,9 @@ func (r *Requests) renewLease(ctx context.Context, leaseID string) (stop func())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		ticker := time.NewTicker(renewal)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				if err := r.tryRenewal(ctx, leaseID); err != nil && ctx.Err() == nil {
-					r.Log.WarnContext(ctx, "key lease not renewed", "err", err)
-				}
+		for range pace.Every(ctx, renewal, renewal) {
+			if err := r.tryRenewal(ctx, leaseID); err != nil && ctx.Err() == nil {
+				r.Log.WarnContext(ctx, "key lease not renewed", "err", err)
 			}
 		}
 	}()

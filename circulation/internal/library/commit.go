@@ -9,6 +9,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/pace"
 )
 
 // Bounds of commits. They no longer depend on the machine's connection, so they have to stay below
@@ -44,11 +45,7 @@ func RetryCommit[T any](ctx context.Context, send func(context.Context) (T, erro
 		if pause == backoff.Stop {
 			return result, err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-		if ctx.Err() != nil {
+		if !pace.Wait(ctx, pause) {
 			return result, err
 		}
 		onRepeat(err)

@@ -17,6 +17,7 @@ import (
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/pace"
 	"checkoutlock/schemas/redact"
 )
 
@@ -137,14 +138,8 @@ func (r *Recorder) Run(ctx context.Context) {
 	sctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	s := &sender{recorder: r, slots: make(chan struct{}, maxAtOnce)}
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for ctx.Err() == nil {
-		select {
-		case <-ticker.C:
-			s.sendDue(sctx, false)
-		case <-ctx.Done():
-		}
+	for range pace.Every(ctx, interval, interval) {
+		s.sendDue(sctx, false)
 	}
 	giveUp := time.AfterFunc(flushTimeout, cancel)
 	defer giveUp.Stop()

@@ -13,6 +13,7 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/pace"
 	"checkoutlock/schemas/redact"
 )
 
@@ -163,14 +164,8 @@ func (a *activity) keepNote(key activeKey, r wire.Request, n schemas.TerminalNot
 
 // Run is a worker: it reports until ctx is done, and then once more.
 func (a *activity) Run(ctx context.Context) {
-	ticker := time.NewTicker(a.interval)
-	defer ticker.Stop()
-	for ctx.Err() == nil {
-		select {
-		case <-ticker.C:
-			a.reportAll(ctx, roundTimeout)
-		case <-ctx.Done():
-		}
+	for range pace.Every(ctx, a.interval, a.interval) {
+		a.reportAll(ctx, roundTimeout)
 	}
 	a.reportAll(context.WithoutCancel(ctx), reportTimeout)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/pace"
 )
 
 const (
@@ -61,13 +62,11 @@ func (c *Claims) RunExpiry(ctx context.Context) {
 		if c.lease() != uuid.Nil {
 			wait = c.leaseLeft()
 		}
-		select {
-		case <-ctx.Done():
+		if !pace.Wait(ctx, wait) {
 			return
-		case <-time.After(wait):
-			if c.lease() != uuid.Nil && c.leaseLeft() <= 0 {
-				c.loseLease(ctx)
-			}
+		}
+		if c.lease() != uuid.Nil && c.leaseLeft() <= 0 {
+			c.loseLease(ctx)
 		}
 	}
 }
@@ -75,26 +74,17 @@ func (c *Claims) RunExpiry(ctx context.Context) {
 // RunEnds repeats the ends of claims that did not reach the store, until ctx is done. Nothing else
 // runs in its loop, because a namespace that another process holds makes each call slow.
 func (c *Claims) RunEnds(ctx context.Context) {
-	tick := time.NewTicker(leaseInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			c.failures.Try(ctx, endsTimeout, "ending claims", c.sendEnds)
-		}
+	for range pace.Every(ctx, leaseInterval, leaseInterval) {
+		c.failures.Try(ctx, endsTimeout, "ending claims", c.sendEnds)
 	}
 }
 
 // RunPolls looks for what other instances and the clock have changed, until ctx is done. It
 // looks often while a connection of this process waits.
 func (c *Claims) RunPolls(ctx context.Context) {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
 	round := &comparison{complete: true, page: make([]ClaimState, pageSize)}
 	settled := false // in the last round, so that there may be more
-	for {
+	for range pace.Every(ctx, 0, pollInterval) {
 		begins := round.begin(c.lease())
 		if !round.complete {
 			c.failures.Try(ctx, callTimeout, "comparing claims", func(ctx context.Context) error { return c.comparePage(ctx, round) })
@@ -105,11 +95,6 @@ func (c *Claims) RunPolls(ctx context.Context) {
 				settled, err = c.settle(ctx)
 				return err
 			})
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
 		}
 	}
 }
