@@ -103,7 +103,7 @@ build: ## build the services into bin/
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./circulation-storage/cmd/circulation-storage ./circulation/cmd/circulation ./resource-locks/cmd/resource-locks
 
 # It builds what is committed, so that the revision in the binaries is true. The settings of Go on
-# this machine, also those of go env -w, do not change the binaries. They say where modules come from.
+# this host, also those of go env -w, do not change the binaries. They say where modules come from.
 release: ## build binaries, SBOMs and checksums of this revision into dist/
 	@test -z "$$(git status --porcelain)" || { echo "Commit the changes first: the binaries name their revision." >&2; exit 1; }
 	@rm -rf dist && mkdir dist

@@ -28,7 +28,7 @@ func (f *finder) installPackage(ctx context.Context, major int) (binaries, error
 	if major != 0 {
 		name += "-" + strconv.Itoa(major)
 	}
-	f.log.Warn("installing PostgreSQL on this machine", "command", "apt-get install "+name)
+	f.log.Warn("installing PostgreSQL on this host", "command", "apt-get install "+name)
 
 	// The installation may succeed with stale lists, so only its result counts.
 	_, uerr := f.run(ctx, "/", env, aptGet, "update")

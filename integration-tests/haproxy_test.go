@@ -46,7 +46,7 @@ func runHAProxy(t *testing.T, file string, replace map[string]string) (ended <-c
 }
 
 // startHAProxy starts HAProxy with the configuration of docker-compose.yml, for the instances of
-// the pair and two ports of this machine. It skips the test if there is no HAProxy.
+// the pair and two ports of this host. It skips the test if there is no HAProxy.
 func startHAProxy(t *testing.T, p *pair, circulation, storage string) {
 	t.Helper()
 	ended := runHAProxy(t, "../deploy/haproxy.cfg", map[string]string{

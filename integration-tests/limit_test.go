@@ -46,7 +46,7 @@ func runRace(
 	t.Helper()
 	environ := enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled),
 		fmt.Sprintf("LOCK_TTL_MS=%d", raceTTL.Milliseconds()),
-		"CHECKOUT_CONCURRENCY=8", // as on a slow machine, so that commits keep their time-out
+		"CHECKOUT_CONCURRENCY=8", // as on a slow host, so that commits keep their time-out
 		"CHECKOUT_QUEUE_WAIT=10s", "REQUEST_TIMEOUT=40s", "SHUTDOWN_TIMEOUT=60s")
 	p, links := startPairWithLinks(t, stack.Options{
 		Storages: 2, Circulations: 4, OnStep: onStep, CirculationEnv: environ,

@@ -306,7 +306,7 @@ func (p *pair) checkNoLocks(t testing.TB) {
 	}
 }
 
-// patience is the longest wait for a condition. Also on a busy machine, only a fault takes
+// patience is the longest wait for a condition. Also on a busy host, only a fault takes
 // longer.
 const patience = time.Minute
 

@@ -19,7 +19,7 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// refusalLimit is the longest time without a check-out while a tenant moves. It suits slow machines:
+// refusalLimit is the longest time without a check-out while a tenant moves. It suits slow hosts:
 // two cores of 2026 need 3 to 6 s for 100 MB.
 const refusalLimit = 30 * time.Second
 

@@ -12,7 +12,7 @@ import (
 )
 
 // recoveryLimit is the longest time from the end of an outage to the next loan. It suits
-// slow machines: two cores of 2026 need much less than a second.
+// slow hosts: two cores of 2026 need much less than a second.
 const recoveryLimit = 10 * time.Second
 
 func TestOutage_Recovery(t *testing.T) {

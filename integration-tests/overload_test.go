@@ -49,9 +49,9 @@ func TestOverload_ServesABurst(t *testing.T) {
 				if refused == 0 || t.Failed() {
 					return
 				}
-				t.Logf("%d were refused, because this machine did not serve them within %s", refused, wait)
+				t.Logf("%d were refused, because this host did not serve them within %s", refused, wait)
 			}
-			t.Skipf("this machine is too slow, or too busy, for %d check-outs at once", tt.patrons*each)
+			t.Skipf("this host is too slow, or too busy, for %d check-outs at once", tt.patrons*each)
 		})
 	}
 }

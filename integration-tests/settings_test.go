@@ -116,7 +116,7 @@ func TestSettings_Conflict(t *testing.T) {
 	checkParts(t, "after the conflict", p.readSettings(t, 1), record{"enabled.value": true})
 }
 
-// FOLIO's own test has this scenario. The TTL is longer here, for slow machines.
+// FOLIO's own test has this scenario. The TTL is longer here, for slow hosts.
 func TestSettings_FOLIOScenario(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: disableLock()}, 10)

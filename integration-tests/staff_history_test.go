@@ -12,7 +12,7 @@ import (
 )
 
 // historyLimit is the longest wait for a check-out in the history. Reports are sent after
-// half a second; the rest suits slow machines.
+// half a second; the rest suits slow hosts.
 const historyLimit = 20 * time.Second
 
 // waitForHistory waits until circulation instance i lists a check-out of the book.
@@ -92,7 +92,7 @@ func TestStaffHistory_ShowsCauses(t *testing.T) {
 			row.See("Lent", "Loan")
 			continue
 		}
-		if o.Code == "LOCK_NOT_ACQUIRED" { // the wait may be too short on a slow machine
+		if o.Code == "LOCK_NOT_ACQUIRED" { // the wait may be too short on a slow host
 			row.See("Busy, try again", "LOCK_NOT_ACQUIRED")
 			continue
 		}
@@ -245,7 +245,7 @@ func TestStaffHistory_AnswersWhyByName(t *testing.T) {
 	checkFocus(t, tab, "D-2004")
 }
 
-// nameZone names this machine's time zone as labels do: with the names of winter and
+// nameZone names this host's time zone as labels do: with the names of winter and
 // summer.
 func nameZone(year int) string {
 	winter := time.Date(year, time.January, 1, 0, 0, 0, 0, time.Local).Format("MST")

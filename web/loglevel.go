@@ -14,7 +14,7 @@ type logLevel struct {
 	Level string `json:"level"`
 }
 
-// logLevelRoutes read and set the level of the log, for callers on this machine.
+// logLevelRoutes read and set the level of the log, for callers on this host.
 func logLevelRoutes(o Options) []Route {
 	read := func(echo.Context) (logLevel, error) { return logLevel{config.LevelOf(o.Log)}, nil }
 	set := func(c echo.Context) (logLevel, error) {

@@ -64,7 +64,7 @@ type httpSettings struct{ *config.HTTP }
 // Validate implements config.Validator; the service itself checks its settings.
 func (httpSettings) Validate() error { return nil }
 
-// Healthcheck calls the readiness endpoint of the service on this machine, for
+// Healthcheck calls the readiness endpoint of the service on this host, for
 // containers without a shell. The settings in environ override those in cfg. nil means
 // ready.
 func Healthcheck(ctx context.Context, cfg config.HTTP, environ []string) error {
@@ -82,7 +82,7 @@ func Healthcheck(ctx context.Context, cfg config.HTTP, environ []string) error {
 	if err != nil {
 		return fmt.Errorf("asking %s: %w", url, err)
 	}
-	resp, err := (&http.Client{Transport: &http.Transport{}}).Do(req) // without a proxy: it asks this machine
+	resp, err := (&http.Client{Transport: &http.Transport{}}).Do(req) // without a proxy: it asks this host
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ type Config struct {
 	MachinePatience time.Duration `env:"MACHINE_PATIENCE" envDefault:"5s"`
 	// Drill lets staff run drills of the lock, which make a tenant of their own.
 	Drill bool `env:"DRILL_ENABLED" envDefault:"true"`
-	// TimeZone is the time zone of the staff pages: UTC if it is empty, the machine's if it
+	// TimeZone is the time zone of the staff pages: UTC if it is empty, the host's if it
 	// is not set. Package time reads it itself, and uses UTC for an unknown one.
 	TimeZone string `env:"TZ"`
 }

@@ -151,7 +151,7 @@ func PrintJSON[T any](w io.Writer, read func() (T, error)) error {
 	return enc.Encode(v)
 }
 
-// UserName returns the name of the user of this machine.
+// UserName returns the name of the user of this host.
 func UserName() string {
 	u, err := user.Current()
 	if err != nil || u.Username == "" {

@@ -28,7 +28,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// FarHost is a name of this machine that the browser treats as another machine. Over plain
+// FarHost is a name of this host that the browser treats as another host. Over plain
 // HTTP it sends no Sec-Fetch-Site there, and pages cannot use the clipboard.
 const FarHost = "library.test"
 
@@ -109,7 +109,7 @@ func (c *Chromium) startProcess() error {
 		chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("no-proxy-server", true), // all pages are on this machine
+		chromedp.Flag("no-proxy-server", true), // all pages are on this host
 		chromedp.Flag("host-resolver-rules", "MAP "+FarHost+" 127.0.0.1"),
 		chromedp.Flag("enable-blink-features", "LangAttributeAwareFormControlUI"), // see european
 	)

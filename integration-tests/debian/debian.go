@@ -42,7 +42,7 @@ func (s System) Install(ctx context.Context, program string, packages ...string)
 		return fmt.Errorf("%w: %w", ErrUnable, err)
 	}
 	install := append([]string{"install", "-y", "--no-install-recommends"}, packages...)
-	s.Say("no " + program + " for the tests: installing it on this machine with apt-get " + strings.Join(install, " "))
+	s.Say("no " + program + " for the tests: installing it on this host with apt-get " + strings.Join(install, " "))
 	return errors.Join(s.aptGet(ctx, aptGet, "update"), s.aptGet(ctx, aptGet, install...))
 }
 

@@ -143,7 +143,7 @@ func checkMachine(t *testing.T) (binaries string) {
 	bridge := strings.Fields("--net --pid --fork --mount-proc ip link add br0 type bridge")
 	out, err := exec.CommandContext(t.Context(), "unshare", bridge...).CombinedOutput()
 	if err != nil {
-		t.Skipf("this machine makes no namespaces: %v %s", err, out)
+		t.Skipf("this host makes no namespaces: %v %s", err, out)
 	}
 	return slices.Max(found)
 }

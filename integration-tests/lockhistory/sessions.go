@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CyclesPerEnd is how often clients use a lock between two calls of EndSessions. A slow machine
+// CyclesPerEnd is how often clients use a lock between two calls of EndSessions. A slow host
 // thus loses no more answers than a fast one.
 const CyclesPerEnd = 8
 
-// endedSessions is how many sessions end at once. On a slow machine, each client has a
+// endedSessions is how many sessions end at once. On a slow host, each client has a
 // statement that runs; to end them all would lose most answers.
 const endedSessions = 3
 

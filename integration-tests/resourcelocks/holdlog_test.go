@@ -10,7 +10,7 @@ import (
 )
 
 // holdLog is where holders write when they hold. It is on a server that the tests do not
-// kill. All clocks are those of this machine.
+// kill. All clocks are those of this host.
 type holdLog struct{ pool *pgxpool.Pool }
 
 func newHoldLog(t *testing.T) holdLog {

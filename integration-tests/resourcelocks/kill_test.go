@@ -107,7 +107,7 @@ func (locks leftLocks) check(t *testing.T, at addresses) {
 				return
 			}
 			l.judge(t, time.Now())
-			_ = next.release(t.Context()) // on a slow machine, its time may be over
+			_ = next.release(t.Context()) // on a slow host, its time may be over
 		})
 	}
 	checks.Wait()

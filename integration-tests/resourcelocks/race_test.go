@@ -33,7 +33,7 @@ func TestRaces_OneOwnerWins(t *testing.T) {
 }
 
 // runRace lets owners ask for a key at once. They leave when all have their answer. It reports
-// whether it could judge them: on a slow machine, a second may win because the time of the first
+// whether it could judge them: on a slow host, a second may win because the time of the first
 // is over, or an answer may be that no answer came in time.
 func runRace(t *testing.T, p protocol, instances []addresses, key string) bool {
 	t.Helper()

@@ -28,7 +28,7 @@ const (
 	Gateway Mode = "gateway" // by X-Okapi-Permissions
 	Basic   Mode = "basic"   // by one password, in a form or by RFC 7617; the user name is for the history
 	OIDC    Mode = "oidc"    // at a provider of OpenID Connect, for the pages alone
-	None    Mode = "none"    // not at all: everyone on this machine may do everything
+	None    Mode = "none"    // not at all: everyone on this host may do everything
 )
 
 // Guard protects the handlers of staff. It is safe for concurrent use.

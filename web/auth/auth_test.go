@@ -224,7 +224,7 @@ func TestGuard_RefusesChangesFromOtherSites(t *testing.T) {
 			method: "PUT", header: []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}, status: 403,
 		},
 		"another site, an old browser": {method: "PUT", header: []string{"Origin", "https://evil.example"}, status: 403},
-		"another port of this machine": {
+		"another port of this host": {
 			method: "PUT", header: []string{"Sec-Fetch-Site", "same-site", "Origin", "http://localhost:8080"}, status: 403,
 		},
 		"a page without an origin": {method: "PUT", header: []string{"Origin", "null"}, status: 403},

@@ -76,7 +76,7 @@ func (s OIDCSettings) validate(permissions []string) error {
 
 const grantsAllowed = "group=permission permission;group=*"
 
-// checkAddress requires https, or http on this machine, because codes and tokens go there.
+// checkAddress requires https, or http on this host, because codes and tokens go there.
 func checkAddress(name, address string, path bool) error {
 	u, err := url.Parse(address)
 	if err == nil && u.Host != "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil && (path || u.Path == "") &&

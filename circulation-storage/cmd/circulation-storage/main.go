@@ -42,7 +42,7 @@ const usage = `circulation-storage keeps a library's records and the patrons' ch
                                                 print the module descriptor, without what other modules provide
   circulation-storage version                   print the version
   circulation-storage completion                print the script that completes commands in bash
-  circulation-storage -healthcheck              exit with 0 if the service on this machine is ready
+  circulation-storage -healthcheck              exit with 0 if the service on this host is ready
 
 The status is 2 for a wrong command line, 3 if the database cannot be reached, else 1 for a failure.
 That of doctor is 1 after warnings, 2 if something is broken. DATABASE_URL is required.

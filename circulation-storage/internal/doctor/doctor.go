@@ -29,7 +29,7 @@ type Finding struct {
 	Advice string `json:"advice,omitempty"` // what to do; empty for OK
 }
 
-// Settings are those of this machine.
+// Settings are those of this host.
 type Settings struct {
 	Connections   int  // DATABASE_MAX_CONNS
 	ExecMode      bool // default_query_exec_mode=exec
@@ -50,7 +50,7 @@ type Server struct {
 	Connections     int    // that may be open
 	OpenConnections int
 	Pooled          bool // a pooler such as PgBouncer is in between
-	// Ahead is how far its clock is ahead of this machine's, and Uncertain how exact that is.
+	// Ahead is how far its clock is ahead of this host's, and Uncertain how exact that is.
 	Ahead, Uncertain time.Duration
 }
 

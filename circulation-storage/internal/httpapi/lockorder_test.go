@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The second try has to arrive while the place is kept. A machine that stands still
+// The second try has to arrive while the place is kept. A host that stands still
 // spoils a round; a request that joins at the end loses every round.
 func TestCheckoutLockRoutes_ServeWaitersInOrderOfTheirFirstTry(t *testing.T) {
 	t.Parallel()

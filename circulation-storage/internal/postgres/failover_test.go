@@ -86,7 +86,7 @@ func TestDB_NeverRunsAnAcquireTwice(t *testing.T) {
 	l, server := newHarnessOnOwnServer(t, nil)
 	admin := l.reach(server.URL())
 	var err error
-	for range 10 { // a pool on a slow machine may have checked its connections first
+	for range 10 { // a pool on a slow host may have checked its connections first
 		l.fill(l.db.UrgentPool(), 8)
 		admin.endSessions()
 		_, _, err = l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New(), TTL: time.Hour})

@@ -295,7 +295,7 @@ func TestGroups_OfTwoInstancesInOppositeOrder(t *testing.T) {
 	}
 }
 
-// inOppositeOrder accepts that one instance gives up its wait for the other on a slow machine. A
+// inOppositeOrder accepts that one instance gives up its wait for the other on a slow host. A
 // deadlock ends earlier, with another error.
 func inOppositeOrder[Q any](t *testing.T, one, two harness, asked []Q, send func(harness, []Q) error) {
 	t.Helper()

@@ -18,7 +18,7 @@ const usage = `circulation lends a library's items and takes them back.
   circulation descriptor     print the module descriptor
   circulation version        print the version
   circulation completion     print the script that completes commands in bash
-  circulation -healthcheck   exit with 0 if the service on this machine is ready
+  circulation -healthcheck   exit with 0 if the service on this host is ready
 
 `
 

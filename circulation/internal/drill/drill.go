@@ -38,7 +38,7 @@ const (
 	firstBook     = 1001 // of the barcodes B-1001 and following, under one rule with the limit
 )
 
-// patientWaits are long, so that each check-out gets its turn on a slow machine too. The drill shows
+// patientWaits are long, so that each check-out gets its turn on a slow host too. The drill shows
 // the limit, not the waits.
 var patientWaits = []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second}
 

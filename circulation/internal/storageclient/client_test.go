@@ -314,7 +314,7 @@ func TestClient_RefusesAnEndlessAnswer(t *testing.T) {
 		}
 	})
 	r := get("listing loans", "/loan-storage/loans", nil)
-	r.timeout = time.Minute // a slow machine reads 32 MiB in it
+	r.timeout = time.Minute // a slow host reads 32 MiB in it
 	if _, err := c.do(inTenant(t, "diku"), r); !fault.Is(err, fault.Invalid) {
 		t.Errorf("got %v, want %s", err, fault.Invalid)
 	}

@@ -100,7 +100,7 @@ func startServices(ctx context.Context, getenv func(string) string, out io.Write
 	return s.Storages[0], s.Circulations, func() error { return errors.Join(s.Stop(), stopDatabase()) }, nil
 }
 
-// patientWaits are the waits for the lock in milliseconds. On a slow machine, 20 check-outs
+// patientWaits are the waits for the lock in milliseconds. On a slow host, 20 check-outs
 // with one lock take longer than the default of 2 s, and the demo shows the limit.
 var patientWaits = []int{1000, 2000, 3000, 4000}
 

@@ -28,7 +28,7 @@ const usage = `resource-locks serves four lock protocols on one PostgreSQL.
   resource-locks version                     print the version
   resource-locks completion                  print the script that completes commands in bash
   resource-locks descriptor                  print FOLIO's module descriptor
-  resource-locks -healthcheck                exit with 0 if the service on this machine is ready
+  resource-locks -healthcheck                exit with 0 if the service on this host is ready
 
 DATABASE_URL is required. A front is off until its address is set.
 `

@@ -72,7 +72,7 @@ func TestFaults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			settings := plaintext()
-			settings.OperationTimeout = 2 * time.Second // longer than a busy machine stands still
+			settings.OperationTimeout = 2 * time.Second // longer than a busy host stands still
 			s := startHarness(t, settings)
 			c := s.client(t)
 			s.store.Fail(tt.err)

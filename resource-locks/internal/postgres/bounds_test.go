@@ -42,7 +42,7 @@ func freeze(t *testing.T, db *postgres.DB, statement string, args ...any) (thaw 
 const patience = 4 * time.Second
 
 // wantSoon fails the test if each of three calls takes longer than a second, which is half of the
-// wait for a lock. A busy machine may delay one of them.
+// wait for a lock. A busy host may delay one of them.
 func wantSoon(t *testing.T, what string, call func(try int)) {
 	t.Helper()
 	var took []time.Duration
