@@ -144,20 +144,15 @@ func (b *backend) Location(context.Context, string) (library.Location, error) {
 	return library.Location{}, errNone
 }
 
-func (b *backend) MaterialType(context.Context, string) (library.Named, error) {
-	return library.Named{}, errNone
-}
-
 func (b *backend) ServicePoint(context.Context, string) (library.ServicePoint, error) {
 	return library.ServicePoint{}, errNone
 }
 
-func (b *backend) LibraryUnit(context.Context, string) (library.Named, error) {
-	return library.Named{}, errNone
-}
-
-func (b *backend) AddressType(_ context.Context, id string) (library.Named, error) {
-	if id != "home" {
+func (b *backend) Named(_ context.Context, kind library.NamedKind, id string) (library.Named, error) {
+	switch {
+	case kind != library.AddressType:
+		return library.Named{}, errNone
+	case id != "home":
 		return library.Named{}, fault.New(fault.Unavailable, "away")
 	}
 	return library.Named{ID: id, Name: "Home"}, nil
@@ -173,14 +168,6 @@ func (b *backend) Group(context.Context, string) (library.Group, error) {
 
 func (b *backend) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
 	return policy.LoanPolicy{}, errNone
-}
-
-func (b *backend) OverdueFinePolicy(context.Context, string) (library.Named, error) {
-	return library.Named{}, errNone
-}
-
-func (b *backend) LostItemPolicy(context.Context, string) (library.Named, error) {
-	return library.Named{}, errNone
 }
 
 func (b *backend) StoredRules(context.Context) (schemas.CirculationRules, error) {

@@ -34,7 +34,7 @@ func (h circulation) checkIn(ctx context.Context, req checkin.Request) (checkedI
 	known := loanview.Known{Copy: in.Copy, Destination: in.Destination, ReturnedAt: in.At}
 	var address library.Named // the type of it; the slip may lack that, because the item is back
 	if in.Request != nil && in.Request.DeliveryAddressTypeID != "" {
-		address, _ = h.Loans.AddressType(ctx, in.Request.DeliveryAddressTypeID)
+		address, _ = h.Loans.Named(ctx, library.AddressType, in.Request.DeliveryAddressTypeID)
 	}
 	answer := checkedIn{Item: loanview.DescribeItem(known), StaffSlipContext: describeSlip(in, address.Name), InHouseUse: in.InHouseUse}
 	if len(in.Loan) > 0 {

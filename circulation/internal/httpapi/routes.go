@@ -16,7 +16,6 @@ import (
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
-	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/related"
 	"checkoutlock/circulation/internal/renewal"
@@ -30,7 +29,6 @@ import (
 // Loans reads stored loans and the records that they name.
 type Loans interface {
 	related.Records
-	AddressType(ctx context.Context, id string) (library.Named, error)
 	// Loan returns a loan. Fault: NotFound.
 	Loan(ctx context.Context, id string) (json.RawMessage, error)
 	// Loans returns a page of the loans that match a CQL query ("" is all), and

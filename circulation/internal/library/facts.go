@@ -127,7 +127,9 @@ func (f *Facts) readShelf(ctx context.Context, records Records) error {
 	if err := readInto(ctx, &f.Location, f.Item.EffectiveLocationID, records.Location); err != nil {
 		return err
 	}
-	return readInto(ctx, &f.Material, f.Item.MaterialTypeID, records.MaterialType)
+	return readInto(ctx, &f.Material, f.Item.MaterialTypeID, func(ctx context.Context, id string) (Named, error) {
+		return records.Named(ctx, MaterialType, id)
+	})
 }
 
 // Copy returns the item and the records that it belongs to.

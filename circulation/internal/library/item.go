@@ -160,6 +160,21 @@ type Named struct {
 	Name string `json:"name"`
 }
 
+// NamedKind is a kind of such records.
+type NamedKind string
+
+// The kinds, by what an error calls one.
+const (
+	AddressType       NamedKind = "address type"
+	Campus            NamedKind = "campus"
+	Institution       NamedKind = "institution"
+	LibraryUnit       NamedKind = "library"
+	LoanType          NamedKind = "loan type"
+	LostItemPolicy    NamedKind = "lost item policy"
+	MaterialType      NamedKind = "material type"
+	OverdueFinePolicy NamedKind = "overdue fine policy"
+)
+
 // ServicePoint is a desk, or another place where items change hands.
 type ServicePoint struct {
 	ID                   string                 `json:"id"`

@@ -21,7 +21,7 @@ type Records interface {
 	// The other records may be two seconds old.
 	TitleLevelRequests(ctx context.Context) (bool, error)
 	Group(ctx context.Context, id string) (Group, error)
-	MaterialType(ctx context.Context, id string) (Named, error)
+	Named(ctx context.Context, kind NamedKind, id string) (Named, error)
 	Location(ctx context.Context, id string) (Location, error)
 	FixedSchedule(ctx context.Context, id string) (policy.FixedSchedule, error)
 	// Rules returns the tenant's compiled circulation rules. The error is that of policy.Compile if the

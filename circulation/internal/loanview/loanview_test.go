@@ -210,18 +210,10 @@ func (l *fakeRecords) Location(_ context.Context, id string) (library.Location, 
 	return single(l, "location", id, library.Location{ID: id, Name: "Main"})
 }
 
-func (l *fakeRecords) MaterialType(_ context.Context, id string) (library.Named, error) {
-	return single(l, "material type", id, library.Named{ID: id, Name: "Book"})
-}
-
 func (l *fakeRecords) ServicePoint(_ context.Context, id string) (library.ServicePoint, error) {
 	return single(l, "service point", id, library.ServicePoint{
 		ID: id, Name: "Desk " + id[4:], Code: "d" + id[4:], PickupLocation: true,
 	})
-}
-
-func (l *fakeRecords) LibraryUnit(_ context.Context, id string) (library.Named, error) {
-	return single(l, "library", id, library.Named{ID: id, Name: "Science"})
 }
 
 func (l *fakeRecords) OpenLoans(_ context.Context, itemIDs []string) ([]library.OpenLoan, error) {
@@ -236,12 +228,12 @@ func (l *fakeRecords) LoanPolicy(_ context.Context, id string) (policy.LoanPolic
 	return single(l, "policy", id, parsedPolicy(l.t))
 }
 
-func (l *fakeRecords) OverdueFinePolicy(_ context.Context, id string) (library.Named, error) {
-	return single(l, "fines", id, library.Named{ID: id, Name: "A day each"})
-}
-
-func (l *fakeRecords) LostItemPolicy(_ context.Context, id string) (library.Named, error) {
-	return single(l, "fees", id, library.Named{ID: id, Name: "By price"})
+func (l *fakeRecords) Named(_ context.Context, kind library.NamedKind, id string) (library.Named, error) {
+	names := map[library.NamedKind]string{
+		library.LibraryUnit: "Science", library.LostItemPolicy: "By price", library.MaterialType: "Book",
+		library.OverdueFinePolicy: "A day each",
+	}
+	return single(l, string(kind), id, library.Named{ID: id, Name: names[kind]})
 }
 
 func TestRenderPage_ReadsEachKindOfRecordOnce(t *testing.T) {
@@ -264,7 +256,7 @@ func TestRenderPage_ReadsEachKindOfRecordOnce(t *testing.T) {
 	want := map[string][]string{
 		"users": {"[user1 user9]"}, "items": {"[item1 item9]"}, "holdings": {"[holdings1]"}, "instances": {"[instance1]"},
 		"location": {"[loc1]"}, "material type": {"[book]"}, "service point": {"[desk1]", "[desk2]", "[desk3]"},
-		"group": {"[group1]"}, "policy": {"[policy1]"}, "fines": {"[fines1]"}, "fees": {"[fees1]"},
+		"group": {"[group1]"}, "policy": {"[policy1]"}, "overdue fine policy": {"[fines1]"}, "lost item policy": {"[fees1]"},
 	}
 	if !reflect.DeepEqual(l.asked, want) {
 		t.Errorf("asked %v\nwant  %v", l.asked, want)

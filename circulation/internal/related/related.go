@@ -27,13 +27,10 @@ type Records interface {
 
 	// These may be two seconds old.
 	Location(ctx context.Context, id string) (library.Location, error)
-	LibraryUnit(ctx context.Context, id string) (library.Named, error)
-	MaterialType(ctx context.Context, id string) (library.Named, error)
+	Named(ctx context.Context, kind library.NamedKind, id string) (library.Named, error)
 	ServicePoint(ctx context.Context, id string) (library.ServicePoint, error)
 	Group(ctx context.Context, id string) (library.Group, error)
 	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
-	OverdueFinePolicy(ctx context.Context, id string) (library.Named, error)
-	LostItemPolicy(ctx context.Context, id string) (library.Named, error)
 }
 
 // atOnce bounds the fetches of reference records of one kind.
@@ -151,18 +148,23 @@ func (f *Found) fetchReferences(ctx context.Context, g *library.Calls, r Records
 	titles := listIDs(f.holdings, func(h library.Holdings) string { return h.InstanceID })
 	fetchByID(ctx, g, &f.instances, r.Instances, titles, func(i library.Instance) string { return i.ID })
 	fetchEach(ctx, g, &f.locations, r.Location, listIDs(f.Items, func(i library.Item) string { return i.EffectiveLocationID }))
-	fetchEach(ctx, g, &f.materials, r.MaterialType, listIDs(f.Items, func(i library.Item) string { return i.MaterialTypeID }))
+	fetchEach(ctx, g, &f.materials, namesOf(r, library.MaterialType), listIDs(f.Items, func(i library.Item) string { return i.MaterialTypeID }))
 	fetchEach(ctx, g, &f.ServicePoints, r.ServicePoint, dropRepeats(points))
 	fetchEach(ctx, g, &f.Groups, r.Group, dropRepeats(groups))
 	fetchEach(ctx, g, &f.Policies, r.LoanPolicy, want.Policies)
-	fetchEach(ctx, g, &f.OverdueFinePolicies, r.OverdueFinePolicy, want.OverdueFinePolicies)
-	fetchEach(ctx, g, &f.LostItemPolicies, r.LostItemPolicy, want.LostItemPolicies)
+	fetchEach(ctx, g, &f.OverdueFinePolicies, namesOf(r, library.OverdueFinePolicy), want.OverdueFinePolicies)
+	fetchEach(ctx, g, &f.LostItemPolicies, namesOf(r, library.LostItemPolicy), want.LostItemPolicies)
 }
 
 func (f *Found) fetchLibraries(ctx context.Context, g *library.Calls, r Records, want Wanted) {
 	if want.LibraryUnits {
-		fetchEach(ctx, g, &f.LibraryUnits, r.LibraryUnit, listIDs(f.locations, func(l library.Location) string { return l.LibraryID }))
+		fetchEach(ctx, g, &f.LibraryUnits, namesOf(r, library.LibraryUnit), listIDs(f.locations, func(l library.Location) string { return l.LibraryID }))
 	}
+}
+
+// namesOf reads records of the kind.
+func namesOf(r Records, kind library.NamedKind) func(context.Context, string) (library.Named, error) {
+	return func(ctx context.Context, id string) (library.Named, error) { return r.Named(ctx, kind, id) }
 }
 
 // listIDs is IDs for records that were found.

@@ -6,16 +6,6 @@ import (
 	"checkoutlock/circulation/internal/library"
 )
 
-// SlipRecords also reads what only staff slips name. It may be two seconds old.
-type SlipRecords interface {
-	Records
-	Campus(ctx context.Context, id string) (library.Named, error)
-	Institution(ctx context.Context, id string) (library.Named, error)
-	LoanType(ctx context.Context, id string) (library.Named, error)
-	// AddressType names a type of addresses.
-	AddressType(ctx context.Context, id string) (library.Named, error)
-}
-
 // SlipsWanted are the ids of more records that slips name, from IDs.
 type SlipsWanted struct{ Titles, AddressTypes []string }
 
@@ -29,7 +19,7 @@ type slipsFound struct {
 
 // FetchSlips is Fetch for slips: it also reads the groups of the users, the units of the items' locations
 // and the loan types.
-func FetchSlips(ctx context.Context, r SlipRecords, want Wanted, more SlipsWanted) (*Found, error) {
+func FetchSlips(ctx context.Context, r Records, want Wanted, more SlipsWanted) (*Found, error) {
 	want.GroupsOfUsers, want.LibraryUnits = true, true
 	f, err := Fetch(ctx, r, want)
 	if err != nil {
@@ -37,10 +27,10 @@ func FetchSlips(ctx context.Context, r SlipRecords, want Wanted, more SlipsWante
 	}
 	g, ctx := library.NewCalls(ctx)
 	fetchByID(ctx, g, &f.Titles, r.Instances, more.Titles, func(i library.Instance) string { return i.ID })
-	fetchEach(ctx, g, &f.AddressTypes, r.AddressType, more.AddressTypes)
-	fetchEach(ctx, g, &f.campuses, r.Campus, listIDs(f.locations, func(l library.Location) string { return l.CampusID }))
-	fetchEach(ctx, g, &f.institutions, r.Institution, listIDs(f.locations, func(l library.Location) string { return l.InstitutionID }))
-	fetchEach(ctx, g, &f.loanTypes, r.LoanType, listIDs(f.Items, library.Item.LoanTypeID))
+	fetchEach(ctx, g, &f.AddressTypes, namesOf(r, library.AddressType), more.AddressTypes)
+	fetchEach(ctx, g, &f.campuses, namesOf(r, library.Campus), listIDs(f.locations, func(l library.Location) string { return l.CampusID }))
+	fetchEach(ctx, g, &f.institutions, namesOf(r, library.Institution), listIDs(f.locations, func(l library.Location) string { return l.InstitutionID }))
+	fetchEach(ctx, g, &f.loanTypes, namesOf(r, library.LoanType), listIDs(f.Items, library.Item.LoanTypeID))
 	return f, g.Wait()
 }
 

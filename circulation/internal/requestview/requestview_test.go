@@ -62,12 +62,10 @@ func (s shelf) Location(context.Context, string) (library.Location, error) {
 	return library.Location{ID: "main", Name: "Main", Code: "M", LibraryID: "science"}, nil
 }
 
-func (s shelf) LibraryUnit(context.Context, string) (library.Named, error) {
-	return library.Named{ID: "science", Name: "Science"}, nil
-}
-
-func (s shelf) MaterialType(context.Context, string) (library.Named, error) {
-	return library.Named{ID: "m", Name: "Book"}, nil
+func (s shelf) Named(_ context.Context, kind library.NamedKind, id string) (library.Named, error) {
+	return library.Named{ID: id, Name: map[library.NamedKind]string{
+		library.LibraryUnit: "Science", library.MaterialType: "Book",
+	}[kind]}, nil
 }
 
 func (s shelf) ServicePoint(_ context.Context, id string) (library.ServicePoint, error) {

@@ -70,11 +70,6 @@ func (c *Client) Location(ctx context.Context, id string) (library.Location, err
 	return keepRecord(ctx, c, locations, id, parseRecord[library.Location])
 }
 
-// MaterialType implements library.Records.
-func (c *Client) MaterialType(ctx context.Context, id string) (library.Named, error) {
-	return keepRecord(ctx, c, materialTypes, id, parseRecord[library.Named])
-}
-
 // ServicePoint implements related.Records.
 func (c *Client) ServicePoint(ctx context.Context, id string) (library.ServicePoint, error) {
 	return keepRecord(ctx, c, servicePoints, id, parseRecord[library.ServicePoint])
@@ -95,11 +90,6 @@ func (c *Client) PickupPoint(ctx context.Context, id string) (library.ServicePoi
 	return readRecord[library.ServicePoint](ctx, c, servicePoints, id)
 }
 
-// LibraryUnit implements related.Records.
-func (c *Client) LibraryUnit(ctx context.Context, id string) (library.Named, error) {
-	return keepRecord(ctx, c, libraryUnits, id, parseRecord[library.Named])
-}
-
 // Group implements library.Records.
 func (c *Client) Group(ctx context.Context, id string) (library.Group, error) {
 	return keepRecord(ctx, c, groups, id, parseRecord[library.Group])
@@ -108,16 +98,6 @@ func (c *Client) Group(ctx context.Context, id string) (library.Group, error) {
 // LoanPolicy implements checkout.Library.
 func (c *Client) LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error) {
 	return keepRecord(ctx, c, loanPolicies, id, policy.ParseLoanPolicy)
-}
-
-// OverdueFinePolicy implements related.Records.
-func (c *Client) OverdueFinePolicy(ctx context.Context, id string) (library.Named, error) {
-	return keepRecord(ctx, c, overduePolicies, id, parseRecord[library.Named])
-}
-
-// LostItemPolicy implements related.Records.
-func (c *Client) LostItemPolicy(ctx context.Context, id string) (library.Named, error) {
-	return keepRecord(ctx, c, lostPolicies, id, parseRecord[library.Named])
 }
 
 // RenewalPolicy implements renewal.Renewer. It reads the policy on each call, without the cache.
@@ -213,7 +193,7 @@ var criteria = map[string]collection{
 	"m": materialTypes, "t": loanTypes, "g": groups, "s": locations, "c": libraryUnits, "b": campuses, "a": institutions,
 }
 
-// NamedInRules implements admin.Storage. FOLIO calls the name of a patron group its group.
+// NamedInRules implements admin.Storage.
 func (c *Client) NamedInRules(ctx context.Context, kind string, ids []string) ([]library.Named, error) {
 	from, known := criteria[kind]
 	if !known && len(kind) == 1 {
@@ -222,15 +202,36 @@ func (c *Client) NamedInRules(ctx context.Context, kind string, ids []string) ([
 	if !known {
 		return nil, nil
 	}
-	found, err := listByID[struct {
-		library.Named
-		Group string `json:"group"`
-	}](ctx, c, from, ids)
+	found, err := listByID[namedRecord](ctx, c, from, ids)
 	names := make([]library.Named, len(found))
 	for i, r := range found {
-		names[i] = library.Named{ID: r.ID, Name: cmp.Or(r.Group, r.Name)}
+		names[i] = r.named()
 	}
 	return names, err
+}
+
+// namedRecord is a record with a name. FOLIO calls that of a patron group its group, and that of an
+// address type its address type.
+type namedRecord struct {
+	library.Named
+	Group       string `json:"group"`
+	AddressType string `json:"addressType"`
+}
+
+func (r namedRecord) named() library.Named {
+	return library.Named{ID: r.ID, Name: cmp.Or(r.Group, r.AddressType, r.Name)}
+}
+
+// namedKinds are the collections of the kinds.
+var namedKinds = map[library.NamedKind]collection{
+	library.AddressType: addressTypes, library.Campus: campuses, library.Institution: institutions, library.LibraryUnit: libraryUnits,
+	library.LoanType: loanTypes, library.LostItemPolicy: lostPolicies, library.MaterialType: materialTypes, library.OverdueFinePolicy: overduePolicies,
+}
+
+// Named implements library.Records.
+func (c *Client) Named(ctx context.Context, kind library.NamedKind, id string) (library.Named, error) {
+	r, err := keepRecord(ctx, c, namedKinds[kind], id, parseRecord[namedRecord])
+	return r.named(), err
 }
 
 // patronActionSessions are the sessions of patrons at a desk (FOLIO's path and key).

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
@@ -84,7 +85,7 @@ func TestClient_KeepsReferenceRecordsByTenant(t *testing.T) {
 		answer(w, 200, "", `{"id":"`+someID+`","name":"`+r.Header.Get(okapi.TenantHeader)+`"}`)
 	})
 	for _, name := range []string{"diku", "other"} {
-		got, err := c.MaterialType(inTenant(t, name), someID)
+		got, err := c.Named(inTenant(t, name), library.MaterialType, someID)
 		if err != nil || got.Name != name {
 			t.Errorf("got %+v, %v; want %s", got, err, name)
 		}

@@ -20,33 +20,6 @@ var (
 // perBatch bounds what the ids of a batch match, and the locations of a service point.
 const perBatch = 10_000
 
-// Campus implements related.SlipRecords.
-func (c *Client) Campus(ctx context.Context, id string) (library.Named, error) {
-	return keepRecord(ctx, c, campuses, id, parseRecord[library.Named])
-}
-
-// Institution implements related.SlipRecords.
-func (c *Client) Institution(ctx context.Context, id string) (library.Named, error) {
-	return keepRecord(ctx, c, institutions, id, parseRecord[library.Named])
-}
-
-// LoanType implements related.SlipRecords.
-func (c *Client) LoanType(ctx context.Context, id string) (library.Named, error) {
-	return keepRecord(ctx, c, loanTypes, id, parseRecord[library.Named])
-}
-
-// AddressType implements related.SlipRecords.
-func (c *Client) AddressType(ctx context.Context, id string) (library.Named, error) {
-	return keepRecord(ctx, c, addressTypes, id, func(raw []byte) (library.Named, error) {
-		var stored struct {
-			ID   string `json:"id"`
-			Name string `json:"addressType"`
-		}
-		err := json.Unmarshal(raw, &stored)
-		return library.Named(stored), err
-	})
-}
-
 // LocationsServed implements worklist.Library.
 func (c *Client) LocationsServed(ctx context.Context, servicePointID string) ([]library.Location, error) {
 	return listRecords[library.Location](ctx, c, locations, equals("primaryServicePoint", servicePointID), perBatch)

@@ -13,7 +13,7 @@ import (
 // Library reads the records of the lists. The lists are no snapshots: what changes while they are read
 // may be there as it was or as it is.
 type Library interface {
-	related.SlipRecords
+	related.Records
 	// LocationsServed returns the locations whose primary service point it is.
 	LocationsServed(ctx context.Context, servicePointID string) ([]library.Location, error)
 	// UnfilledRequests returns open requests of a type that are not yet filled, the oldest first.

@@ -133,8 +133,8 @@ func (r *Records) Location(context.Context, string) (library.Location, error) {
 	return library.Location{ID: MainID, Name: "Main"}, nil
 }
 
-// MaterialType implements library.Records.
-func (r *Records) MaterialType(context.Context, string) (library.Named, error) {
+// Named implements library.Records.
+func (r *Records) Named(context.Context, library.NamedKind, string) (library.Named, error) {
 	return library.Named{ID: BookTypeID, Name: "book"}, nil
 }
 
