@@ -154,6 +154,8 @@ func (c CheckIn) closeLoan(seen Seen) records.Record {
 	loan := clone(seen.Loan)
 	loan["status"] = map[string]any{"name": closed}
 	loan["action"] = c.loanAction
+	delete(loan, "actionComment") // it belonged to the action before
+	delete(loan, agedToLostDetail)
 	if c.loan != nil {
 		loan = clone(c.loan)
 		keepHidden(loan, seen.Loan)

@@ -143,6 +143,9 @@ func TestCheckIn_Decide(t *testing.T) {
 			loanOfEvent := ""
 			if tt.onLoan {
 				seen.Loan, loanOfEvent = storedLoan(t, patronID, itemID), loanID.String()
+				// They belong to the actions before, and the closed loan lacks them.
+				seen.Loan["actionComment"] = "by staff"
+				seen.Loan["agedToLostDelayedBilling"] = map[string]any{"lostItemHasBeenBilled": false}
 			}
 			got, err := c.Decide(ctx(t), seen)
 			if err != nil {

@@ -87,7 +87,8 @@ func (r Renewal) Decide(ctx context.Context, seen Seen) (Change, error) {
 	loan := clone(seen.Loan)
 	loan["action"], loan["dueDate"], loan["loanPolicyId"] = renewed, r.dueDate, r.policyID
 	loan["renewalCount"] = r.judgedCount + 1
-	delete(loan, "actionComment") // it belonged to the action before
+	delete(loan, "actionComment")  // it belonged to the action before
+	delete(loan, remindersOfFines) // they were about the date before
 	if loan[changedByRecall] == true && !seen.Recalled {
 		loan[changedByRecall] = false // the next recall changes the new due date
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -84,7 +85,7 @@ func (s *Service) lend(ctx context.Context, sent draft) (json.RawMessage, error)
 	loan["loanPolicyId"] = facts.Rules.Match(policy.KindLoan, criteria).PolicyID
 	_, recalled := facts.FindRecall(commit.FilledRequestID)
 	if commit.Recalled = &recalled; recalled {
-		if err := s.recall(ctx, loan); err != nil {
+		if err := s.recall(ctx, loan, facts.User.ExpirationDate.Time); err != nil {
 			return nil, err
 		}
 	}
@@ -97,9 +98,9 @@ func (s *Service) lend(ctx context.Context, sent draft) (json.RawMessage, error)
 	return result.Loan, err
 }
 
-// recall gives the loan the due date of a recalled one, by its policy.
-func (s *Service) recall(ctx context.Context, loan draft) error {
-	terms := policy.RecallTerms{Now: s.Now().UTC(), LoanDate: loan.instant("loanDate"), DueDate: loan.instant("dueDate")}
+// recall gives the loan the due date of a recalled one, by its policy. The borrower's card ends at expires.
+func (s *Service) recall(ctx context.Context, loan draft, expires time.Time) error {
+	terms := policy.RecallTerms{Now: s.Now().UTC(), LoanDate: loan.instant("loanDate"), DueDate: loan.instant("dueDate"), PatronExpires: expires}
 	due, err := library.ComputeRecall(ctx, s.Library, loan.text("loanPolicyId"), terms)
 	if err != nil {
 		return err

@@ -169,6 +169,7 @@ func TestRecord_ShortensALoanWhileARecallWaits(t *testing.T) {
 	for name, tt := range map[string]struct {
 		queue    []schemas.QueuedRequest // of the first try
 		later    []schemas.QueuedRequest // of the second
+		expires  time.Time               // of Ann's card
 		due      string                  // as sent
 		days     string                  // of the return interval
 		want     string
@@ -182,6 +183,10 @@ func TestRecord_ShortensALoanWhileARecallWaits(t *testing.T) {
 			queue: []schemas.QueuedRequest{own, recall}, due: sent, days: "50", want: sent, recalled: true,
 		},
 		"without a date": {queue: []schemas.QueuedRequest{own, recall}, days: "5", want: five, recalled: true},
+		"her card ends before": {
+			queue: []schemas.QueuedRequest{own, recall}, expires: librarytest.Today.AddDate(0, 0, 3), due: sent, days: "5",
+			want: "2026-03-04T10:00:00.000Z", recalled: true,
+		},
 		"the recall came": {
 			queue: []schemas.QueuedRequest{own}, later: []schemas.QueuedRequest{own, recall}, due: sent, days: "5", want: five,
 			recalled: true,
@@ -193,7 +198,7 @@ func TestRecord_ShortensALoanWhileARecallWaits(t *testing.T) {
 		d := newBackend()
 		d.Policy = strings.TrimSuffix(d.Policy, "}") +
 			`,"requestManagement":{"recalls":{"recallReturnInterval":{"duration":` + tt.days + `,"intervalId":"Days"}}}}`
-		d.Queue = tt.queue
+		d.Queue, d.Patron.ExpirationDate.Time = tt.queue, tt.expires
 		if tt.later != nil {
 			d.lending = []error{fault.New(fault.RequestChanged, "changed")}
 			d.onRepeat = func() { d.Queue = tt.later }
