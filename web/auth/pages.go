@@ -46,10 +46,14 @@ func NewPages(o PageOptions) *Pages { return &Pages{o} }
 // hasSessions reports whether people sign in here. Descriptors are made without a guard.
 func (g *Guard) hasSessions() bool { return g != nil && (g.mode == Basic || g.mode == OIDC) }
 
-// Wrap returns h for callers with the permission, as Guard.Wrap does. With Basic and OIDC a session
-// admits them. Others are sent to the sign-in; a change without a session is an Unauthorized fault.
+// Require admits callers with the permission, as Guard.Wrap does. With Basic and OIDC a session admits
+// them. Others are sent to the sign-in; a change without a session is an Unauthorized fault.
 // Programs may send the password of Basic in the header.
-func (p *Pages) Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
+func (p *Pages) Require(permission string) echo.MiddlewareFunc {
+	return func(h echo.HandlerFunc) echo.HandlerFunc { return p.wrap(permission, h) }
+}
+
+func (p *Pages) wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
 	wrapped := p.Guard.Wrap(permission, h)
 	return func(c echo.Context) error {
 		if _, _, sent := c.Request().BasicAuth(); !p.Guard.hasSessions() || sent && p.Guard.mode == Basic {

@@ -120,7 +120,7 @@ func (s site) start(t *testing.T) http.Handler {
 		{Method: http.MethodPost, Path: "/desk/:tenant/", Permission: mayPut},
 	} {
 		r.Endpoint, r.NoTenant = handle, true
-		r.Guards = []echo.MiddlewareFunc{func(h echo.HandlerFunc) echo.HandlerFunc { return pages.Wrap(r.Permission, h) }}
+		r.Guards = []echo.MiddlewareFunc{pages.Require(r.Permission)}
 		routes = append(routes, r)
 	}
 	if s.registry == nil {

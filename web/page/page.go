@@ -4,6 +4,7 @@ package page
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -34,10 +35,21 @@ func SetHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// Begin sets the headers of a page, and keeps the language that its visitor chooses.
-func Begin(c echo.Context) {
-	SetHeaders(c.Response().Header())
-	keepLanguage(c)
+// WithErrors serves pages. It sets their headers, keeps the language that a visitor chooses, and answers an
+// error by show. It passes errors on to the log. A visitor who left gets no page, because the edge counts
+// those apart.
+func WithErrors(show func(c echo.Context, err error) error) echo.MiddlewareFunc {
+	return func(h echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			SetHeaders(c.Response().Header())
+			keepLanguage(c)
+			err := h(c)
+			if err != nil && !errors.Is(err, context.Canceled) && !c.Response().Committed {
+				err = errors.Join(err, show(c, err))
+			}
+			return err
+		}
+	}
 }
 
 // Frame is the data of layout.html. Files.NewFrame makes one.

@@ -42,7 +42,10 @@ func TestLanguage(t *testing.T) {
 			if got := page.Language(c); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
-			page.Begin(c)
+			answer := page.WithErrors(nil)(func(echo.Context) error { return nil })
+			if err := answer(c); err != nil {
+				t.Fatal(err)
+			}
 			kept := w.Header().Get("Set-Cookie")
 			if chosen := strings.Contains(tt.path, "="+tt.want); chosen != strings.HasPrefix(kept, "language="+tt.want+";") {
 				t.Errorf("the cookie is %q", kept)

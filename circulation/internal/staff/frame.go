@@ -3,7 +3,6 @@ package staff
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -125,24 +124,6 @@ func (p *pages) writePage(c echo.Context, status int, name string, f page.Frame)
 	return c.HTMLBlob(status, content)
 }
 
-// withErrorPage sets the headers and answers errors as pages. It passes the error on to
-// the log. A visitor who left gets no page, because the edge counts those apart.
-func (p *pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		page.Begin(c)
-		err := h(c)
-		if err != nil && !errors.Is(err, context.Canceled) && !c.Response().Committed {
-			p.showError(c, err)
-		}
-		return err
-	}
-}
-
-// requirePermission admits visitors with the permission to a page after withTenant.
-func (p *pages) requirePermission(permission string) echo.MiddlewareFunc {
-	return func(next echo.HandlerFunc) echo.HandlerFunc { return p.signIns.Wrap(permission, next) }
-}
-
 // showSignIn shows a page of the sign-in. It has no navigation, because the visitor is not signed in.
 func (p *pages) showSignIn(c echo.Context, status int, template string, title texts.Code, body any) error {
 	f := p.newFrame(c, title, body)
@@ -226,7 +207,7 @@ func (p *pages) chooseTenant(c echo.Context) error {
 }
 
 // showError answers with a page that says what went wrong and what can be done.
-func (p *pages) showError(c echo.Context, err error) {
+func (p *pages) showError(c echo.Context, err error) error {
 	ctx := c.Request().Context()
 	code := web.ToFault(err).Code
 	shown := page.DescribeProblem(c, err, page.RelativePath(c, "/staff/"), page.Outage{
@@ -248,7 +229,5 @@ func (p *pages) showError(c echo.Context, err error) {
 	if p.guard.Mode() != auth.None {
 		frame.Who, _ = p.admin.KnownViewerName(ctx) // asks no storage, which may be down
 	}
-	if err := p.writePage(c, fault.Status(code), "error.html", frame); err != nil {
-		p.log.ErrorContext(ctx, "error page not written", "err", err)
-	}
+	return p.writePage(c, fault.Status(code), "error.html", frame)
 }

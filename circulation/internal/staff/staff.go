@@ -102,9 +102,10 @@ const assetPath = "/staff/-/:asset"
 // routes returns the pages' endpoints. Pages name their tenant in the path, because a
 // browser sends no X-Okapi-Tenant.
 func (p *pages) routes() []web.Route {
+	withErrors := page.WithErrors(p.showError)
 	routes := []web.Route{
-		{Method: http.MethodGet, Path: "/", Endpoint: web.Handle(showFirst), Guards: []echo.MiddlewareFunc{p.withErrorPage}},
-		{Method: http.MethodGet, Path: "/staff/*", Endpoint: web.Handle(refusePath), Guards: []echo.MiddlewareFunc{p.withErrorPage}},
+		{Method: http.MethodGet, Path: "/", Endpoint: web.Handle(showFirst), Guards: []echo.MiddlewareFunc{withErrors}},
+		{Method: http.MethodGet, Path: "/staff/*", Endpoint: web.Handle(refusePath), Guards: []echo.MiddlewareFunc{withErrors}},
 		{
 			Method: http.MethodGet, Path: assetPath, Endpoint: web.Handle(p.files.Serve),
 			Query: web.Query{Parameters: []web.Parameter{{Name: "v", Meaning: "the file's version"}}},
@@ -112,7 +113,7 @@ func (p *pages) routes() []web.Route {
 	}
 	for _, path := range []string{"/staff", "/staff/", "/staff/:tenant"} { // as people type it
 		routes = append(routes, web.Route{
-			Method: http.MethodGet, Path: path, Endpoint: web.Handle(p.chooseTenant), Guards: []echo.MiddlewareFunc{p.withErrorPage},
+			Method: http.MethodGet, Path: path, Endpoint: web.Handle(p.chooseTenant), Guards: []echo.MiddlewareFunc{withErrors},
 			Query: web.Query{Parameters: []web.Parameter{{Name: "tenant", Meaning: "the tenant"}}},
 		})
 	}
@@ -173,10 +174,10 @@ func (p *pages) routes() []web.Route {
 		routes = append(routes, web.Route{
 			Method: r.method, Path: "/staff/:tenant" + r.path, Permission: r.permission, Desired: admin.Permissions(), Endpoint: web.Handle(p.withVisit(r.handler)),
 			Query:  web.Query{Parameters: slices.Concat(pageParameters, r.parameters), Refuse: refuseParameter},
-			Guards: []echo.MiddlewareFunc{p.withErrorPage, p.withTenant, p.requirePermission(r.permission)},
+			Guards: []echo.MiddlewareFunc{withErrors, p.withTenant, p.signIns.Require(r.permission)},
 		})
 	}
-	routes = append(routes, p.signIns.Routes(p.withErrorPage, p.withTenant)...)
+	routes = append(routes, p.signIns.Routes(withErrors, p.withTenant)...)
 	for i := range routes {
 		routes[i].NoTenant = true // the path has it
 		// Compression next to typed text would reveal the form token; some pages stream.

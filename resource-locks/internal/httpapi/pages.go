@@ -2,9 +2,7 @@
 package httpapi
 
 import (
-	"context"
 	"embed"
-	"errors"
 	"html/template"
 	"log/slog"
 	"net/http"
@@ -108,17 +106,18 @@ func (p *pages) routes() []web.Route {
 		{Method: http.MethodGet, Path: rootPath + "release", Permission: MayRelease, Endpoint: web.Handle(p.askRelease), Query: web.Query{Parameters: targetParameters}},
 		{Method: http.MethodPost, Path: rootPath + "release", Permission: MayRelease, Endpoint: web.Handle(p.release), Query: web.Query{Parameters: targetParameters}},
 	}
+	withErrors := page.WithErrors(p.showError)
 	for i, r := range routes {
 		if r.Permission != "" {
 			routes[i].Desired = Permissions()
-			routes[i].Guards = []echo.MiddlewareFunc{p.withErrorPage, p.requirePermission(r.Permission)}
+			routes[i].Guards = []echo.MiddlewareFunc{withErrors, p.signIns.Require(r.Permission)}
 		}
 	}
 	routes = append(routes, web.Route{
 		Method: http.MethodGet, Path: assetPath, Endpoint: web.Handle(p.files.Serve),
 		Query: web.Query{Parameters: []web.Parameter{{Name: "v", Meaning: "the file's version"}}},
 	})
-	routes = append(routes, p.signIns.Routes(p.withErrorPage)...)
+	routes = append(routes, p.signIns.Routes(withErrors)...)
 	for i := range routes {
 		routes[i].NoTenant = true
 		// Compression next to typed text would reveal the form token; a page streams.
@@ -132,27 +131,12 @@ func redirectToRoot(c echo.Context) error { return c.Redirect(http.StatusSeeOthe
 // root is the way from a request's address to the page of locks.
 func root(c echo.Context) string { return page.RelativePath(c, rootPath) }
 
-func (p *pages) requirePermission(name string) echo.MiddlewareFunc {
-	return func(next echo.HandlerFunc) echo.HandlerFunc { return p.signIns.Wrap(name, next) }
-}
-
-// withErrorPage sets the headers and answers errors as pages. It passes the error on to
-// the log.
-func (p *pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		page.Begin(c)
-		err := h(c)
-		if err == nil || errors.Is(err, context.Canceled) || c.Response().Committed {
-			return err
-		}
-		f := web.ToFault(err)
-		c.Response().Header().Set(fault.Header, string(f.Code))
-		shown := page.DescribeProblem(c, err, root(c), page.Outage{Means: "outage.locks", Contact: p.guard.SupportContact()})
-		if writeErr := p.show(c, fault.Status(f.Code), "error.html", shown.Heading, "", shown); writeErr != nil {
-			return errors.Join(err, writeErr)
-		}
-		return err
-	}
+// showError answers with a page that says what went wrong.
+func (p *pages) showError(c echo.Context, err error) error {
+	f := web.ToFault(err)
+	c.Response().Header().Set(fault.Header, string(f.Code))
+	shown := page.DescribeProblem(c, err, root(c), page.Outage{Means: "outage.locks", Contact: p.guard.SupportContact()})
+	return p.show(c, fault.Status(f.Code), "error.html", shown.Heading, "", shown)
 }
 
 // show answers with a page. note says what was changed before. It renders the whole page
