@@ -59,6 +59,10 @@ func TestLocks_ListsEachLockWithItsCheckOut(t *testing.T) {
 			t.Errorf("got %s, %v, want a line that ends in %q", out, err, want)
 		}
 	}
+	const unknownCard = `-user must be a UUID or a barcode: NOT_FOUND: No patron has the barcode "nobody"`
+	if _, err := runLocks(ctx, t, id, "-user", "nobody"); err == nil || err.Error() != unknownCard {
+		t.Errorf("an unknown barcode: got %v, want %s", err, unknownCard)
+	}
 }
 
 // A newcomer takes a lock over that is older than the newcomer's own TTL.

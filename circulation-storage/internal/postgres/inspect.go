@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -9,6 +10,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/doctor"
 	"checkoutlock/circulation-storage/internal/readiness"
+	"checkoutlock/schemas/fault"
 )
 
 const inspectServerSQL = `
@@ -86,6 +88,9 @@ func (db *DB) InspectTenant(ctx context.Context, s readiness.Schema) (doctor.Ten
 // FindPatron returns the id of the patron with a barcode, without regard to case. Fault: NotFound.
 func (db *DB) FindPatron(ctx context.Context, barcode string) (id uuid.UUID, err error) {
 	err = db.readRow(ctx, db.conns.Ordinary, "looking for a patron", `SELECT id FROM (`+patronByBarcode+`) AS patron LIMIT 1`, []any{barcode}, &id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = fault.New(fault.NotFound, "No patron has the barcode %q", barcode)
+	}
 	return id, err
 }
 
