@@ -17,7 +17,8 @@ import (
 func TestDocuments_AreOpenAPI(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func() (map[string]any, error){
-		"circulation": circulation.Module().OpenAPI, "circulation-storage": storage.Module().OpenAPI, "resource-locks": locks.Module().OpenAPI,
+		"circulation": circulation.Module().OpenAPI, "circulation-storage": storage.Module().OpenAPI,
+		"resource-locks": locks.Module().OpenAPI,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -53,7 +53,8 @@ func TestExamples_KeepToTheirSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, read := range map[string]func() (map[string]any, error){
-		"circulation": circulation.Module().OpenAPI, "circulation-storage": storage.Module().OpenAPI, "resource-locks": locks.Module().OpenAPI,
+		"circulation": circulation.Module().OpenAPI, "circulation-storage": storage.Module().OpenAPI,
+		"resource-locks": locks.Module().OpenAPI,
 	} {
 		doc, err := read()
 		if err != nil {
