@@ -155,7 +155,7 @@ func (c CheckIn) closeLoan(seen Seen) records.Record {
 	loan["status"] = map[string]any{"name": closed}
 	loan["action"] = c.loanAction
 	delete(loan, "actionComment") // it belonged to the action before
-	delete(loan, agedToLostDetail)
+	endBilling(loan, seen.Item)
 	if c.loan != nil {
 		loan = clone(c.loan)
 		keepHidden(loan, seen.Loan)

@@ -143,9 +143,7 @@ func TestCheckIn_Decide(t *testing.T) {
 			loanOfEvent := ""
 			if tt.onLoan {
 				seen.Loan, loanOfEvent = storedLoan(t, patronID, itemID), loanID.String()
-				// They belong to the actions before, and the closed loan lacks them.
-				seen.Loan["actionComment"] = "by staff"
-				seen.Loan["agedToLostDelayedBilling"] = map[string]any{"lostItemHasBeenBilled": false}
+				seen.Loan["actionComment"] = "by staff" // of the action before; the closed loan lacks it
 			}
 			got, err := c.Decide(ctx(t), seen)
 			if err != nil {
@@ -165,6 +163,29 @@ func TestCheckIn_Decide(t *testing.T) {
 				t.Error("what was read has been changed")
 			}
 		})
+	}
+}
+
+// As in FOLIO, an item that is back will not be billed, and its loan says when it aged to lost.
+func TestCheckIn_OfAnItemThatAgedToLost(t *testing.T) {
+	t.Parallel()
+	c, err := commit.ParseCheckIn(checkInBody(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const billing = `{"lostItemHasBeenBilled":false,"dateLostItemShouldBeBilled":"2026-04-01T00:00:00Z",` +
+		`"agedToLostDate":"2026-03-01T00:00:00Z"}`
+	for status, want := range map[string]string{
+		"Aged to lost": `{"agedToLostDate":"2026-03-01T00:00:00Z"}`, "Checked out": billing,
+	} {
+		loan := storedLoan(t, patronID, itemID)
+		loan["agedToLostDelayedBilling"] = map[string]any(decode(t, billing))
+		got, err := c.Decide(ctx(t), commit.Seen{Item: storedItem(t, status), Loan: loan, Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantJSON(t, status, got.Loan.Object("agedToLostDelayedBilling"), want)
+		wantJSON(t, "what was read", loan.Object("agedToLostDelayedBilling"), billing)
 	}
 }
 

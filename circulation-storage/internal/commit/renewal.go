@@ -30,9 +30,8 @@ type Renewal struct {
 }
 
 const (
-	renewed          = "renewed"
-	renewedByStaff   = "renewedThroughOverride"
-	agedToLostDetail = "agedToLostDelayedBilling"
+	renewed        = "renewed"
+	renewedByStaff = "renewedThroughOverride"
 )
 
 // ChangesItem reports whether the item gets another status.
@@ -98,11 +97,22 @@ func (r Renewal) Decide(ctx context.Context, seen Seen) (Change, error) {
 	change := Change{Loan: loan}
 	if r.ChangesItem() {
 		loan["itemStatus"] = r.itemStatus
-		delete(loan, agedToLostDetail)
+		endBilling(loan, seen.Item)
 		change.setItem(withStatus(seen.Item, r.itemStatus))
 	}
 	change.Events = []Event{newLoanEvent(ctx, LoanDueDateChanged, seen.Loan, loan)}
 	return change.complete(ctx, seen.Now, seen.Loan, []records.Record{seen.Item}, nil)
+}
+
+// endBilling takes off the loan that an item which is aged to lost will be billed. As in FOLIO, the loan
+// still says when it aged.
+func endBilling(loan, item records.Record) {
+	const detail = "agedToLostDelayedBilling"
+	if billing := clone(loan.Object(detail)); billing != nil && item.Text("status.name") == agedToLost {
+		delete(billing, "lostItemHasBeenBilled")
+		delete(billing, "dateLostItemShouldBeBilled")
+		loan[detail] = map[string]any(billing)
+	}
 }
 
 func (r Renewal) checkLoan(seen Seen) error {

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -214,8 +215,8 @@ func TestRenew_ThroughOverride(t *testing.T) {
 	c := l.lent()
 	l.exec(`UPDATE {schema}.item SET jsonb = jsonb || '{"status":{"name":"Aged to lost"}}' WHERE id = $1`, c.item)
 	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"itemStatus":"Aged to lost",`+
-		`"agedToLostDelayedBilling":{"lostItemHasBeenBilled":false},"reminders":{"lastFeeBilled":{"number":1}}}' `+
-		`WHERE id = $1`, c.loan)
+		`"agedToLostDelayedBilling":{"lostItemHasBeenBilled":false,"agedToLostDate":"2026-03-01T00:00:00Z"},`+
+		`"reminders":{"lastFeeBilled":{"number":1}}}' WHERE id = $1`, c.loan)
 	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, jsonb_build_object('itemId', $2::text, 'requestType', `+
 		`'Recall', 'status', 'Open - Not yet filled'))`,
 		uuid.New(), c.item.String())
@@ -232,9 +233,9 @@ func TestRenew_ThroughOverride(t *testing.T) {
 	}
 	for what, want := range map[string]any{
 		"action": "renewedThroughOverride", "actionComment": "agreed", "itemStatus": "Checked out",
-		"agedToLostDelayedBilling": nil, "reminders": nil,
+		"agedToLostDelayedBilling": map[string]any{"agedToLostDate": "2026-03-01T00:00:00Z"}, "reminders": nil,
 	} {
-		if value := field(t, got.Loan, what); value != want {
+		if value := field(t, got.Loan, what); !reflect.DeepEqual(value, want) {
 			t.Errorf("%s: got %v, want %v", what, value, want)
 		}
 	}
