@@ -34,7 +34,7 @@ func TestStaffMachines_AddAndSetAPassword(t *testing.T) {
 	tab.Select("Service point", place)
 	tab.Fill("Password", "first-secret")
 	tab.Click("Add")
-	tab.See("Please look at this again", "login value already exists")
+	tab.See("Please look at this again", "Another machine has the login DESK-1.")
 
 	tab.Click("Self-check machines")
 	tab.Click("New password for Hall")
