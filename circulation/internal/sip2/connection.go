@@ -2,6 +2,7 @@ package sip2
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"log/slog"
@@ -267,7 +268,7 @@ func (c *connection) dispatch(ctx context.Context, r wire.Request) wire.Answer {
 	if !changesRecords(r.Code) {
 		return handle()
 	}
-	a, ended := c.flights.do(ctx, newFlightKey(c.tenant, c.login, r), handle)
+	a, ended := c.flights.do(ctx, flightKey{c.tenant.String(), c.login, sha256.Sum256([]byte(r.Body()))}, handle)
 	if !ended {
 		a = c.refuse(ctx, r, texts.MachineTryAgain)
 		a.Result = wire.Busy

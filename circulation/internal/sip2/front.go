@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"checkoutlock/circulation/internal/cache"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/sip2/wire"
 	"checkoutlock/web"
@@ -116,7 +117,7 @@ func newListener(o Options) (*listener, error) {
 		Options: o, limits: defaultLimits(), terminals: terminalFile{filed, o.Terminals}, metrics: m,
 		flights:  &flights{joined: m.repeats, running: map[flightKey]*flight{}},
 		activity: newActivity(o.Activity, o.Log),
-		brake:    newBrake(), stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }),
+		brake:    &brake{wrong: cache.New[string, int](brakeAge, brakeSize), slots: make(chan struct{}, verifications)}, stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }),
 		connections: map[*connection]struct{}{},
 	}, nil
 }

@@ -35,10 +35,6 @@ type brake struct {
 	slots chan struct{}
 }
 
-func newBrake() *brake {
-	return &brake{wrong: cache.New[string, int](brakeAge, brakeSize), slots: make(chan struct{}, verifications)}
-}
-
 // wait is twice as long after each further wrong login of the key.
 func (b *brake) wait(key string, shortest time.Duration) time.Duration {
 	n, _ := b.wrong.Peek(key)

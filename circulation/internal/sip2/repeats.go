@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/circulation/internal/sip2/wire"
-	"checkoutlock/schemas/okapi"
 )
 
 // keepFor is how long a repeat on the same connection gets the answer of the first. After that a
@@ -65,10 +64,6 @@ func changesRecords(code string) bool {
 type flightKey struct {
 	tenant, login string
 	body          [sha256.Size]byte
-}
-
-func newFlightKey(tenant okapi.Tenant, login string, r wire.Request) flightKey {
-	return flightKey{tenant.String(), login, sha256.Sum256([]byte(r.Body()))}
 }
 
 // flight is a message in work.
