@@ -69,7 +69,7 @@ func (l Listing) ListLocks(ctx context.Context, cfg Config, patron string) error
 			filter.UserID = id
 		} else if patron != "" {
 			if filter.UserID, err = db.FindPatron(ctx, patron); err != nil {
-				return fmt.Errorf("-user must be a UUID or a barcode: %w", err)
+				return fmt.Errorf("looking for the patron of -user: %w", err)
 			}
 		}
 		locks, total, err := postgres.NewLockStore(db).List(ctx, filter)

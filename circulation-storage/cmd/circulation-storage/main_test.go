@@ -59,9 +59,9 @@ func TestLocks_ListsEachLockWithItsCheckOut(t *testing.T) {
 			t.Errorf("got %s, %v, want a line that ends in %q", out, err, want)
 		}
 	}
-	const unknownCard = `-user must be a UUID or a barcode: NOT_FOUND: No patron has the barcode "nobody"`
-	if _, err := runLocks(ctx, t, id, "-user", "nobody"); err == nil || err.Error() != unknownCard {
-		t.Errorf("an unknown barcode: got %v, want %s", err, unknownCard)
+	const noPatron = `No patron has the barcode "nobody"`
+	if _, err := runLocks(ctx, t, id, "-user", "nobody"); err == nil || !strings.HasSuffix(err.Error(), noPatron) {
+		t.Errorf("an unknown barcode: got %v, want %s", err, noPatron)
 	}
 }
 

@@ -150,7 +150,10 @@ func (c *Claims) Release(ctx context.Context, t *Ticket) error {
 // store has noted that; if the store cannot be reached, RunEnds repeats it.
 func (c *Claims) Disconnect(ctx context.Context, t *Ticket, known bool) {
 	ctx = context.WithoutCancel(ctx)
-	e := map[bool]ending{false: withdrawn, true: disconnected}[known]
+	e := withdrawn
+	if known {
+		e = disconnected
+	}
 	c.setEnding(t, e, false)
 	if err := c.sendEnd(ctx, t, e); err != nil {
 		c.log.WarnContext(ctx, "the end of a connection is noted later", "namespace", t.namespace, "number", t.Number, "err", err)

@@ -38,7 +38,7 @@ func (d *Desk) newSpeaker(ctx context.Context, t library.Terminal, number string
 	}
 	var err error
 	if s.catalogue, err = d.Library.Texts(ctx); err != nil {
-		if _, unknown := okapi.TenantFrom(ctx); unknown == nil { // the machine is signed in
+		if _, noTenant := okapi.TenantFrom(ctx); noTenant == nil { // the machine is signed in
 			d.Log.WarnContext(ctx, "the library's own texts cannot be used", "err", err)
 		}
 		s.catalogue = d.Texts
