@@ -50,36 +50,34 @@ func (g *Guard) hasSessions() bool { return g != nil && (g.mode == Basic || g.mo
 // them. Others are sent to the sign-in; a change without a session is an Unauthorized fault.
 // Programs may send the password of Basic in the header.
 func (p *Pages) Require(permission string) echo.MiddlewareFunc {
-	return func(h echo.HandlerFunc) echo.HandlerFunc { return p.wrap(permission, h) }
-}
-
-func (p *Pages) wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
-	wrapped := p.Guard.Wrap(permission, h)
-	return func(c echo.Context) error {
-		if _, _, sent := c.Request().BasicAuth(); !p.Guard.hasSessions() || sent && p.Guard.mode == Basic {
-			return wrapped(c)
-		}
-		if err := p.Guard.checkOrigin(c.Request()); err != nil {
-			return err
-		}
-		s, err := p.openSession(c)
-		if err != nil {
-			return err
-		}
-		if s.ID == uuid.Nil || p.isDue(c, s) {
-			return p.askSignIn(c)
-		}
-		setCaller(c, s.Name, "", p.Guard.permissionsOf(s))
-		if !p.Guard.May(c.Request().Context(), permission) {
-			return page.Refuse(fault.Forbidden, "error.notPermitted", texts.Values{"permission": permission, "name": s.Name})
-		}
-		if now := time.Now(); now.Sub(s.Used) >= renewAfter && !isStream(c) {
-			s.Used = now
-			if err := p.setSession(c, s); err != nil {
+	return func(h echo.HandlerFunc) echo.HandlerFunc {
+		wrapped := p.Guard.Wrap(permission, h)
+		return func(c echo.Context) error {
+			if _, _, sent := c.Request().BasicAuth(); !p.Guard.hasSessions() || sent && p.Guard.mode == Basic {
+				return wrapped(c)
+			}
+			if err := p.Guard.checkOrigin(c.Request()); err != nil {
 				return err
 			}
+			s, err := p.openSession(c)
+			if err != nil {
+				return err
+			}
+			if s.ID == uuid.Nil || p.isDue(c, s) {
+				return p.askSignIn(c)
+			}
+			setCaller(c, s.Name, "", p.Guard.permissionsOf(s))
+			if !p.Guard.May(c.Request().Context(), permission) {
+				return page.Refuse(fault.Forbidden, "error.notPermitted", texts.Values{"permission": permission, "name": s.Name})
+			}
+			if now := time.Now(); now.Sub(s.Used) >= renewAfter && !isStream(c) {
+				s.Used = now
+				if err := p.setSession(c, s); err != nil {
+					return err
+				}
+			}
+			return h(c)
 		}
-		return h(c)
 	}
 }
 
