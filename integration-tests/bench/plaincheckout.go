@@ -92,9 +92,10 @@ func (f plainFacts) makeLoan(servicePointID string) map[string]any {
 	now := time.Now().UTC()
 	written := now.Format(time.RFC3339Nano)
 	return map[string]any{
-		"id": uuid.NewString(), "_version": 1, "action": "checkedout", "userId": f.userID, "itemId": f.itemID,
+		"id": uuid.NewString(), "isDcb": false, "action": "checkedout", "userId": f.userID, "itemId": f.itemID,
 		"status": map[string]any{"name": "Open"}, "loanDate": written, "dueDate": now.AddDate(0, 0, 28).Format(time.RFC3339Nano),
-		"loanPolicyId": uuid.NewString(), "checkoutServicePointId": servicePointID, "patronGroupIdAtCheckout": f.groupID,
+		"loanPolicyId": uuid.NewString(), "overdueFinePolicyId": uuid.NewString(), "lostItemPolicyId": uuid.NewString(),
+		"checkoutServicePointId": servicePointID, "patronGroupIdAtCheckout": f.groupID,
 		"itemEffectiveLocationIdAtCheckOut": f.locationID, "itemStatus": "Checked out",
 		"metadata": map[string]any{"createdDate": written, "updatedDate": written},
 	}
