@@ -116,6 +116,20 @@ func TestParseLockSettings_AcceptsNumbersInRange(t *testing.T) {
 	}
 }
 
+func TestParseLockSettings_RefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	const noObject = "must be a JSON object"
+	for value, want := range map[string]string{
+		``: noObject, `null`: noObject, `[]`: noObject, `"null"`: noObject,
+		`"{}`: "not a JSON string", `{} {}`: "after its object", `{"enabled":true}`: `unknown field "enabled"`,
+		`{"retryIntervals":[0` + strings.Repeat(",0", schemas.MaxRetries) + `]}`: "there are 101 retry intervals",
+	} {
+		if _, err := schemas.ParseLockSettings(json.RawMessage(value)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", value, err, want)
+		}
+	}
+}
+
 // A value is refused, or the settings are within their ranges and survive being written.
 func FuzzParseLockSettings(f *testing.F) {
 	for _, value := range []string{

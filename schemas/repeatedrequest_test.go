@@ -49,6 +49,7 @@ func TestQueuedRequest_RefuseRepeated(t *testing.T) {
 			code: itemTwice,
 		},
 		{name: "title twice", wish: forTitle("ann", ""), queued: forTitle("ann", ""), titleLevel: true, code: titleTwice},
+		{name: "title twice, switched off", wish: forTitle("ann", ""), queued: forTitle("ann", "")},
 		{
 			name: "copy, then title", wish: forTitle("ann", ""), queued: forItem("ann", "copy"), titleLevel: true,
 			code: copyFirst,

@@ -99,12 +99,10 @@ func FirstFilledBy(queue []QueuedRequest, itemID, instanceID string, titleLevel 
 	}), true
 }
 
-// FirstLentTo is FirstFilledBy for a check-out. A recall of the title keeps no copy back but the one
-// that it called back, as in FOLIO (CheckOutRequestQueueService).
+// FirstLentTo is FirstFilledBy for a check-out, where no request counts that names another item. So a recall
+// of the title keeps no copy back but the one that it called back, as in FOLIO (CheckOutRequestQueueService).
 func FirstLentTo(queue []QueuedRequest, itemID, instanceID string, titleLevel bool) (QueuedRequest, bool) {
-	counting := slices.DeleteFunc(slices.Clone(queue), func(r QueuedRequest) bool {
-		return r.RequestLevel == "Title" && r.RequestType == RequestRecall && r.ItemID != "" && !strings.EqualFold(r.ItemID, itemID)
-	})
+	counting := slices.DeleteFunc(slices.Clone(queue), func(r QueuedRequest) bool { return r.ItemID != "" && !strings.EqualFold(r.ItemID, itemID) })
 	return FirstFilledBy(counting, itemID, instanceID, titleLevel)
 }
 

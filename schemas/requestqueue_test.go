@@ -26,15 +26,15 @@ func TestFirstFilledBy(t *testing.T) {
 		"an empty queue": {queue: nil, titleLevel: true, want: ""},
 		"the lowest position, in whatever order": {
 			queue: []schemas.QueuedRequest{
-				request("b", "Item", "Hold", open, item, 2), request("a", "Item", "Page", open, item, 1),
+				request("a", "Item", "Hold", open, item, 2), request("b", "Item", "Page", open, item, 1),
 			},
-			titleLevel: false, want: "a",
+			titleLevel: false, want: "b",
 		},
 		"one without position comes last": {
 			queue: []schemas.QueuedRequest{
-				request("b", "Item", "Hold", open, item, 0), request("a", "Item", "Page", open, item, 7),
+				request("a", "Item", "Hold", open, item, 0), request("b", "Item", "Page", open, item, 7),
 			},
-			titleLevel: false, want: "a",
+			titleLevel: false, want: "b",
 		},
 		"an id in capitals": {
 			queue:      []schemas.QueuedRequest{request("a", "Item", "Hold", waits, "AAAAAAAA-0000-4000-8000-000000000001", 1)},

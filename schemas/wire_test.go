@@ -33,6 +33,7 @@ func TestIsFolioUUID(t *testing.T) {
 		"0bab56e5-1ab6-4ac2-cfdf-8b2df0434378":  false,
 		"00000000-0000-0000-0000-000000000000":  false,
 		"x0bab56e5-1ab6-4ac2-afdf-8b2df0434378": false,
+		"0bab56e51ab64ac2afdf8b2df0434378":      false,
 		"":                                      false,
 	} {
 		if got := schemas.IsFolioUUID(id); got != want {

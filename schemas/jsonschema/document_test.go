@@ -44,6 +44,8 @@ func TestDecode_RefusesWhatCannotBeStored(t *testing.T) {
 		{name: "NUL in a key", sent: `{"\u0000":1}`, code: fault.Invalid, want: `\u0000 at byte 2`},
 		{name: "high surrogate alone", sent: `{"a":"\ud83d"}`, code: fault.Invalid, want: `\ud83d at byte 6`},
 		{name: "high surrogate before another character", sent: `{"a":"\ud83d\u0041"}`, code: fault.Invalid, want: `\ud83d`},
+		{name: "high surrogate before the rest of one", sent: `{"a":"\ud83dxude00"}`, code: fault.Invalid, want: `\ud83d`},
+		{name: "character behind the surrogates", sent: `{"a":"\ue000"}`, code: "", want: ""},
 		{name: "low surrogate alone", sent: `{"a":"\uDE00"}`, code: fault.Invalid, want: `\uDE00`},
 		{name: "surrogates the wrong way round", sent: `{"a":"\ude00\ud83d"}`, code: fault.Invalid, want: `\ude00`},
 		{name: "escape at the very end", sent: `"\ud83d"`, code: fault.Invalid, want: `\ud83d at byte 1`},
@@ -55,6 +57,7 @@ func TestDecode_RefusesWhatCannotBeStored(t *testing.T) {
 			name: "exponent beyond int", sent: `{"a":1e99999999999999999999}`, code: fault.Invalid,
 			want: "a is too long a number",
 		},
+		{name: "exponent of the largest int", sent: `1e9223372036854775807`, code: fault.Invalid, want: "is too long"},
 		{name: "tiny number", sent: `{"a":1E-9999}`, code: fault.Invalid, want: "a is too long a number"},
 		{
 			name: "301 digits", sent: `{"a":` + strings.Repeat("9", 301) + `}`, code: fault.Invalid,

@@ -16,6 +16,11 @@ func TestUnmarshalExact_IgnoresNamesInAnotherCase(t *testing.T) {
 	if want := (schemas.QueuedRequest{RequesterID: "ann", Position: 7}); err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
+	var list []schemas.QueuedRequest
+	err = jsonschema.UnmarshalExact([]byte(`[{"ID":"x","position":1}]`), &list)
+	if err != nil || list[0] != (schemas.QueuedRequest{Position: 1}) {
+		t.Errorf("a list: got %+v, %v", list, err)
+	}
 	if err := jsonschema.UnmarshalExact([]byte(`{"position":1}{"position":2}`), &got); err == nil {
 		t.Error("two documents are no error")
 	}

@@ -28,11 +28,13 @@ func TestMask(t *testing.T) {
 func TestHide(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ text, id, want string }{
-		"none": {text: "No item", id: "", want: "No item"},
+		"none": {text: "No item with barcode ", id: "", want: "No item with barcode "},
 		"a barcode": {
 			text: "No item with barcode 21234567 could be found", id: "21234567", want: "No item with barcode … could be found",
 		},
 		"twice":             {text: "21234567 and 21234567", id: "21234567", want: "… and …"},
+		"not another":       {text: "21234568 and 21234567", id: "21234567", want: "21234568 and …"},
+		"of six characters": {text: "2 of A-1234", id: "A-1234", want: "2 of …"},
 		"alone":             {text: "21234567", id: "21234567", want: "…"},
 		"a short one alone": {text: "12345", id: "12345", want: "…"},
 		"a word alone":      {text: "AnnLee", id: "annlee", want: "…"},
@@ -47,7 +49,7 @@ func TestHide(t *testing.T) {
 			want: "No item with barcode 212345678 could be found",
 		},
 		"nor at the end of one":      {text: "121234567 could be found", id: "21234567", want: "121234567 could be found"},
-		"nor in a longer word":       {text: "checkouts-123456-b", id: "123456", want: "checkouts-123456-b"},
+		"nor in a longer word":       {text: "123456_checkouts-123456-b", id: "123456", want: "123456_checkouts-123456-b"},
 		"nor next to another script": {text: "é123456", id: "123456", want: "é123456"},
 		"a short one, as a barcode": {
 			text: "No item with barcode 15 could be found", id: "15", want: "No item with barcode … could be found",
