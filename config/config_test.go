@@ -37,13 +37,16 @@ func (t *two) Error() string { return t.a.Error() + "\n" + t.b.Error() }
 func TestLoad_ReportsAllBadSettingsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := settings{HTTP: config.HTTP{Port: 8081}}
-	err := config.Load(&s, []string{"PORT=http", "REQUEST_TIMEOUT=1s", "DRAIN_DELAY=-1s", "LOG_LEVEL=loud"})
+	err := config.Load(&s, []string{
+		"PORT=http", "REQUEST_TIMEOUT=1s", "DRAIN_DELAY=-1s", "SHUTDOWN_TIMEOUT=12s", "LOG_LEVEL=loud",
+	})
 	if err == nil {
 		t.Fatal("bad settings were accepted")
 	}
 	for _, want := range []string{
-		`PORT is "http", allowed: a whole number`, "REQUEST_TIMEOUT is 1s, allowed: 10s to 5m0s", "DRAIN_DELAY is -1s",
-		`LOG_LEVEL is "loud", allowed: debug`,
+		`PORT is "http", allowed: a whole number`, "REQUEST_TIMEOUT is 1s, allowed: 10s to 5m0s",
+		"DRAIN_DELAY is -1s, allowed: 0s to 1m", `LOG_LEVEL is "loud", allowed: debug`,
+		"SHUTDOWN_TIMEOUT is 12s, allowed: at least 12s more than REQUEST_TIMEOUT, which is 1s",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in:\n%v", want, err)
@@ -89,6 +92,9 @@ func TestLog_AddsCallAndTenant(t *testing.T) {
 
 type lists struct {
 	Log   config.Log
+	Other struct {
+		TTL int `env:"OTHER_TTL"`
+	}
 	Port  int   `env:"PORT"`
 	TTL   int   `env:"TTL" envDefault:"3000"`
 	Waits []int `env:"WAITS" envSeparator:"|"`
