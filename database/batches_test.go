@@ -150,7 +150,7 @@ func TestDB_WriteThatWaitsIsNoUnconfirmedCommit(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("the transaction: %v", err)
 	}
-	if n := log.count("commits wait for the synchronous standby"); n > 0 {
+	if n := log.count("commits are not confirmed"); n > 0 {
 		t.Errorf("the log says %d times that commits wait, want none", n)
 	}
 }

@@ -41,8 +41,8 @@ func Lack(err error) string {
 // endsSession reports whether the session ends with the error, FATAL or PANIC.
 func endsSession(e *pgconn.PgError) bool { return e.SeverityUnlocalized != "ERROR" }
 
-// commitsWait is what a database lacks whose COMMITs are not confirmed.
-const commitsWait = "commits wait for the synchronous standby"
+// lateCommits is what a database lacks whose COMMITs are not confirmed.
+const lateCommits = "commits are not confirmed: the synchronous standby or the server does not answer"
 
 const (
 	// probeInterval is the pause between two probes.
@@ -98,7 +98,7 @@ func (w *lackWatch) noteLateCommit() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.lack == "" {
-		w.setLack(commitsWait, errors.New(commitsWait))
+		w.setLack(lateCommits, errors.New(lateCommits))
 	}
 	w.start()
 }
@@ -152,7 +152,7 @@ func (w *lackWatch) hasSeenEnough() bool {
 func (w *lackWatch) probe(lack string) error {
 	ctx, cancel := context.WithTimeout(w.ctx, probeTimeout)
 	defer cancel()
-	if lack == commitsWait {
+	if lack == lateCommits {
 		return w.probeCommit(ctx)
 	}
 	_, err := Exec(ctx, w.db.Ordinary, probeSettingsSQL, probeSQL)

@@ -76,8 +76,12 @@ func migrationParameters(schema string, url map[string]string) map[string]string
 	return parameters
 }
 
-// closeTimeout bounds the last steps on a connection whose context has ended.
-const closeTimeout = 5 * time.Second
+const (
+	// closeTimeout bounds the last steps on a connection whose context has ended.
+	closeTimeout = 5 * time.Second
+	// fileTries is how often a file may run into a deadlock, each of which takes a second.
+	fileTries = 20
+)
 
 // Close implements database.Driver.
 func (d *migrationDriver) Close() error {
@@ -129,11 +133,13 @@ func (d *migrationDriver) Run(migration io.Reader) error {
 }
 
 // runFile runs a file and notes its version. PostgreSQL runs the statements of one query
-// in one transaction. It runs them again after a deadlock with requests.
-func (d *migrationDriver) runFile(file string, version int) error {
-	err := d.exec(file + "\n;" + d.versionSQL(version))
-	if code, _ := SQLState(err); code == DeadlockDetected {
-		return d.runFile(file, version)
+// in one transaction. After a deadlock with requests it runs them again, fileTries times in all.
+func (d *migrationDriver) runFile(file string, version int) (err error) {
+	for range fileTries {
+		err = d.exec(file + "\n;" + d.versionSQL(version))
+		if code, _ := SQLState(err); code != DeadlockDetected {
+			break
+		}
 	}
 	return err
 }

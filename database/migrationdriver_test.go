@@ -109,3 +109,15 @@ func TestSchema_MigratesAgainAfterADeadlock(t *testing.T) {
 	}
 	exec(`SELECT m FROM second`)
 }
+
+func TestSchema_EndsAfterManyDeadlocks(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	schema := schemaAt(testserver.URL(t), "always_deadlocked")
+	schema.Files = fstest.MapFS{"sql/0001_first.up.sql": {Data: []byte(`DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$`)}}
+	err := schema.Up(ctx)
+	if code, _ := database.SQLState(err); code != database.DeadlockDetected {
+		t.Errorf("got %v, want the last deadlock", err)
+	}
+}

@@ -18,9 +18,9 @@ func TestLackWatch_ProbeEndsOnlyTheLackThatItWasFor(t *testing.T) {
 		want        string
 	}{
 		{name: "a success", lack: full, probe: full},
-		{name: "a success for another lack", lack: commitsWait, probe: full, want: commitsWait},
+		{name: "a success for another lack", lack: lateCommits, probe: full, want: lateCommits},
 		{name: "a limit of temporary files", lack: full, probe: full, err: limit},
-		{name: "a limit of temporary files, with another lack", lack: commitsWait, err: limit, want: commitsWait},
+		{name: "a limit of temporary files, with another lack", lack: lateCommits, err: limit, want: lateCommits},
 		{name: "a limit of temporary files, with no lack", err: limit},
 	} {
 		w := newLackWatch(t.Context(), &DB{log: slog.New(slog.DiscardHandler)})

@@ -155,10 +155,11 @@ func (s *Service) noteStopped() {
 	}
 }
 
+// drain drains all open addresses at once.
 func (s *Service) drain(ctx context.Context) error {
-	var errs []error
+	var g errgroup.Group
 	for _, l := range s.open {
-		errs = append(errs, l.Drain(ctx))
+		g.Go(func() error { return l.Drain(ctx) })
 	}
-	return errors.Join(errs...)
+	return g.Wait()
 }

@@ -158,6 +158,34 @@ func (broken) URL() string                  { return "" }
 func (broken) Serve(context.Context) error  { return errBroken }
 func (broken) Drain(context.Context) error  { return nil }
 
+// A delay before the end is waited for once, not for each address.
+func TestService_ClosesAllAddressesAtOnce(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	other := make(meeting)
+	if err := listen(t, new(aliveWorker), other, other).Close(ctx); err != nil {
+		t.Errorf("got %v, want that both end", err)
+	}
+}
+
+// meeting ends when two of it end.
+type meeting chan struct{}
+
+func (meeting) Listen(context.Context) error { return nil }
+func (meeting) URL() string                  { return "" }
+func (meeting) Serve(context.Context) error  { return nil }
+func (m meeting) Drain(ctx context.Context) error {
+	select {
+	case m <- struct{}{}:
+		return nil
+	case <-m:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func TestServer_ReportsAnAddressInUse(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
