@@ -40,6 +40,12 @@ func TestAnnouncedEnvironment(t *testing.T) {
 		checkOutBody(uuid.New(), user, item, fmt.Sprintf(`"lockId":%q,"settingsVersion":%q`, lockID, on.Version)))
 	wantStatus(t, "lock and new version", w, http.StatusCreated)
 
+	w = a.do(http.MethodPut, "/check-out-lock-settings-storage", `{"value":{"lockTtl":5000}}`)
+	wantStatus(t, "another setting", w, http.StatusOK)
+	if on = decode[schemas.LockSettingsState](t, w); on.EnvironmentOnMs == nil {
+		t.Errorf("another setting: got %s, want for how long the announcement is heard", w.Body)
+	}
+
 	wantStatus(t, "off", a.do(http.MethodPost, environmentPath, `{"enabled":false}`), http.StatusOK)
 	if got := a.settingsVersion(); got != on.Version {
 		t.Errorf("version is %s, want %s: an instance that says on is heard", got, on.Version)

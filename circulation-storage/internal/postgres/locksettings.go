@@ -51,8 +51,7 @@ SELECT v.version::text, e.jsonb::text,
 	raiseVersionSQL       = `UPDATE {schema}.lock_settings_version SET version = version + 1 RETURNING version`
 	writeSettingsEntrySQL = `
 INSERT INTO {schema}.settings_entry (id, jsonb) VALUES ($1::uuid, $2::jsonb)
-ON CONFLICT ON CONSTRAINT settings_entry_pkey DO UPDATE SET jsonb = excluded.jsonb
-RETURNING jsonb::text`
+ON CONFLICT ON CONSTRAINT settings_entry_pkey DO UPDATE SET jsonb = excluded.jsonb`
 	removeSettingsEntrySQL = `DELETE FROM {schema}.settings_entry e WHERE ` + isLockSettings
 )
 
@@ -70,7 +69,7 @@ func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSetti
 	var state schemas.LockSettingsState
 	err := s.db.inTx(ctx, "changing the lock settings", func(tx pgx.Tx) error {
 		var version int64
-		var before, after json.RawMessage
+		var before json.RawMessage
 		w := records.Write{UserID: okapi.FromContext(ctx).UserID}
 		if err := raiseVersion(ctx, tx, &version, &before, &w.Now); err != nil {
 			return err
@@ -89,15 +88,15 @@ func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSetti
 			return err
 		}
 		var b batch
-		b.storeRecord(writeSettingsEntrySQL, w.Record, &after)
+		b.storeRecord(writeSettingsEntrySQL, w.Record)
 		if records.DecidesLock(w.Record) {
 			b.query(dropAnnouncementSQL, nil)
 		}
 		b.noteSettings(ctx, lock.Note{Reason: change.Reason, By: change.ByName}, before)
+		b.query(settingsStateSQL, []any{schemas.LockEnvironmentLeaseMs}, &state.Version, &state.Entry, &state.EnvironmentOnMs)
 		if err := b.send(ctx, tx); err != nil {
 			return fmt.Errorf("writing the entry: %w", err)
 		}
-		state = schemas.LockSettingsState{Version: strconv.FormatInt(version, 10), Entry: after}
 		return nil
 	})
 	return state, err

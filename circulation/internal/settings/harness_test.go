@@ -101,7 +101,7 @@ func (s *storage) announcements() []string {
 	return all
 }
 
-// Put does what storage does. Its answer lacks the announcement.
+// Put does what storage does.
 func (s *storage) Put(_ context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,9 +113,7 @@ func (s *storage) Put(_ context.Context, change schemas.LockSettingsChange) (sch
 	if own, err := schemas.ParseLockSettings(change.Value); err == nil && own.Enabled != nil {
 		s.onUntil = time.Time{}
 	}
-	state := s.state()
-	state.EnvironmentOnMs = nil
-	return state, s.err
+	return s.state(), s.err
 }
 
 // set changes the entry without the store, as another instance does.

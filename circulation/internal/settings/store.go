@@ -156,9 +156,6 @@ func (s *Store) Update(ctx context.Context, change Change) (Settings, error) {
 	if err != nil {
 		return Settings{}, fmt.Errorf("storing the lock settings: %w", err)
 	}
-	if now, err := s.storage.State(ctx); err == nil && now.Version == state.Version {
-		state = now // the answer to a change lacks the announcement of another instance
-	}
 	// The number is taken now: a reading that began before the change must not undo it.
 	settings, _, err := s.applyState(ctx, state, s.nextNumber(), time.Now())
 	return settings, err
@@ -250,7 +247,7 @@ func (s *Store) noteFallback(ctx context.Context, k *known, reason, what string,
 		using = "last good"
 	}
 	level := slog.LevelError
-	if fault.Is(cause, fault.Unavailable) { // storage logs its outage itself
+	if fault.Is(cause, fault.Unavailable) || fault.Is(cause, fault.Timeout) { // storage logs its outage itself
 		level = slog.LevelWarn
 	}
 	s.log.Log(ctx, level, what, "reason", reason, "using", using, "enabled", s.lastGood(k).Enabled, "err", cause)
