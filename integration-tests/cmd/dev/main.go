@@ -94,6 +94,7 @@ func run(ctx context.Context, environ []string, out io.Writer) (err error) {
 		}
 	}()
 	database := cmp.Or(s.DatabaseURL, privateDatabase)
+	fmt.Fprintf(out, "Starting the services, which log to %s ...\n", s.LogFile)
 
 	pair, err := stack.Start(ctx, stack.Options{
 		DatabaseURL: database, Log: log,
