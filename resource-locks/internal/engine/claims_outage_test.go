@@ -27,6 +27,7 @@ func TestClaims_EndOfAConnectionIsRepeatedAfterAnOutage(t *testing.T) {
 			t.Errorf("got %v, want the outage", err)
 		}
 		p.Disconnect(t.Context(), first, true)
+		<-time.After(3 * time.Second / 2) // comparisons fail
 		store.Fail(nil)
 		ended := time.Now()
 		<-second.Held()

@@ -270,10 +270,12 @@ func TestClaims_RefusesNamespacesThatNoStoreKeeps(t *testing.T) {
 // slowStore answers after a time.
 type slowStore struct {
 	*enginetest.Store
+	store             time.Duration // before a claim is stored
 	enqueue, withdraw time.Duration
 }
 
 func (s *slowStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place, error) {
+	<-time.After(s.store)
 	defer func() { <-time.After(s.enqueue) }()
 	return s.Store.Enqueue(ctx, q)
 }
@@ -293,6 +295,14 @@ func TestClaims_CountsAGrantOnce(t *testing.T) {
 		if got, want := p.kinds(), []engine.EventKind{engine.EventGranted}; !slices.Equal(got, want) {
 			t.Errorf("events %v, want %v", got, want)
 		}
+	})
+}
+
+func TestClaims_ComparisonLosesNoClaimThatIsNotStoredYet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, &slowStore{Store: enginetest.NewStore(), store: 1500 * time.Millisecond})
+		wantTicket(t, "after a comparison", lockPath(t, p, "a"), true, false)
 	})
 }
 

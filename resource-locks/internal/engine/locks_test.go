@@ -52,25 +52,28 @@ func TestLocks_WalkReadsPages(t *testing.T) {
 		"no names":         {filter: engine.Filter{Names: []string{}}},
 		"of another space": {filter: engine.Filter{Namespace: "c"}},
 	} {
-		seen := map[engine.Key]bool{}
+		seen, visited := map[engine.Key]bool{}, 0
 		err := locks.Walk(t.Context(), tt.filter, func(l engine.Lock) error {
 			seen[l.Key] = true
+			visited++
 			return nil
 		})
-		if err != nil || len(seen) != tt.want {
-			t.Errorf("%s: visited %d, %v, want %d", name, len(seen), err, tt.want)
+		if err != nil || len(seen) != tt.want || visited != tt.want {
+			t.Errorf("%s: visited %d with %d visits, %v, want %d", name, len(seen), visited, err, tt.want)
 		}
 	}
 	if store.largest > engine.WalkPage {
 		t.Errorf("read %d at once", store.largest)
 	}
-	stop, visited := errors.New("enough"), 0
-	err := locks.Walk(t.Context(), engine.Filter{}, func(engine.Lock) error {
-		visited++
-		return stop
-	})
-	if !errors.Is(err, stop) || visited != 1 {
-		t.Errorf("visited %d, %v, want an end at the first error", visited, err)
+	for _, filter := range []engine.Filter{{}, {Names: names}} {
+		stop, visited := errors.New("enough"), 0
+		err := locks.Walk(t.Context(), filter, func(engine.Lock) error {
+			visited++
+			return stop
+		})
+		if !errors.Is(err, stop) || visited != 1 {
+			t.Errorf("visited %d, %v, want an end at the first error", visited, err)
+		}
 	}
 }
 

@@ -95,7 +95,6 @@ func (c *Claims) removeTicket(t *Ticket) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stopWaiting(t)
-	t.ending = withdrawn
 	delete(c.tickets, t.id)
 	if c.removed != nil {
 		c.removed[t.id] = true
