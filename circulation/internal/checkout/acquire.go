@@ -2,7 +2,6 @@ package checkout
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/google/uuid"
 
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
@@ -72,7 +72,6 @@ type acquisition struct {
 	began        time.Time
 	locker       Locker
 	req          LockRequest
-	askedAgain   bool   // for a lost answer
 	maybeGranted bool   // a failed try may have got the lock
 	end          func() // ends the wait, once
 }
@@ -80,17 +79,16 @@ type acquisition struct {
 // ask asks once.
 func (q *acquisition) ask(ctx context.Context) (string, error) {
 	id, err := q.locker.Acquire(ctx, q.req)
-	q.maybeGranted = q.maybeGranted || mayBeGranted(err)
+	q.maybeGranted = q.maybeGranted || library.IsUnknown(err)
 	return id, err
 }
 
-// try asks, and asks again for the first lost answer. Storage waits for the lock as long as wait.
+// try asks, and asks once more for a lost answer. Storage waits for the lock as long as wait.
 // An error ends the acquisition unless the lock is held or its queue is full.
 func (q *acquisition) try(ctx context.Context, wait time.Duration) (string, error) {
 	q.req.Wait = wait
 	id, err := q.ask(ctx)
-	if fault.Is(err, fault.Unavailable) && !fault.ChangedNothing(err) && !q.askedAgain {
-		q.askedAgain = true
+	if fault.Is(err, fault.Unavailable) && !fault.ChangedNothing(err) {
 		id, err = q.ask(ctx)
 	}
 	if err != nil && !isHeldByAnother(err) {
@@ -126,10 +124,10 @@ func (a *attempt) acquireLock(ctx context.Context, q *acquisition, w *waits) (_ 
 	if err != nil && q.maybeGranted {
 		a.releaseAcquisition(ctx, q.req)
 	}
-	if err != nil && isHeldByAnother(err) && ctx.Err() == nil {
+	if isHeldByAnother(err) {
 		return "", a.newLockNotAcquired(err)
 	}
-	return id, unwrapPermanent(err)
+	return id, err
 }
 
 // releaseAcquisition gives back the lock of an acquisition that ended without a known answer, on a
@@ -156,28 +154,6 @@ func (a *attempt) noteWait(q *acquisition, wait time.Duration, acquired bool) {
 func isHeldByAnother(err error) bool {
 	code := fault.CodeOf(err)
 	return code == fault.LockHeld || code == fault.LockQueueFull
-}
-
-// mayBeGranted reports whether a failed try may have got the lock: its answer was lost, came too
-// late, or is a failure that can follow the grant.
-func mayBeGranted(err error) bool {
-	if fault.ChangedNothing(err) {
-		return false
-	}
-	switch fault.CodeOf(err) {
-	case fault.LockHeld, fault.LockQueueFull, fault.Invalid, fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound,
-		fault.Overloaded, fault.UnknownTenant, fault.TenantNotReady:
-		return false
-	default:
-		return true
-	}
-}
-
-func unwrapPermanent(err error) error {
-	if p, ok := errors.AsType[*backoff.PermanentError](err); ok {
-		return p.Err
-	}
-	return err
 }
 
 // newLockNotAcquired returns FOLIO's answer for a lock that was not acquired, with our code, whose lock

@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -53,6 +54,7 @@ type backend struct {
 	steps    []checkout.Step
 	endings  []checkout.Ending
 	waiting  []int
+	waits    []checkout.Wait // that began
 	again    []string
 	set      settings.Settings
 	fresh    *settings.Settings
@@ -135,7 +137,8 @@ func (w *backend) LoanPolicy(context.Context, string) (policy.LoanPolicy, error)
 	if w.NoPolicy {
 		return policy.LoanPolicy{}, librarytest.ErrNone
 	}
-	return policy.ParseLoanPolicy([]byte(w.Policy))
+	p, err := policy.ParseLoanPolicy([]byte(w.Policy))
+	return p, cmp.Or(err, w.Unread())
 }
 
 func (w *backend) Acquire(ctx context.Context, req checkout.LockRequest) (string, error) {
@@ -211,7 +214,7 @@ func (w *backend) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.Che
 		return schemas.CheckOutResult{}, newLimitReached(n - 1)
 	}
 	return schemas.CheckOutResult{
-		Loan: c.Loan, Item: json.RawMessage(`{"status":{"name":"Checked out"}}`), LockReleased: w.releases && c.ReleaseLock,
+		Loan: c.Loan, Item: json.RawMessage(storedItem), LockReleased: w.releases && c.ReleaseLock,
 		LockWaitMs: w.waitMs,
 	}, nil
 }
@@ -243,8 +246,11 @@ func (w *backend) SettleCheckOut(ctx context.Context, id string) (schemas.Settle
 	if fault.Is(err, fault.NotFound) {
 		return schemas.SettledCheckOut{GivenUp: true}, nil
 	}
-	return schemas.SettledCheckOut{Loan: loan}, err
+	return schemas.SettledCheckOut{Loan: loan, Item: json.RawMessage(storedItem)}, err
 }
+
+// storedItem is what storage answers.
+const storedItem = `{"status":{"name":"Checked out"},"copyNumber":"stored"}`
 
 func (w *backend) Current(context.Context) settings.Settings { return w.set }
 
@@ -266,7 +272,9 @@ func (w *backend) Reached(_ context.Context, step checkout.Step, _ time.Duration
 
 func (w *backend) Waited(time.Duration, bool) {}
 
-func (w *backend) WaitBegan(context.Context, checkout.Wait) { w.waiting = append(w.waiting, 1) }
+func (w *backend) WaitBegan(_ context.Context, began checkout.Wait) {
+	w.waiting, w.waits = append(w.waiting, 1), append(w.waits, began)
+}
 
 func (w *backend) WaitEnded(context.Context, checkout.Wait) { w.waiting = append(w.waiting, -1) }
 

@@ -144,7 +144,7 @@ func (a *attempt) countRepeat(err error) {
 // lend lends, and settles a failure if a commit that was sent before it may still arrive.
 func (a *attempt) lend(ctx context.Context) (Lent, error) {
 	lent, err := a.lendInTime(ctx)
-	if err == nil || !a.unsettled {
+	if !a.unsettled {
 		return lent, err
 	}
 	result, err := a.settleOutcome(context.WithoutCancel(ctx), err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -32,6 +33,11 @@ func TestCheckOut_LendsUnderTheLockAndReleasesIt(t *testing.T) {
 	t.Parallel()
 	w := newBackend()
 	w.Book.InTransitDestinationServicePointID = librarytest.OtherID // storage takes it out
+	w.onStep = func(s checkout.Step) {
+		if s == checkout.Locked && !slices.Equal(w.waiting, []int{1, -1}) {
+			t.Errorf("observed %v when the lock was granted, want one wait and its end", w.waiting)
+		}
+	}
 	lent, err := w.checkOut(t)
 	if err != nil {
 		t.Fatal(err)
@@ -47,8 +53,13 @@ func TestCheckOut_LendsUnderTheLockAndReleasesIt(t *testing.T) {
 	if !slices.Equal(w.released, []string{w.commits[0].LockID}) {
 		t.Errorf("released %v, held %s", w.released, w.commits[0].LockID)
 	}
-	if w.requests[0].UserID != librarytest.AnnID || w.requests[0].TTL != 3*time.Second {
-		t.Errorf("asked for %+v", w.requests[0])
+	asked := w.requests[0]
+	if asked.UserID != librarytest.AnnID || asked.TTL != 3*time.Second {
+		t.Errorf("asked for %+v", asked)
+	}
+	if wait := w.waits[0]; wait.AcquisitionID != asked.AcquisitionID || wait.UserID != asked.UserID ||
+		wait.ServicePointID != librarytest.DeskID || wait.Began.IsZero() {
+		t.Errorf("observed %+v, asked for %+v", wait, asked)
 	}
 	var loan map[string]any
 	if err := json.Unmarshal(lent.Loan, &loan); err != nil {
@@ -60,13 +71,16 @@ func TestCheckOut_LendsUnderTheLockAndReleasesIt(t *testing.T) {
 		"action":  "checkedout", "loanPolicyId": librarytest.ThreeID, "checkoutServicePointId": librarytest.DeskID,
 		"itemEffectiveLocationIdAtCheckOut": librarytest.MainID,
 		"isDcb":                             false,
+		"status":                            map[string]any{"name": "Open"}, "itemStatus": "Checked out",
+		"patronGroupIdAtCheckout": librarytest.AdultsID,
 	} {
-		if loan[key] != want {
+		if !reflect.DeepEqual(loan[key], want) {
 			t.Errorf("%s is %v, want %v", key, loan[key], want)
 		}
 	}
 	if lent.Copy.Item.Status.Name != "Checked out" || lent.Copy.Item.InTransitDestinationServicePointID != "" ||
-		lent.Copy.Instance.Title != "Moby Dick" {
+		lent.Copy.Instance.Title != "Moby Dick" || lent.Copy.Item.CopyNumber != "stored" || lent.Group.Group != "adults" ||
+		lent.User.ID != librarytest.AnnID || lent.Policy.ID != librarytest.ThreeID {
 		t.Errorf("answered %+v", lent)
 	}
 }
@@ -281,6 +295,7 @@ func TestCheckOut_OfAMachineThatLeaves(t *testing.T) {
 	leaveAt := func(t *testing.T, at checkout.Step) (*backend, error) {
 		t.Helper()
 		w := newBackend()
+		w.takes = at == checkout.Validated
 		ctx, leave := context.WithCancel(t.Context())
 		defer leave()
 		w.onStep = func(s checkout.Step) {
@@ -293,6 +308,13 @@ func TestCheckOut_OfAMachineThatLeaves(t *testing.T) {
 		})
 		return w, err
 	}
+	t.Run("before a commit that takes the lock nothing is lent", func(t *testing.T) {
+		t.Parallel()
+		w, err := leaveAt(t, checkout.Validated)
+		if !errors.Is(err, context.Canceled) || len(w.commits)+len(w.requests) != 0 {
+			t.Errorf("got %v, %d commits, asked for %v", err, len(w.commits), w.requests)
+		}
+	})
 	t.Run("before the commit nothing is lent and the lock is released", func(t *testing.T) {
 		t.Parallel()
 		w, err := leaveAt(t, checkout.Locked)

@@ -80,7 +80,6 @@ func (a *attempt) reviseItem(ctx context.Context) error {
 	if p.facts, err = p.facts.ReloadItem(ctx, a.service.Library, ""); err != nil {
 		return err
 	}
-	p.wrong = nil
 	if err := a.service.judgeItem(ctx, &p); err != nil {
 		return err
 	}

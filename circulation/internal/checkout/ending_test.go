@@ -152,6 +152,10 @@ func TestEnding(t *testing.T) {
 			func(w *backend) { w.commit = []error{fault.New(fault.KeyLeaseLost, "taken")} },
 			ending{outcome: "taken_over", code: "CLAIM_LOST", reason: "taken", patron: "ann", wait: "0s"},
 		},
+		"given up by another": {
+			func(w *backend) { w.commit = []error{fault.New(fault.GivenUp, "given up")} },
+			ending{outcome: "taken_over", code: string(fault.GivenUp), reason: "given up", patron: "ann", wait: "0s"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

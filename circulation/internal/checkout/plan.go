@@ -178,7 +178,7 @@ func (p *plan) checkItem() fault.List {
 func (p *plan) judgeQueue() {
 	f := &p.facts
 	p.fills = ""
-	if f.User.ID == "" || f.Item.ID == "" {
+	if f.User.ID == "" {
 		return
 	}
 	first, exists := f.FindLent()

@@ -41,6 +41,12 @@ func TestPlan_Refusals(t *testing.T) {
 				"Could not find user with matching barcode",
 			},
 		},
+		"unknown patron, requested item": {
+			func(w *backend, r *checkout.Request) {
+				r.UserBarcode = "bob"
+				w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
+			}, []string{"Could not find user with matching barcode"},
+		},
 		"no patron at all": {func(_ *backend, r *checkout.Request) { r.UserBarcode = "" }, []string{noUserBarcode}},
 		"no item at all":   {func(_ *backend, r *checkout.Request) { r.ItemBarcode = "" }, []string{noItemBarcode}},
 		"activity unknown": {
@@ -86,6 +92,10 @@ func TestPlan_Refusals(t *testing.T) {
 		"declared lost": {
 			func(w *backend, _ *checkout.Request) { w.Book.Status.Name = "Declared lost" },
 			[]string{"Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out"},
+		},
+		"an intellectual item": {
+			func(w *backend, _ *checkout.Request) { w.Book.Status.Name = "Intellectual item" },
+			[]string{"Moby Dick (book) (Barcode: book) has the item status Intellectual item and cannot be checked out"},
 		},
 		"open loan": {
 			func(w *backend, _ *checkout.Request) { w.onLoan = true },
@@ -224,6 +234,36 @@ func TestPlan_ConfigurationFaultsNameTheirCause(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestPlan_FailsIfAnythingCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for _, forced := range []string{"", librarytest.ThreeID} {
+		for n := int64(1); ; n++ {
+			w := newBackend()
+			w.FailAt = n
+			_, err := w.service().CheckOut(asStaff(t, mayLimit), checkout.Request{
+				ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, ForceLoanPolicyID: forced,
+			})
+			if w.Reads() < n {
+				break
+			}
+			if !errors.Is(err, librarytest.ErrUnread) || len(w.requests)+len(w.commits) != 0 {
+				t.Errorf("read %d: got %v, asked for %v, committed %v", n, err, w.requests, w.commits)
+			}
+		}
+	}
+}
+
+func TestPlan_LoanHasTheDateOfTheRequest(t *testing.T) {
+	t.Parallel()
+	w := newBackend()
+	_, err := w.service().CheckOut(t.Context(), checkout.Request{
+		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, LoanDate: until(-24 * time.Hour),
+	})
+	if err != nil || !contains(w, `"loanDate":"2026-02-28T10:00:00.000Z","dueDate":"2026-03-14T10:00:00.000Z"`) {
+		t.Errorf("got %v, lent %+v", err, w.commits)
 	}
 }
 

@@ -239,6 +239,11 @@ func TestQueue_ShortensALoanWhileARecallWaits(t *testing.T) {
 			recalled: true,
 		},
 		{name: "a recall of another copy", queue: []schemas.QueuedRequest{own, elsewhere}, days: "5", want: usual},
+		{
+			name: "a recall cannot shorten the guaranteed period", queue: []schemas.QueuedRequest{own, recall},
+			days: `5,"intervalId":"Days"},"minimumGuaranteedLoanPeriod":{"duration":9`,
+			want: `"dueDate":"2026-03-10T10:00:00.000Z"`, recalled: true,
+		},
 		{name: "due before", queue: []schemas.QueuedRequest{own, recall}, days: "50", want: usual, recalled: true},
 	} {
 		w := newBackend()

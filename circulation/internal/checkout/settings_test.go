@@ -64,6 +64,19 @@ func TestSettings_WaitAfterTheFeatureWasOffMeanwhile(t *testing.T) {
 	})
 }
 
+func TestSettings_ChangeUnderALockAddsNoWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBackend()
+		w.set.Waits = w.set.Waits[:1]
+		w.commit = []error{fault.New(fault.SettingsChanged, "settings have another version")}
+		w.acquire = []error{errHeld, nil, errHeld} // the first lock needs the wait
+		if _, err := w.checkOut(t); !fault.Is(err, fault.LockNotAcquired) || len(w.requests) != 3 {
+			t.Errorf("got %v after %d tries for the lock, want none after the last wait", err, len(w.requests))
+		}
+	})
+}
+
 func TestCommit_ShowsTheVersionOfSettingsThatCanEnd(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -75,7 +75,6 @@ func (s *Service) choosePolicy(ctx context.Context, p *plan) (c choice, refused 
 // first check, which saves a patron at the limit the wait for the lock. The limits of the patron's
 // group have theirs in storage, which lists those that are reached as automated blocks.
 func (p *plan) judgeLimit(ctx context.Context) {
-	p.standing = nil
 	counted := p.findLimit()
 	if counted == nil {
 		return

@@ -109,6 +109,15 @@ func TestTurn_GoesOnAsOneAcquisition(t *testing.T) {
 	})
 }
 
+func TestTurn_NeedsNoWaits(t *testing.T) {
+	t.Parallel()
+	w := newBackend()
+	w.takes, w.set.Waits, w.commit = true, nil, []error{errHeld}
+	if _, err := w.checkOut(t); err != nil || w.commits[0].TakeLock.WaitMs != 0 || w.requests[0].Wait != 0 {
+		t.Errorf("got %v, committed %+v, asked for %+v", err, w.commits, w.requests)
+	}
+}
+
 func TestTurn_PassesAllSteps(t *testing.T) {
 	t.Parallel()
 	w := newBackend()
@@ -131,8 +140,8 @@ func TestTurn_UnknownOutcomeIsSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBackend()
 		w.takes, w.commit = true, slices.Repeat([]error{errGone}, 99)
-		_, err := w.checkOut(t)
-		if err != nil || len(w.settled) != 1 || w.settled[0] != w.endings[0].LoanID {
+		lent, err := w.checkOut(t)
+		if err != nil || len(w.settled) != 1 || w.settled[0] != w.endings[0].LoanID || lent.Copy.Item.CopyNumber != "stored" {
 			t.Errorf("got %v after settling %v, want the loan that was committed", err, w.settled)
 		}
 		if w.requests != nil || w.endings[0].UserID != librarytest.AnnID {

@@ -3,8 +3,10 @@
 package librarytest
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"checkoutlock/circulation/internal/library"
@@ -55,7 +57,24 @@ type Records struct {
 	Policy    string // JSON of the policy that the rules name for books
 	NoPolicy  bool   // Policy does not exist
 	Schedule  string // JSON of the fixed due date schedule; "" for none
+
+	FailAt int64 // the number of the read that fails; 0 for none
+	reads  atomic.Int64
 }
+
+// ErrUnread is the fault of the read with the number FailAt.
+var ErrUnread = fault.New(fault.Unavailable, "cannot be read")
+
+// Unread counts a read, and returns ErrUnread if it fails.
+func (r *Records) Unread() error {
+	if r.reads.Add(1) != r.FailAt {
+		return nil
+	}
+	return ErrUnread
+}
+
+// Reads returns how many reads there were.
+func (r *Records) Reads() int64 { return r.reads.Load() }
 
 // New returns a library in which Ann may borrow the book, three items at most.
 func New() *Records {
@@ -110,12 +129,12 @@ func (r *Records) Snapshot(ctx context.Context, subjects schemas.CheckOutSubject
 			seen.Requests = r.Queue
 		}
 	}
-	return seen, nil
+	return seen, r.Unread()
 }
 
 // Group implements library.Records.
 func (r *Records) Group(context.Context, string) (library.Group, error) {
-	return library.Group{ID: AdultsID, Group: "adults"}, nil
+	return library.Group{ID: AdultsID, Group: "adults"}, r.Unread()
 }
 
 // Holdings returns those of Book.
@@ -130,19 +149,22 @@ func (r *Records) Instance(context.Context, string) (library.Instance, error) {
 
 // Location implements library.Records.
 func (r *Records) Location(context.Context, string) (library.Location, error) {
-	return library.Location{ID: MainID, Name: "Main"}, nil
+	return library.Location{ID: MainID, Name: "Main"}, r.Unread()
 }
 
 // Named implements library.Records.
 func (r *Records) Named(context.Context, library.NamedKind, string) (library.Named, error) {
-	return library.Named{ID: BookTypeID, Name: "book"}, nil
+	return library.Named{ID: BookTypeID, Name: "book"}, r.Unread()
 }
 
 // TitleLevelRequests implements library.Records.
-func (r *Records) TitleLevelRequests(context.Context) (bool, error) { return r.Titles, nil }
+func (r *Records) TitleLevelRequests(context.Context) (bool, error) { return r.Titles, r.Unread() }
 
 // Rules implements library.Records.
-func (r *Records) Rules(context.Context) (*policy.Rules, error) { return policy.Compile(r.RulesText) }
+func (r *Records) Rules(context.Context) (*policy.Rules, error) {
+	rules, err := policy.Compile(r.RulesText)
+	return rules, cmp.Or(err, r.Unread())
+}
 
 // FixedSchedule implements library.Records.
 func (r *Records) FixedSchedule(context.Context, string) (policy.FixedSchedule, error) {
