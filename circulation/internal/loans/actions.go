@@ -100,9 +100,6 @@ func (s *Service) Change(ctx context.Context, loanID string, wish Wish) error {
 		return err
 	}
 	change.ID = uuid.NewString()
-	if err := ctx.Err(); err != nil {
-		return err // nothing is written for a desk that left
-	}
 	send := func(ctx context.Context) error { return s.Changer.ChangeLoan(ctx, loanID, change) }
 	err := library.FinishChange(ctx, s.Log.With("change_id", change.ID, "loan", redact.Mask(loanID)), "the change of a loan", send)
 	attrs := []slog.Attr{slog.String("loan", redact.Mask(loanID)), slog.String("action", change.Action), slog.Bool("done", err == nil)}

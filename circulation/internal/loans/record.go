@@ -72,9 +72,8 @@ func (s *Service) lend(ctx context.Context, sent draft) (json.RawMessage, error)
 		return nil, err
 	}
 	commit := schemas.CheckOut{ItemVersion: facts.Item.Version, TitleLevel: facts.TitleLevel, Unfenced: true}
-	if first, exists := facts.FindLent(); exists {
-		commit.FilledRequestID = first.ID
-	}
+	first, _ := facts.FindLent()
+	commit.FilledRequestID = first.ID
 	if facts.Rules, err = library.ReadRules(ctx, s.Library); err != nil {
 		return nil, err
 	}

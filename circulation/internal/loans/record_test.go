@@ -1,8 +1,10 @@
 package loans_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -22,6 +24,7 @@ type backend struct {
 	*librarytest.Records
 	loans.Changer        // of ChangeLoan, which these tests do not call
 	loan          string // stored; "" for none
+	onLoan        bool
 	relations     []library.ProxyRelation
 	closing       []error // of Close, in turn; afterwards it succeeds
 	lending       []error // of CheckOut
@@ -43,24 +46,31 @@ func newBackend() *backend {
 
 func (d *backend) Loan(_ context.Context, id string) (json.RawMessage, error) {
 	if d.loan == "" || id != loanID {
-		return nil, librarytest.ErrNone
+		return nil, cmp.Or(d.Unread(), error(librarytest.ErrNone))
 	}
-	return json.RawMessage(d.loan), nil
+	return json.RawMessage(d.loan), d.Unread()
+}
+
+func (d *backend) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
+	seen, err := d.Records.Snapshot(ctx, subjects)
+	seen.OnLoan = &d.onLoan
+	return seen, err
 }
 
 func (d *backend) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
-	return policy.ParseLoanPolicy([]byte(d.Policy))
+	p, err := policy.ParseLoanPolicy([]byte(d.Policy))
+	return p, cmp.Or(err, d.Unread())
 }
 
 func (d *backend) ServicePoint(_ context.Context, id string) (library.ServicePoint, error) {
 	if id != librarytest.DeskID {
 		return library.ServicePoint{}, librarytest.ErrNone
 	}
-	return library.ServicePoint{ID: id}, nil
+	return library.ServicePoint{ID: id}, d.Unread()
 }
 
 func (d *backend) ProxyRelations(context.Context, string, string) ([]library.ProxyRelation, error) {
-	return d.relations, nil
+	return d.relations, d.Unread()
 }
 
 // next returns the first of the answers and drops it.
@@ -155,7 +165,7 @@ func TestRecord_LendsBesideARecallOfTheTitle(t *testing.T) {
 	recall.ItemID = librarytest.OtherID
 	d.Titles, d.Queue = true, []schemas.QueuedRequest{recall}
 	if _, err := d.service().Record(t.Context(), write("")); err != nil || len(d.lent) != 1 ||
-		d.lent[0].FilledRequestID != "" {
+		d.lent[0].FilledRequestID != "" || !d.lent[0].TitleLevel {
 		t.Errorf("got %v, lent %+v", err, d.lent)
 	}
 }
@@ -181,6 +191,11 @@ func TestRecord_ShortensALoanWhileARecallWaits(t *testing.T) {
 		},
 		"due before": {
 			queue: []schemas.QueuedRequest{own, recall}, due: sent, days: "50", want: sent, recalled: true,
+		},
+		"a guaranteed period": {
+			queue: []schemas.QueuedRequest{own, recall}, due: "2026-03-19T10:00:00Z",
+			days: `5,"intervalId":"Days"},"minimumGuaranteedLoanPeriod":{"duration":9`,
+			want: "2026-03-10T10:00:00.000Z", recalled: true,
 		},
 		"without a date": {queue: []schemas.QueuedRequest{own, recall}, days: "5", want: five, recalled: true},
 		"her card ends before": {
@@ -231,6 +246,7 @@ func TestRecord_Refusals(t *testing.T) {
 		"no user":           {more: `,"userId":null`, want: "Open loan must have a user ID"},
 		"an unknown status": {more: `,"status":{"name":"Lost"}`, want: `Loan status must be "Open" or "Closed"`},
 		"no loan date":      {more: `,"loanDate":null`, want: "loanDate is required"},
+		"an action alone":   {more: `,"action":7`, want: "action must be of type string, not number"},
 		"no action":         {more: `,"status":{"name":"Open"}`, want: "action is required"},
 		"lent at no desk": {
 			more: `,"checkoutServicePointId":"` + librarytest.OtherID + `"`, want: "Check Out Service Point does not exist",
@@ -244,6 +260,9 @@ func TestRecord_Refusals(t *testing.T) {
 		"an unknown user": {prepare: func(d *backend) { d.NoPatron = true }, want: "user is not found"},
 		"on loan": {
 			prepare: func(d *backend) { d.Book.Status.Name = "Checked out" }, want: "Item is already checked out",
+		},
+		"on loan, by its loan alone": {
+			prepare: func(d *backend) { d.onLoan = true }, want: "Item is already checked out",
 		},
 		"missing": {
 			prepare: func(d *backend) { d.Book.Status.Name = "Missing" },
@@ -328,6 +347,35 @@ func TestReplace_WritesTheLoanOrTakesItsItemBack(t *testing.T) {
 	}
 	if d.returned[0].CheckInDate != "2026-02-01T10:00:00Z" {
 		t.Errorf("returned at %s", d.returned[0].CheckInDate)
+	}
+}
+
+// Nothing is written by what cannot be read.
+func TestLoans_FailIfAnythingCannotBeRead(t *testing.T) {
+	t.Parallel()
+	wanted := write(`,"proxyUserId":"` + librarytest.CarlID + `","checkoutServicePointId":"` + librarytest.DeskID +
+		`","id":"` + librarytest.OtherID + `"`)
+	for name, try := range map[string]func(*loans.Service) error{
+		"record":  func(s *loans.Service) error { _, err := s.Record(t.Context(), wanted); return err },
+		"replace": func(s *loans.Service) error { return s.Replace(t.Context(), loanID, wanted) },
+	} {
+		for n := int64(1); ; n++ {
+			d := newBackend()
+			d.FailAt, d.relations = n, []library.ProxyRelation{{Status: "Active"}}
+			d.Queue = []schemas.QueuedRequest{
+				librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", schemas.RequestNotYetFilled, 1),
+				librarytest.NewRequest("2", librarytest.CarlID, "Recall", "Item", schemas.RequestNotYetFilled, 2),
+			}
+			err := try(d.service())
+			done := d.Reads() < n
+			if written := len(d.lent)+len(d.replaced) == 1; errors.Is(err, librarytest.ErrUnread) == done ||
+				done && err != nil || written != done {
+				t.Errorf("%s, read %d: got %v, lent %+v, replaced %+v", name, n, err, d.lent, d.replaced)
+			}
+			if done {
+				break
+			}
+		}
 	}
 }
 
