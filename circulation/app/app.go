@@ -133,7 +133,7 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*web.Service, error)
 	}))
 	machines := &desk.Desk{
 		Library: storage, Keyed: keyedCheckOuts, Committed: lending.Committed, CheckIn: checkIns.CheckIn, EndSessions: sessions.End,
-		Renewals: renewals, Texts: catalogue, NoBlock: cfg.SIP2.NoBlock, Log: log, Now: time.Now,
+		Renewals: renewals, Texts: catalogue, Log: log, Now: time.Now,
 		Panicked: func(ctx context.Context, err error) { service.Panics.Note(ctx, "sip2", err) },
 	}
 	service.Workers = []web.Worker{{Name: "reporter", Run: func(ctx context.Context) {

@@ -47,7 +47,6 @@ type backend struct {
 	requests []string
 	users    map[string][]library.User   // by index and value
 	pins     map[string]library.PINCheck // by user and PIN
-	noBlock  string
 	today    time.Time
 
 	mu       sync.Mutex
@@ -77,7 +76,7 @@ type lease struct {
 
 func newBackend() *backend {
 	b := &backend{
-		Records: librarytest.New(), today: librarytest.Today, noBlock: desk.NoBlockJudge, keys: map[string]*lease{},
+		Records: librarytest.New(), today: librarytest.Today, keys: map[string]*lease{},
 		stored: map[string]string{}, users: map[string][]library.User{},
 	}
 	b.terminal.ID, b.terminal.Login, b.terminal.ServicePointID = terminalID, "desk-1", librarytest.DeskID
@@ -93,7 +92,7 @@ func (b *backend) desk(t *testing.T) *desk.Desk {
 	}
 	log := slog.New(slog.NewTextHandler(&lockedWriter{b: b}, nil))
 	return &desk.Desk{
-		Library: b, Committed: b.Committed, NoBlock: b.noBlock, Texts: catalogue, Log: log,
+		Library: b, Committed: b.Committed, Texts: catalogue, Log: log,
 		Keyed:    &keyed.Requests{Storage: b, CheckOuts: b, Ended: func(keyed.Outcome) {}, Log: log},
 		Renewals: b, Now: func() time.Time { return b.today },
 		Panicked: func(context.Context, error) { b.panics++ },

@@ -48,12 +48,8 @@ func (d *Desk) checkOut(ctx context.Context, v *visit) wire.Answer {
 	if !v.Flag(wire.NoBlock) {
 		return d.lendWithPIN(ctx, v, req)
 	}
-	mode := d.NoBlock
-	if v.terminal.NoBlock != "" {
-		mode = v.terminal.NoBlock
-	}
 	var answer wire.Answer
-	switch mode {
+	switch v.terminal.NoBlock {
 	case NoBlockRefuse:
 		answer = v.refuse(texts.MachineOffline, nil)
 	case NoBlockLend:

@@ -296,11 +296,7 @@ func TestCheckOut_RefusesWithoutLending(t *testing.T) {
 		"no card":        {message: strings.Replace(checkOutBook, "AAann", "AA  ", 1), says: "Please scan your card again."},
 		"no item":        {message: strings.Replace(checkOutBook, "ABbook|", "", 1), says: "Please scan the item again."},
 		"a cancellation": {message: checkOutBook + "BIY|", says: "Please bring the item to the desk."},
-		"taken, by order": {
-			message: strings.Replace(checkOutBook, "11NN", "11NY", 1), change: func(b *backend) { b.noBlock = "refuse" },
-			says: "Loans taken off-line are not accepted. Please bring the item to the desk.",
-		},
-		"taken, by the terminal": {
+		"taken off-line": {
 			message: strings.Replace(checkOutBook, "11NN", "11NY", 1),
 			change:  func(b *backend) { b.terminal.NoBlock = "refuse" },
 			says:    "Loans taken off-line are not accepted. Please bring the item to the desk.",
@@ -353,7 +349,7 @@ func TestCheckOut_OfWhatWasTakenOffline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBackend()
-			b.noBlock = tt.noBlock
+			b.terminal.NoBlock = tt.noBlock
 			got := b.send(t, "11NY"+tt.date+strings.Repeat(" ", 18)+"AOmain|AAann|ABbook|AC|")
 			if got != lentBook || len(b.lent) != 1 || !b.lent[0].LoanDate.Equal(tt.loan) {
 				t.Fatalf("got %s, lent %+v", got, b.lent)

@@ -54,8 +54,6 @@ type Desk struct {
 	EndSessions func(ctx context.Context, req checkin.EndSessionsRequest) error
 	Renewals    renewal.Renewals
 	Texts       *texts.Catalogue // as delivered, while the library's cannot be read
-	// NoBlock is one of the constants, for terminals without a setting of their own.
-	NoBlock string
 	// Panicked is called with a panic of a check-out.
 	Panicked func(ctx context.Context, err error)
 	Log      *slog.Logger
@@ -65,9 +63,9 @@ type Desk struct {
 	running sync.WaitGroup
 }
 
-// Handler answers a request of a terminal. ctx has the tenant, and ends half a second before the
-// machine's patience; a machine that hangs up does not end it. The answer comes before that, or soon
-// after.
+// Handler answers a request of a terminal that the front has completed. ctx has the tenant, and ends
+// half a second before the machine's patience; a machine that hangs up does not end it. The answer
+// comes before that, or soon after.
 type Handler = func(ctx context.Context, t library.Terminal, r wire.Request) wire.Answer
 
 // Handlers returns the handlers by the code of the request.

@@ -172,18 +172,6 @@ func (r Request) Field(id string) string {
 	return ""
 }
 
-// Fields returns all fields with the id, for lists. Blank ones are left out.
-func (r Request) Fields(id string) []string {
-	var values []string
-	for _, f := range r.fields {
-		value := f.trimmed()
-		if f.ID == id && value != "" {
-			values = append(values, value)
-		}
-	}
-	return values
-}
-
 func (f Field) trimmed() string {
 	value := strings.Trim(f.Value, " ")
 	if value != "" && (f.ID == "AC" || f.ID == "AD" || f.ID == "CO") {
