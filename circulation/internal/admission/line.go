@@ -283,9 +283,6 @@ func (l *Line) leaveLine(key patronKey, w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.patrons[key]
-	if p == nil {
-		return false
-	}
 	i := slices.Index(p.waiting, w)
 	if i < 0 {
 		return false
