@@ -3,7 +3,6 @@ package locktopus
 import (
 	"bufio"
 	"encoding/binary"
-	"math"
 	"net"
 	"net/http"
 
@@ -90,7 +89,7 @@ func parseHeader(h []byte) (payload uint64, complete bool) {
 	case length - 1:
 		payload = uint64(binary.BigEndian.Uint16(h[fixed:]))
 	case length:
-		payload = min(binary.BigEndian.Uint64(h[fixed:]), math.MaxInt64) // no client sends more
+		payload = binary.BigEndian.Uint64(h[fixed:])
 	}
 	return payload, true
 }

@@ -108,7 +108,7 @@ func detach(c echo.Context) (context.Context, context.CancelFunc) {
 // asOutage makes a time-out of the store an outage, so that clients have one status to
 // expect of both.
 func asOutage(err error) error {
-	if f := web.ToFault(err); err != nil && f.Code == fault.Timeout {
+	if web.ToFault(err).Code == fault.Timeout {
 		return fault.Wrap(err, fault.Unavailable, "The database did not answer in time: try again")
 	}
 	return err
@@ -125,11 +125,8 @@ func (h *handlers) read(c echo.Context) (engine.Key, string, error) {
 
 // readUID reads the path as it was sent, because Echo decodes only some paths.
 func readUID(u *url.URL) (string, error) {
-	uid, err := url.PathUnescape(strings.TrimSuffix(strings.TrimPrefix(u.EscapedPath(), prefix), "/"))
-	switch {
-	case err != nil:
-		return "", fault.Wrap(err, fault.Malformed, "The uid in the path is badly escaped")
-	case uid == "":
+	uid, _ := url.PathUnescape(strings.TrimSuffix(strings.TrimPrefix(u.EscapedPath(), prefix), "/")) // it is well escaped
+	if uid == "" {
 		return "", fault.New(fault.NotFound, "The path lacks a uid, allowed is %s{uid}/", prefix)
 	}
 	return uid, checkText("The uid", uid)

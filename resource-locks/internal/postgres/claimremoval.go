@@ -133,28 +133,20 @@ func (s *ClaimStore) ForceWithdraw(ctx context.Context, caller uuid.UUID, namesp
 		return nil, err
 	}
 	if len(m.removed) == 0 {
-		return nil, errNoClaim()
+		return nil, fault.New(fault.NotFound, "There is no such claim")
 	}
 	return m.granted, nil
 }
-
-func errNoClaim() error { return fault.New(fault.NotFound, "There is no such claim") }
 
 const resourcesSQL = `
 SELECT array_agg(r.path ORDER BY r.position), array_agg(r.write ORDER BY r.position)
   FROM {schema}.claim c JOIN {schema}.claim_resource r ON r.namespace = c.namespace AND r.number = c.number
  WHERE c.namespace = $1::text AND c.id = $2::uuid`
 
-// resources returns what a claim has. They never change. Fault: NotFound.
+// resources returns what a claim has, nothing of an unknown one. They never change.
 func (s *ClaimStore) resources(ctx context.Context, namespace string, id uuid.UUID) ([]engine.Resource, error) {
 	var paths [][]byte
 	var writes []bool
 	err := s.db.readRow(ctx, s.db.unreserved, "reading a claim", resourcesSQL, []any{namespace, id}, []any{&paths, &writes})
-	switch {
-	case err != nil:
-		return nil, err
-	case paths == nil:
-		return nil, errNoClaim()
-	}
-	return decodeResources(paths, writes), nil
+	return decodeResources(paths, writes), err
 }
