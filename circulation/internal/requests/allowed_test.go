@@ -112,7 +112,8 @@ func TestAllowedPoints(t *testing.T) {
 func TestAllowedPoints_OfSeveralPolicies(t *testing.T) {
 	t.Parallel()
 	l := newLibrary()
-	l.RulesText = "priority: last-line\nfallback-policy: l x r holds n x o x i x\nm atlas: l x r pages n x o x i x\n"
+	l.RulesText = "priority: last-line\nfallback-policy: l x r holds n x o x i x\nm atlas + t " + l.Book.LoanTypeID() +
+		" + g " + librarytest.AdultsID + " + s " + l.Book.EffectiveLocationID + ": l x r pages n x o x i x\n"
 	l.policies = map[string]string{
 		"holds": `{"id":"holds","requestTypes":["Hold"]}`,
 		"pages": `{"id":"pages","requestTypes":["Page"],"allowedServicePoints":{"Page":["` + deskID + `"]}}`,
@@ -123,7 +124,7 @@ func TestAllowedPoints_OfSeveralPolicies(t *testing.T) {
 	got, err := l.service().AllowedPoints(t.Context(), requests.AllowedQuestion{
 		Operation: "create", RequesterID: benID, InstanceID: titleID,
 	})
-	if want := "Hold Desk Shelf, Page Desk"; err != nil || spellAllowed(got) != want {
+	if want := "Hold Desk Shelf, Page Desk"; err != nil || spellAllowed(got) != want || got["Page"][0].ID != deskID {
 		t.Errorf("got %q (%v), want %q", spellAllowed(got), err, want)
 	}
 }
@@ -148,6 +149,14 @@ func TestAllowedPoints_Refusals(t *testing.T) {
 		},
 		"neither": {
 			ask: requests.AllowedQuestion{Operation: "create", RequesterID: benID}, code: fault.Malformed, says: combination,
+		},
+		"a new one with an id": {
+			ask:  requests.AllowedQuestion{Operation: "create", RequesterID: benID, ItemID: bookID, RequestID: wishID},
+			code: fault.Malformed, says: combination,
+		},
+		"an edit by a patron, of a title": {
+			ask:  requests.AllowedQuestion{Operation: "replace", RequestID: wishID, RequesterID: benID, InstanceID: titleID},
+			code: fault.Malformed, says: combination,
 		},
 		"no requester": {
 			ask: requests.AllowedQuestion{Operation: "create", ItemID: bookID}, code: fault.Malformed, says: combination,

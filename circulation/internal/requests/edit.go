@@ -155,7 +155,7 @@ func checkFixed(doc, stored map[string]any) (wrong fault.List) {
 // judgeEdit refuses another proxy who may not act for the patron, and a place at which the patron
 // cannot fetch the item. It adds the copies of both.
 func (s *Service) judgeEdit(ctx context.Context, edited, stored map[string]any) error {
-	w := wish{doc: edited}
+	var w wish
 	var err error
 	if w.record, err = readQueued(edited); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 
 // fakeKeeper notes changes of requests.
 type fakeKeeper struct {
+	library *fakeLibrary
 	changes []schemas.RequestChange
 	answers []error // of changes; afterwards they succeed
 	query   string
@@ -33,11 +34,11 @@ func (k *fakeKeeper) MoveRequest(_ context.Context, m schemas.RequestMove) (sche
 }
 
 func (k *fakeKeeper) ItemQueue(context.Context, string) ([]json.RawMessage, error) {
-	return k.queue, nil
+	return k.queue, k.library.Unread()
 }
 
 func (k *fakeKeeper) TitleQueue(context.Context, string) ([]json.RawMessage, error) {
-	return k.queue, nil
+	return k.queue, k.library.Unread()
 }
 
 func (k *fakeKeeper) OrderQueue(_ context.Context, o schemas.QueueOrder) (schemas.OrderedQueue, error) {
@@ -86,7 +87,7 @@ func (k *fakeKeeper) DeleteRequests(_ context.Context, query string) error {
 // service returns the service of a library with these requests.
 func (k *fakeKeeper) service(l *fakeLibrary) *requests.Service {
 	s := l.service()
-	s.Keeper = k
+	s.Keeper, k.library = k, l
 	return s
 }
 
@@ -215,10 +216,14 @@ func TestEdit_RefusesAClosedRequestFirst(t *testing.T) {
 	t.Parallel()
 	k, l := &fakeKeeper{}, newStored()
 	l.stored = strings.Replace(l.stored, "Open - Not yet filled", "Closed - Filled", 1)
-	err := k.service(l).Edit(t.Context(), wishID, []byte(`{"itemId":"`+otherID+`"}`))
-	if !fault.Is(err, fault.Invalid) || !strings.HasSuffix(err.Error(), "The Request has already been closed") ||
-		len(k.changes) != 0 {
-		t.Errorf("got %v, sent %d changes", err, len(k.changes))
+	for _, body := range []string{
+		`{"status":"Closed - Filled","itemId":"` + otherID + `"}`, `{"status":"Closed - Cancelled"}`,
+	} {
+		err := k.service(l).Edit(t.Context(), wishID, []byte(body))
+		if !fault.Is(err, fault.Invalid) || !strings.HasSuffix(err.Error(), "The Request has already been closed") ||
+			len(k.changes) != 0 {
+			t.Errorf("%s: got %v, sent %d changes", body, err, len(k.changes))
+		}
 	}
 }
 
@@ -314,7 +319,9 @@ func TestDelete(t *testing.T) {
 	odd := newStored()
 	odd.stored = strings.NewReplacer(`"Hold Shelf"`, `"Drone"`, `"requestLevel":"Item"`,
 		`"requestLevel":5`).Replace(odd.stored)
-	if err := k.service(odd).Delete(t.Context(), wishID); err != nil || len(k.changes) != 1 || !k.changes[0].Delete {
+	const ids = `{"id":"` + wishID + `","instanceId":"` + titleID + `","itemId":"` + bookID + `"}`
+	if err := k.service(odd).Delete(t.Context(), wishID); err != nil || len(k.changes) != 1 || !k.changes[0].Delete ||
+		string(k.changes[0].Request) != ids {
 		t.Errorf("got %v, %+v", err, k.changes)
 	}
 	if err := jsonschema.Validate("request-change", encode(t, k.changes[0])); err != nil {

@@ -118,7 +118,6 @@ func (s *Service) readPolicy(ctx context.Context, records library.Facts) (rules 
 	if rules, err = library.ReadRules(ctx, s.Library); err != nil {
 		return nil, p, err
 	}
-	records.Rules = rules
 	criteria, err := records.Criteria()
 	if err != nil {
 		return nil, p, err

@@ -1,6 +1,7 @@
 package requests_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -63,23 +64,24 @@ func (l *fakeLibrary) Snapshot(_ context.Context, subjects schemas.CheckOutSubje
 	case l.free != nil && subjects.ItemID == l.free.ID:
 		item = *l.free
 	case subjects.ItemID != item.ID:
-		return seen, nil
+		return seen, l.Unread()
 	}
 	seen.Item, seen.Holdings, seen.Requests = item, library.Holdings{ID: shelfID, InstanceID: l.of}, l.Queue
-	seen.Instance, _ = l.Instance(context.Background(), l.of)
+	var err error
+	seen.Instance, _, err = fault.Found(l.Instance(context.Background(), l.of))
 	seen.OnLoan = new(l.loan != "" && item.ID == bookID)
-	return seen, nil
+	return seen, cmp.Or(err, l.Unread())
 }
 
 func (l *fakeLibrary) Item(_ context.Context, id string) (library.Item, error) {
 	if id != l.Book.ID {
 		return library.Item{}, errNone
 	}
-	return l.Book, nil
+	return l.Book, l.Unread()
 }
 
 func (l *fakeLibrary) Holdings(context.Context, string) (library.Holdings, error) {
-	return library.Holdings{ID: shelfID, InstanceID: l.of}, nil
+	return library.Holdings{ID: shelfID, InstanceID: l.of}, l.Unread()
 }
 
 func (l *fakeLibrary) Instance(_ context.Context, id string) (library.Instance, error) {
@@ -88,14 +90,14 @@ func (l *fakeLibrary) Instance(_ context.Context, id string) (library.Instance, 
 	}
 	return library.Instance{
 		ID: id, Title: "Moby Dick", Identifiers: []library.Identifier{{TypeID: otherID, Value: "978"}},
-	}, nil
+	}, l.Unread()
 }
 
 func (l *fakeLibrary) PickupPoint(_ context.Context, id string) (library.ServicePoint, error) {
 	if id != deskID {
 		return library.ServicePoint{}, errNone
 	}
-	return library.ServicePoint{ID: id, Name: "Main desk", PickupLocation: l.pickup}, nil
+	return library.ServicePoint{ID: id, Name: "Main desk", PickupLocation: l.pickup}, l.Unread()
 }
 
 // PickupPoints implements requests.Library.
@@ -103,12 +105,12 @@ func (l *fakeLibrary) PickupPoints(context.Context) ([]library.ServicePoint, err
 	if !l.pickup {
 		return nil, nil
 	}
-	return []library.ServicePoint{{ID: otherID, Name: "Shelf"}, {ID: deskID, Name: "Desk"}}, nil
+	return []library.ServicePoint{{ID: otherID, Name: "Shelf"}, {ID: deskID, Name: "Desk"}}, l.Unread()
 }
 
 // TitleHoldsObeyRules implements requests.Library.
 func (l *fakeLibrary) TitleHoldsObeyRules(context.Context) (bool, error) {
-	return l.holdsAskPolicies, nil
+	return l.holdsAskPolicies, l.Unread()
 }
 
 // TitleItems implements requests.Library.
@@ -116,54 +118,55 @@ func (l *fakeLibrary) TitleItems(context.Context, string) ([]library.Item, error
 	if l.free != nil {
 		return append([]library.Item{l.Book, *l.free}, l.copies...), nil
 	}
-	return l.copies, nil
+	return l.copies, l.Unread()
 }
 
 // OpenLoans implements requests.Library.
 func (l *fakeLibrary) OpenLoans(context.Context, []string) ([]library.OpenLoan, error) {
-	return l.loans, nil
+	return l.loans, l.Unread()
 }
 
 func (l *fakeLibrary) OpenLoan(context.Context, string) (json.RawMessage, error) {
 	if l.loan == "" {
 		return nil, errNone
 	}
-	return json.RawMessage(l.loan), nil
+	return json.RawMessage(l.loan), l.Unread()
 }
 
 func (l *fakeLibrary) Request(_ context.Context, id string) (json.RawMessage, error) {
 	if l.stored == "" || id != wishID {
-		return nil, errNone
+		return nil, cmp.Or(l.Unread(), error(errNone))
 	}
-	return json.RawMessage(l.stored), nil
+	return json.RawMessage(l.stored), l.Unread()
 }
 
 // User implements requests.Library. Ben borrows the book.
 func (l *fakeLibrary) User(_ context.Context, id string) (library.User, error) {
 	switch id {
 	case l.Patron.ID:
-		return l.Patron, nil
+		return l.Patron, l.Unread()
 	case benID:
 	default:
 		return library.User{}, errNone
 	}
 	return library.User{
 		ID: benID, Barcode: "ben", PatronGroup: librarytest.AdultsID, ExpirationDate: l.borrowerExpires,
-	}, nil
+	}, l.Unread()
 }
 
 func (l *fakeLibrary) ProxyRelations(_ context.Context, userID, proxyID string) ([]library.ProxyRelation, error) {
 	if userID != annID || proxyID != benID {
 		return nil, nil
 	}
-	return l.proxyRelations, nil
+	return l.proxyRelations, l.Unread()
 }
 
 func (l *fakeLibrary) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
 	if l.NoPolicy {
 		return policy.LoanPolicy{}, errNone
 	}
-	return policy.ParseLoanPolicy([]byte(l.Policy))
+	p, err := policy.ParseLoanPolicy([]byte(l.Policy))
+	return p, cmp.Or(err, l.Unread())
 }
 
 func (l *fakeLibrary) RequestPolicy(_ context.Context, id string) (p policy.RequestPolicy, err error) {
@@ -173,7 +176,7 @@ func (l *fakeLibrary) RequestPolicy(_ context.Context, id string) (p policy.Requ
 	if l.allowed == "" {
 		return p, errNone
 	}
-	return p, json.Unmarshal([]byte(l.allowed), &p)
+	return p, cmp.Or(l.Unread(), json.Unmarshal([]byte(l.allowed), &p))
 }
 
 func (l *fakeLibrary) Place(_ context.Context, p schemas.Placement) (schemas.PlacedRequest, error) {

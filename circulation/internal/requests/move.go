@@ -64,7 +64,7 @@ func (s *Service) move(ctx context.Context, id string, m MoveRequest) (schemas.P
 	if err != nil {
 		return schemas.PlacedRequest{}, err
 	}
-	if f.records.Item.ID != "" && f.records.Item.Status.Name == library.StatusAvailable {
+	if f.records.Item.Status.Name == library.StatusAvailable {
 		w.record.RequestType, w.doc["requestType"] = schemas.RequestPage, schemas.RequestPage
 	}
 	if err := w.judgeMove(f, was).Err(); err != nil {

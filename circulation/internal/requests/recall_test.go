@@ -34,6 +34,12 @@ func TestCreate_RecallChangesTheDueDate(t *testing.T) {
 			due: "2026-03-04T10:00:00.000Z",
 		},
 		{
+			name: "in the guaranteed period", due: "2026-03-02T10:00:00.000Z",
+			change: func(l *fakeLibrary) {
+				l.Policy = withRecalls(`"minimumGuaranteedLoanPeriod":{"duration":10,"intervalId":"Days"}`)
+			},
+		},
+		{
 			name:   "due before",
 			change: func(l *fakeLibrary) { l.Policy = strings.Replace(fiveDays, ":5", ":50", 1) }, due: judged,
 		},

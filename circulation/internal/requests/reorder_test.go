@@ -52,6 +52,7 @@ func TestReorder(t *testing.T) {
 			body: body, answer: fault.New(fault.RequestChanged, "turned on"), turned: true, code: fault.Invalid,
 			says: "TLR feature status is ENABLED.",
 		},
+		"no right":           {body: body, answer: fault.New(fault.Forbidden, "no"), code: fault.Forbidden, says: "no"},
 		"an answer was lost": {body: body, answer: fault.New(fault.Unavailable, "no answer")},
 		"an empty queue": {
 			body: body, answer: errNone, code: fault.NotFound, says: `Item record with ID "` + titleID + `" cannot be found`,
@@ -85,6 +86,7 @@ func TestReorder(t *testing.T) {
 			saw := fmt.Sprint(k.order.Queue[0].Position, k.order.Queue[1].Position)
 			to := fmt.Sprint(k.order.Queue[0].NewPosition, k.order.Queue[1].NewPosition)
 			if len(got) != 2 || k.order.ItemID != of.ItemID || k.order.InstanceID != of.InstanceID || saw != "2 1" ||
+				k.order.Queue[0].ID != bookID ||
 				to != "1 2" || uuid.Validate(k.order.ID) != nil {
 				t.Errorf("got %s for %+v, want the positions that were read, and an id", got, k.order)
 			}

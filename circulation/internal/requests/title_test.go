@@ -3,6 +3,7 @@ package requests_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,12 @@ func TestCreate_ForAnyCopy(t *testing.T) {
 		"recall, recalled before":     {kind: "Recall", change: recalled(bookID), item: otherID},
 		"recall, recalled least":      {kind: "Recall", change: recalled(bookID, bookID, otherID), item: otherID},
 		"recall, as often, due first": {kind: "Recall", change: recalled(otherID, bookID), item: bookID},
+		"recall, a hold of one, due first": {
+			kind: "Recall", item: bookID, change: func(l *fakeLibrary, k *fakeKeeper) {
+				slices.Reverse(l.loans)
+				k.queue = append(k.queue, json.RawMessage(`{"id":"x","requestType":"Hold","itemId":"`+bookID+`"}`))
+			},
+		},
 		"recall, none on loan": {
 			kind:   "Recall",
 			change: func(l *fakeLibrary, _ *fakeKeeper) { l.copies[0].Status.Name, l.loans, l.loan = "On order", nil, "" },

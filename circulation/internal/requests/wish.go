@@ -109,7 +109,7 @@ func endDay(at time.Time) time.Time {
 // checkStatus refuses a status that no request has. A new request gets another status than the
 // client's, as in FOLIO, but a misspelt one shows a mistake.
 func checkStatus(status any) error {
-	if name, ok := status.(string); status == nil || ok && slices.Contains(schemas.RequestStatuses(), name) {
+	if name, _ := status.(string); status == nil || slices.Contains(schemas.RequestStatuses(), name) {
 		return nil
 	}
 	return fault.New(fault.Malformed, "Request status must be one of the following: %q, not %s", schemas.RequestStatuses(), fault.Shown(status))
