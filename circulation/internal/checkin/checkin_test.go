@@ -90,7 +90,7 @@ func (d *backend) Location(context.Context, string) (library.Location, error) {
 	if d.location.ID == "" {
 		return library.Location{}, librarytest.ErrNone
 	}
-	return d.location, nil
+	return d.location, d.Unread()
 }
 
 func (d *backend) CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error) {
@@ -282,6 +282,15 @@ func TestCheckIn_Refusals(t *testing.T) {
 					"in|ITEM_CLAIMED_RETURNED|claimedReturnedResolution=null",
 			},
 		},
+		"a request, and it may fill none": {
+			func(d *backend, req *checkin.Request) {
+				req.FillNoRequest = true
+				d.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item",
+					schemas.RequestNotYetFilled, 1)}
+				d.Queue[0].PickupServicePointID = librarytest.DeskID
+			},
+			[]string{"A request waits for the item|ITEM_REQUESTED|itemBarcode=book"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -309,6 +318,21 @@ func TestCheckIn_Refusals(t *testing.T) {
 				t.Error("something was written")
 			}
 		})
+	}
+}
+
+func TestCheckIn_FailsIfTheItemCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for n := int64(1); ; n++ {
+		d := newBackend()
+		d.FailAt, d.answers = n, []error{errChanged}
+		_, err := d.checkIn(t, newReturn())
+		if d.Reads() < n {
+			break
+		}
+		if !errors.Is(err, librarytest.ErrUnread) || len(d.checkIns) > 1 {
+			t.Errorf("read %d: got %v after %d check-ins", n, err, len(d.checkIns))
+		}
 	}
 }
 

@@ -191,7 +191,7 @@ func TestCheckIn_JudgesAChangedQueueOnce(t *testing.T) {
 func TestCheckIn_HasItsSession(t *testing.T) {
 	t.Parallel()
 	d, req := newBackend(), newReturn()
-	req.SessionID = librarytest.OtherID
+	req.SessionID, req.FillNoRequest = librarytest.OtherID, true // no request waits
 	if _, err := d.checkIn(t, req); err != nil || d.checkIns[0].SessionID != librarytest.OtherID {
 		t.Errorf("got %+v, %v", d.checkIns, err)
 	}

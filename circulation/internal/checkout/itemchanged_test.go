@@ -122,7 +122,7 @@ func TestChangedItem_KeepsNothingOld(t *testing.T) {
 		t.Parallel()
 		c := &changing{backend: newBackend(), withdrawn: true, change: func(*backend) {}}
 		lent, err := c.lend(t)
-		if err != nil || lent.Copy.Holdings != (library.Holdings{}) || lent.Copy.Instance.Title != "" {
+		if err != nil || lent.Copy.Holdings != (library.Holdings{}) || lent.Copy.Instance.Title != "" || lent.Group.ID == "" {
 			t.Errorf("got %+v, %+v, %v, want neither holdings nor instance", lent.Copy.Holdings, lent.Copy.Instance, err)
 		}
 	})

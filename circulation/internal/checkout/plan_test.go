@@ -284,6 +284,10 @@ func TestPlan_LimitCountsWhatItsRuleNames(t *testing.T) {
 			"m " + librarytest.BookTypeID + " + t " + librarytest.CanLendID,
 			[]schemas.LoanLimit{{Max: 3, MaterialTypeID: librarytest.BookTypeID, LoanTypeID: librarytest.CanLendID}},
 		},
+		"by material type, in one library": {
+			"m " + librarytest.BookTypeID + " + c lib + b city + a uni",
+			[]schemas.LoanLimit{{Max: 3, MaterialTypeID: librarytest.BookTypeID}},
+		},
 		"by patron group, never": {"g " + librarytest.AdultsID, nil},
 	}
 	for name, tt := range tests {
@@ -316,6 +320,7 @@ func TestPlan_LimitNamesThePermissionThatLiftsIt(t *testing.T) {
 		})
 		var f *fault.Error
 		if !errors.As(err, &f) || f.Details[0].OverridableBlock == nil ||
+			f.Details[0].OverridableBlock.MissingPermissions == nil ||
 			!slices.Equal(f.Details[0].OverridableBlock.MissingPermissions, want) {
 			t.Errorf("with %q: got %v", granted, err)
 		}

@@ -167,6 +167,22 @@ func TestRenew_Overrides(t *testing.T) {
 		refused []string
 	}{
 		"too often": {prepare: tooOften, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled},
+		"too often, no date": {
+			prepare: tooOften, blocks: renewal.OverrideBlocks{DueDateBlock: &renewal.DueDateOverride{}}, may: all,
+			wantDue: ruled,
+		},
+		"without any permission": {
+			prepare: tooOften, blocks: renewal.OverrideBlocks{PatronBlock: lift, DueDateBlock: day(t, "2026-05-01T00:00:00Z")},
+			refused: []string{
+				"INSUFFICIENT_OVERRIDE_PERMISSIONS patronBlock " + mayPatron,
+				"INSUFFICIENT_OVERRIDE_PERMISSIONS renewalDueDateRequiredBlock " + mayRenew,
+			},
+		},
+		"blocked and too often, one is lifted": {
+			prepare: func(r *renewals) { tooOften(r); r.Manual = []library.ManualBlock{{Renewals: true}} },
+			blocks:  renewal.OverrideBlocks{PatronBlock: lift}, may: []string{mayPatron},
+			refused: []string{"LOAN_RENEWAL_LIMIT_REACHED renewalBlock " + mayRenew},
+		},
 		"recalled": {
 			prepare: func(r *renewals) { r.Queue = recall() }, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all,
 			wantDue: ruled, want: schemas.RenewalOverride{Recalled: true},
@@ -280,8 +296,15 @@ func TestRenewByID(t *testing.T) {
 	t.Parallel()
 	r := newRenewals()
 	if _, err := r.service().RenewByID(t.Context(), renewal.ByIDRequest{
+		ItemID: librarytest.BookItemID, UserID: librarytest.AnnID, Seen: new(int),
+	}); !fault.Is(err, fault.LoanChanged) || r.renewed != nil {
+		t.Errorf("a loan that was renewed before: got %v after %+v", err, r.renewed)
+	}
+	ctx := okapi.NewContext(t.Context(), okapi.Call{Permissions: []string{mayPatron}})
+	if _, err := r.service().RenewByID(ctx, renewal.ByIDRequest{
 		ItemID: librarytest.BookItemID, UserID: librarytest.AnnID,
-	}); err != nil || len(r.renewed) != 1 {
+		OverrideBlocks: renewal.OverrideBlocks{PatronBlock: &struct{}{}, Comment: "agreed"},
+	}); err != nil || len(r.renewed) != 1 || r.renewed[0].Override == nil {
 		t.Errorf("got %v after %+v", err, r.renewed)
 	}
 	for name, tt := range map[string]struct {

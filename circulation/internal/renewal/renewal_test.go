@@ -1,6 +1,7 @@
 package renewal_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,13 +44,13 @@ func (r *renewals) OpenLoan(_ context.Context, itemID string) (json.RawMessage, 
 	if r.loan == "" || itemID != librarytest.BookItemID {
 		return nil, librarytest.ErrNone
 	}
-	return json.RawMessage(r.loan), nil
+	return json.RawMessage(r.loan), r.Unread()
 }
 
 // User finds Ann unless she was deleted, and Carl.
 func (r *renewals) User(_ context.Context, id string) (library.User, error) {
 	if id == librarytest.CarlID || strings.EqualFold(id, librarytest.AnnID) && !r.NoPatron {
-		return library.User{ID: id}, nil
+		return library.User{ID: id}, r.Unread()
 	}
 	return library.User{}, librarytest.ErrNone
 }
@@ -58,7 +59,8 @@ func (r *renewals) RenewalPolicy(context.Context, string) (policy.LoanPolicy, er
 	if r.NoPolicy {
 		return policy.LoanPolicy{}, librarytest.ErrNone
 	}
-	return policy.ParseLoanPolicy([]byte(r.Policy))
+	p, err := policy.ParseLoanPolicy([]byte(r.Policy))
+	return p, cmp.Or(err, r.Unread())
 }
 
 func (r *renewals) Renew(_ context.Context, renewal schemas.Renewal) (json.RawMessage, error) {
@@ -121,6 +123,32 @@ func TestRenew_MovesTheDueDateOfTheJudgedLoan(t *testing.T) {
 }
 
 // A caller that saw another loan decides anew.
+func TestRenew_FailsIfAnythingCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for _, borrower := range []string{librarytest.AnnID, librarytest.CarlID} {
+		for n := int64(1); ; n++ {
+			r := newRenewals()
+			r.FailAt, r.loan = n, strings.Replace(r.loan, librarytest.AnnID, borrower, 1)
+			_, err := r.renew(t)
+			if r.Reads() < n {
+				break
+			}
+			if !errors.Is(err, librarytest.ErrUnread) || r.renewed != nil {
+				t.Errorf("read %d: got %v after %+v", n, err, r.renewed)
+			}
+		}
+	}
+}
+
+func TestRenew_EndsWithThePatronsExpiration(t *testing.T) {
+	t.Parallel()
+	r := newRenewals()
+	r.Patron.ExpirationDate.Time = librarytest.Today.AddDate(0, 0, 7)
+	if _, err := r.renew(t); err != nil || r.renewed[0].DueDate != "2026-03-08T10:00:00.000Z" {
+		t.Errorf("got %v after %+v", err, r.renewed)
+	}
+}
+
 func TestRenew_OfALoanThatWasRenewedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

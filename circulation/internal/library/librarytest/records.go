@@ -149,7 +149,7 @@ func (r *Records) Instance(context.Context, string) (library.Instance, error) {
 
 // Location implements library.Records.
 func (r *Records) Location(context.Context, string) (library.Location, error) {
-	return library.Location{ID: MainID, Name: "Main"}, r.Unread()
+	return library.Location{ID: MainID, Name: "Main", LibraryID: "lib", CampusID: "city", InstitutionID: "uni"}, r.Unread()
 }
 
 // Named implements library.Records.
