@@ -3,6 +3,7 @@ package ha_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	storage "checkoutlock/circulation-storage/app"
@@ -256,10 +258,12 @@ func startWatch(t *testing.T, c *cluster) *watch {
 	w := &watch{stop: make(chan struct{})}
 	for _, n := range c.nodes {
 		w.wg.Go(func() {
+			commits := committer{node: n}
+			defer commits.close()
 			was := true // the first answer is no change
 			for {
-				confirms, sent := false, time.Now()
-				err := c.read(t, n, &confirms, confirmSQL)
+				sent := time.Now()
+				confirms, err := commits.send(t.Context())
 				if _, refused := errors.AsType[*pgconn.PgError](err); confirms || refused {
 					if confirms {
 						w.noteCommit(!was, sent)
@@ -275,6 +279,33 @@ func startWatch(t *testing.T, c *cluster) *watch {
 		})
 	}
 	return w
+}
+
+// committer sends commits to a node. It connects again only if the connection is lost.
+type committer struct {
+	node *machine
+	conn *pgx.Conn // nil for none
+}
+
+// send reports whether a commit is confirmed within 5 s.
+func (c *committer) send(ctx context.Context) (confirmed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if c.conn == nil || c.conn.IsClosed() {
+		if c.conn, err = pgx.Connect(ctx, urlOf(c.node.address)); err != nil {
+			return false, err
+		}
+	}
+	err = c.conn.QueryRow(ctx, confirmSQL).Scan(&confirmed)
+	return confirmed, err
+}
+
+func (c *committer) close() {
+	if c.conn != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = c.conn.Close(ctx) // its node may be gone
+	}
 }
 
 // noteCommit notes a confirmed commit, whether it is the first one of its node, and when it was sent.
