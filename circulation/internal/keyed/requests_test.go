@@ -286,6 +286,7 @@ type lender struct {
 	storage
 	committed bool
 	calls     []string
+	fails     error // of what is called
 }
 
 func (l *lender) Admit(ctx context.Context, _ checkout.Request) (func(), error) { return l.admit(ctx) }
@@ -295,7 +296,7 @@ func (l *lender) note(call string, lease checkout.KeyLease) (checkout.Lent, erro
 	if lease.LoanID != loanID || lease.ID != l.holder {
 		return checkout.Lent{}, fmt.Errorf("%s under %+v", call, lease)
 	}
-	return checkout.Lent{Loan: []byte(`{"id":"l"}`)}, nil
+	return checkout.Lent{Loan: []byte(`{"id":"l"}`)}, l.fails
 }
 
 func (l *lender) Lend(_ context.Context, _ checkout.Request, lease checkout.KeyLease) (checkout.Lent, error) {
@@ -309,11 +310,16 @@ func (l *lender) Committed(_ context.Context, _ checkout.Request, id string) (ch
 
 func TestRequests_CheckOut(t *testing.T) {
 	t.Parallel()
+	errLost := fault.New(fault.Unavailable, "lost")
 	tests := map[string]*struct {
 		lender lender
 		want   []string
 	}{
 		"the first request lends": {lender{}, []string{"check-out"}},
+		"the first request fails": {lender{fails: errLost}, []string{"check-out"}},
+		"a take-over lends nothing before it knows the loan": {
+			lender{storage: storage{hash: hash}, fails: errLost}, []string{"committed"},
+		},
 		"a take-over lends what is not committed": {
 			lender{storage: storage{hash: hash}}, []string{"committed", "check-out"},
 		},
@@ -331,8 +337,12 @@ func TestRequests_CheckOut(t *testing.T) {
 				func(l checkout.Lent) (keyed.Answer, error) {
 					return keyed.Answer{LoanID: loanID, Loan: l.Loan}, nil
 				})
-			if err != nil || !same(got, lent) || !slices.Equal(tt.lender.calls, tt.want) {
-				t.Errorf("got %+v, %v after %q, want %+v after %q", got, err, tt.lender.calls, lent, tt.want)
+			want := lent
+			if tt.lender.fails != nil {
+				want = keyed.Answer{}
+			}
+			if !errors.Is(err, tt.lender.fails) || !same(got, want) || !slices.Equal(tt.lender.calls, tt.want) {
+				t.Errorf("got %+v, %v after %q, want %+v after %q", got, err, tt.lender.calls, want, tt.want)
 			}
 		})
 	}
