@@ -57,7 +57,7 @@ test: compiler ## run all tests with the race detector on a real PostgreSQL
 	CGO_ENABLED=1 $(WITH_DB) -isolation serializable -- $(GO_TEST) $$(go list work | grep -vE '/integration-tests(/resourcelocks|/ha)?$$')
 	CGO_ENABLED=1 $(WITH_DB) -- $(GO_TEST) -parallel 4 ./integration-tests
 	CGO_ENABLED=1 $(WITH_DB) -- $(GO_TEST) -p 2 -parallel 4 ./integration-tests/resourcelocks ./integration-tests/ha
-	$(WITH_DB) -- go test -vet=off -count=1 -run '^TestOverload' ./integration-tests
+	$(WITH_DB) -- go test -vet=off -count=1 -run '^TestOverload|^TestIdempotencyKey_ConcurrentRepeats' ./integration-tests
 
 # Each target runs alone, because go test fuzzes one at a time. What finds something is kept in
 # testdata/fuzz of its package, where it is a case of the ordinary tests.
