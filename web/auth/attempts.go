@@ -128,7 +128,7 @@ func (a *attempts) keep(who caller, has left, now time.Time) {
 func (a *attempts) note(ctx context.Context, peer string, now time.Time) {
 	a.count.WithLabelValues("wrong").Inc()
 	a.unlogged++
-	if !a.logged.IsZero() && now.Sub(a.logged) < logInterval {
+	if now.Sub(a.logged) < logInterval {
 		return
 	}
 	a.log.WarnContext(ctx, "wrong password for the staff pages", "peer", peer, "times", a.unlogged)
@@ -138,12 +138,8 @@ func (a *attempts) note(ctx context.Context, peer string, now time.Time) {
 // networkOf returns the part of an address that one caller cannot choose: of IPv6 the first 64 bits.
 func networkOf(peer string) string {
 	ip, err := netip.ParseAddr(peer)
-	if err != nil {
+	if err != nil || ip.Is4() {
 		return peer
-	}
-	ip = ip.Unmap().WithZone("")
-	if ip.Is4() {
-		return ip.String()
 	}
 	return netip.PrefixFrom(ip, 64).Masked().String()
 }

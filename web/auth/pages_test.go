@@ -3,6 +3,7 @@ package auth_test
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -326,6 +327,37 @@ func TestPages_SlowDownWrongPasswords(t *testing.T) {
 		err := testutil.GatherAndCompare(s.registry, strings.NewReader(want), "staff_refused_passwords_total")
 		if err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+func TestGuard_RemembersSomeCallers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := auth.NewGuard(auth.Settings{Auth: auth.Basic, Password: password}, nil, slog.New(slog.DiscardHandler))
+		for range 5 {
+			_, _ = g.Guess("2001:db8::1")
+		}
+		next := 0
+		guess := func(times int) (remembered int) { // each from another address
+			for range times {
+				next++
+				remembered, _ = g.Guess(fmt.Sprintf("10.0.%d.%d", next/256, next%256))
+			}
+			return remembered
+		}
+		if n := guess(4999); n != 10_000 {
+			t.Errorf("%d callers are remembered, want each address, and each name there", n)
+		}
+		pass(time.Second) // the addresses have their whole allowance again
+		if n := guess(1); n > 5010 {
+			t.Errorf("%d callers are remembered, want none with a whole allowance", n)
+		}
+		if _, err := g.Guess("2001:db8::ffff:0:0:1"); !fault.Is(err, fault.TooManyTries) {
+			t.Errorf("a caller that is slowed down: got %v", err)
+		}
+		if n := guess(2600); n != 10_000 {
+			t.Errorf("%d callers are remembered, want 10000", n)
 		}
 	})
 }
