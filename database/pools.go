@@ -110,10 +110,7 @@ func (db *DB) poolConfig(base *pgxpool.Config, size int32, statement time.Durati
 	}
 	cc.OnNotice = noteUnconfirmed
 	closeFatal := cc.OnPgError
-	cc.OnPgError = func(c *pgconn.PgConn, e *pgconn.PgError) bool {
-		lost := db.noteError(e)
-		return !lost && (closeFatal == nil || closeFatal(c, e))
-	}
+	cc.OnPgError = func(c *pgconn.PgConn, e *pgconn.PgError) bool { return !db.noteError(e) && closeFatal(c, e) }
 	return pc
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -154,10 +155,7 @@ func (p *pages) addLocks(ctx context.Context, body *locksPage, k Kind) error {
 }
 
 func describeAsker(r engine.AskedFor) texts.Text {
-	name := r.Name
-	if name == "" {
-		name = r.By
-	}
+	name := cmp.Or(r.Name, r.By)
 	if r.Message == "" {
 		return texts.Text{Code: "locks.askedBy", Values: texts.Values{"name": name}}
 	}
