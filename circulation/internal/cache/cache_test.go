@@ -200,6 +200,24 @@ func TestCache_IsBounded(t *testing.T) {
 	}
 }
 
+func TestCache_MakesRoomByWhatIsOutdated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := cache.New[string, int](maxAge, 2)
+		c.Put("old", 1, time.Second)
+		c.Put("fresh", 2, time.Hour)
+		<-time.After(time.Minute)
+		c.Put("fresh", 3, time.Hour) // which needs no room
+		if c.Len() != 2 {
+			t.Errorf("%d values, want both", c.Len())
+		}
+		c.Put("new", 4, time.Hour)
+		if fresh, _ := c.Peek("fresh"); fresh != 3 || c.Len() != 2 {
+			t.Errorf("got %d of %d values, want the outdated one replaced", fresh, c.Len())
+		}
+	})
+}
+
 func TestCache_PutAndAdd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
