@@ -23,6 +23,9 @@ func TestOutboxStore_Fence(t *testing.T) {
 	if err != nil || !leased {
 		t.Fatal(leased, err)
 	}
+	if err := h.store.GiveUp(h.ctx(), other); err != nil { // which it has not
+		t.Fatal(err)
+	}
 	if _, leased, err := h.store.Lease(h.ctx(), other, time.Minute); err != nil || leased {
 		t.Errorf("got %t, %v: two have the lease", leased, err)
 	}

@@ -136,7 +136,7 @@ func TestFigures_CountBucketsOfAServicePoint(t *testing.T) {
 	now := time.Now().UTC()
 	for i, point := range []any{desk, desk, nil} {
 		p.exec(`INSERT INTO {schema}.check_out_history (id, ended_date, outcome, service_point_id, took_ms, repeats)
-		        VALUES ($1, $2, 'lent', $3, 1, 0)`, uuid.New(), now.Add(-time.Duration(i)*5*24*time.Hour), point)
+		        VALUES ($1, $2, 'refused', $3, 1, 0)`, uuid.New(), now.Add(-time.Duration(i)*5*24*time.Hour), point)
 	}
 	for _, tt := range []struct {
 		filter  schemas.FigureFilter
@@ -152,8 +152,8 @@ func TestFigures_CountBucketsOfAServicePoint(t *testing.T) {
 		{filter: schemas.FigureFilter{Minutes: 24 * 60, Bucket: 15}, buckets: 96, total: 1},
 	} {
 		f, err := p.Figures(p.ctx(), tt.filter)
-		if err != nil || len(f.Minutes) != tt.buckets || f.Total.CheckOuts != tt.total {
-			t.Fatalf("%+v: got %d buckets, %+v, %v", tt.filter, len(f.Minutes), f.Total, err)
+		if err != nil || len(f.Minutes) != tt.buckets || f.Total.CheckOuts != tt.total || f.Causes[0].Count != tt.total {
+			t.Fatalf("%+v: got %d buckets, %+v, %+v, %v", tt.filter, len(f.Minutes), f.Total, f.Causes, err)
 		}
 		sum := 0
 		for i, m := range f.Minutes {

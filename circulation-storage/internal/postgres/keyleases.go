@@ -55,7 +55,7 @@ ON CONFLICT ON CONSTRAINT check_out_request_pkey DO UPDATE
 RETURNING loan_id, xmax <> 0`
 
 	readKeySQL = `
-SELECT loan_id, body_hash = $2::bytea, ` + forgotten + `, ` + leaseEnded + `, answer
+SELECT loan_id, body_hash = $2::bytea, ` + leaseEnded + `, answer
   FROM {schema}.check_out_request r WHERE key = $1::text`
 
 	renewLeaseSQL = `
@@ -68,7 +68,7 @@ UPDATE {schema}.check_out_request SET answer = $2::text, claimed_date = clock_ti
 
 	sweepKeysSQL = `
 WITH old AS (SELECT r.key FROM {schema}.check_out_request r WHERE ` + forgotten + ` LIMIT $1::bigint` + skipLocked + `)
-DELETE FROM {schema}.check_out_request r USING old WHERE r.key = old.key AND ` + forgotten + `
+DELETE FROM {schema}.check_out_request r USING old WHERE r.key = old.key
 RETURNING ` + notDurable
 )
 
@@ -114,13 +114,13 @@ type key struct {
 
 func (s *KeyLeaseStore) readKey(ctx context.Context, op string, req keylease.Request) (key, error) {
 	var k key
-	var isForgotten, isEnded bool
+	var isEnded bool
 	err := s.db.readRow(ctx, s.db.conns.Urgent, op, readKeySQL, []any{req.Key, req.BodyHash[:]},
-		&k.loanID, &k.same, &isForgotten, &isEnded, &k.answer)
+		&k.loanID, &k.same, &isEnded, &k.answer)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return key{open: true}, nil
 	}
-	k.open = isForgotten || (k.same && isEnded && k.answer == nil)
+	k.open = k.same && isEnded && k.answer == nil
 	return k, err
 }
 

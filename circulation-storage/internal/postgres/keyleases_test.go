@@ -168,6 +168,7 @@ func TestKeyLeaseStore_TakesOverFromAHolderThatIsGone(t *testing.T) {
 	k.age("k", "10 seconds")
 
 	second := ask("k")
+	second.Duration = 2 * time.Minute
 	taken := k.lease(second)
 	if taken.LoanID != c.LoanID || !taken.Taken {
 		t.Errorf("got %+v, want the loan %s, taken", taken, c.LoanID)
@@ -180,6 +181,8 @@ func TestKeyLeaseStore_TakesOverFromAHolderThatIsGone(t *testing.T) {
 			t.Errorf("%s by who was gone: got %v, want %s", name, err, fault.KeyLeaseLost)
 		}
 	}
+	k.age("k", "90 seconds")
+	k.refused(ask("k"), fault.RequestRunning)
 	if err := k.Renew(k.ctx(), second.LeaseID, 0); err != nil { // gives it up
 		t.Fatal(err)
 	}
@@ -216,6 +219,7 @@ func TestKeyLeaseStore_ForgetsAKeyAfterADay(t *testing.T) {
 		if c := k.lease(other); c.Answer != nil || c.LoanID == before.LoanID {
 			t.Errorf("%s: got %+v, want a new lease with another loan", key, c)
 		}
+		k.lease(other) // a repeat with the new body
 		k.age(key, "24 hours")
 	}
 	for want := range 3 { // one at a time: 1, 1, 0

@@ -248,7 +248,7 @@ func (s *LockStore) List(ctx context.Context, f lock.Filter) ([]lock.Lock, int, 
 var sweepSQL = `
 WITH old AS (
     SELECT l.id FROM {schema}.check_out_lock l WHERE ` + longAgo + ` LIMIT $2::bigint` + skipLocked + `)
-DELETE FROM {schema}.check_out_lock l USING old WHERE l.id = old.id AND ` + longAgo + `
+DELETE FROM {schema}.check_out_lock l USING old WHERE l.id = old.id
 RETURNING ` + notDurable
 
 // Sweep implements lock.Store.

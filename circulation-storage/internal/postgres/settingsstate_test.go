@@ -33,11 +33,12 @@ func TestLockSettings_ChangeAndRemove(t *testing.T) {
 	if first.Version == "" || first.Entry != nil {
 		t.Errorf("a new tenant has %+v, want a version and no entry", first)
 	}
-	// Another entry with the same key, and one of a user, are not the lock settings.
+	// Other entries with the same scope or key, and one of a user, are not the lock settings.
 	l.exec(`INSERT INTO {schema}.settings_entry (id, jsonb) VALUES
 		(gen_random_uuid(), '{"scope":"mod-circulation","key":"checkoutLockFeature",
 		"userId":"6c4d6f0e-7e7a-4f5b-8b4c-2d1c0a9b8e77","value":1}'),
-		(gen_random_uuid(), '{"scope":"other","key":"checkoutLockFeature","value":2}')`)
+		(gen_random_uuid(), '{"scope":"other","key":"checkoutLockFeature","value":2}'),
+		(gen_random_uuid(), '{"scope":"mod-circulation","key":"other","value":3}')`)
 
 	made, err := l.settings.Change(l.ctx(), changeTo(`{"checkOutLockFeatureEnabled":true,"lockTtl":null}`, first.Version))
 	if err != nil {
@@ -73,8 +74,8 @@ func TestLockSettings_ChangeAndRemove(t *testing.T) {
 	if err := l.settings.Remove(l.ctx()); err != nil {
 		t.Errorf("removing nothing: %v", err)
 	}
-	if n := l.count(`SELECT count(*) FROM {schema}.settings_entry`); n != 2 {
-		t.Errorf("got %d entries of others, want 2", n)
+	if n := l.count(`SELECT count(*) FROM {schema}.settings_entry`); n != 3 {
+		t.Errorf("got %d entries of others, want 3", n)
 	}
 }
 

@@ -20,7 +20,7 @@ const past = `c.created_date NOT BETWEEN statement_timestamp() - interval '1 day
 
 const sweepRepeatsSQL = `
 WITH old AS (SELECT c.id FROM {table} c WHERE ` + past + ` LIMIT $1::bigint` + skipLocked + `)
-DELETE FROM {table} c USING old WHERE c.id = old.id AND ` + past + `
+DELETE FROM {table} c USING old WHERE c.id = old.id
 RETURNING ` + notDurable
 
 // SweepRepeats forgets check-ins, changes of loans and requests, and check-outs given up, that are a

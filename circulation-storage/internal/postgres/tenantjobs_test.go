@@ -71,7 +71,7 @@ func TestTenantJobs_TwoAtOnceAreOne(t *testing.T) {
 	db, id := newTenant(t)
 	ctx := okapi.WithTenant(t.Context(), id)
 	store, past := postgres.NewTenantJobStore(db), tenantjob.Lease{JobID: uuid.New(), Worker: uuid.New()}
-	if _, _, err := store.Begin(ctx, past, install); err != nil {
+	if _, _, err := store.Begin(ctx, past, sampled); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.End(ctx, past, "", ""); err != nil {
@@ -215,6 +215,9 @@ func TestTenantJobs_DeleteEndsTheWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-working
+	if err := s.Delete(ctx, uuid.New()); !fault.Is(err, fault.NotFound) {
+		t.Errorf("another job: got %v, want %s", err, fault.NotFound)
+	}
 	begun := time.Now()
 	if err := s.Delete(ctx, job.ID); err != nil {
 		t.Fatal(err)
@@ -351,12 +354,20 @@ func TestTenantJobs_LeaseAJobOnce(t *testing.T) {
 	db, id := newTenant(t)
 	ctx := okapi.WithTenant(t.Context(), id)
 	store := postgres.NewTenantJobStore(db)
+	dead := tenantjob.Lease{JobID: uuid.New(), Worker: uuid.New()} // the first round takes its job over
+	if _, _, err := store.Begin(ctx, dead, install); err != nil {
+		t.Fatal(err)
+	}
 	for range 30 {
 		leases, errs, leased := make([]tenantjob.Lease, 8), make([]error, 8), make([]bool, 8)
 		var calling sync.WaitGroup
 		for i := range leases {
 			leases[i] = tenantjob.Lease{JobID: uuid.New(), Worker: uuid.New(), Duration: time.Minute}
-			calling.Go(func() { _, leased[i], errs[i] = store.Begin(ctx, leases[i], install) })
+			calling.Go(func() {
+				var job tenantjob.Job
+				job, leased[i], errs[i] = store.Begin(ctx, leases[i], install)
+				leases[i].JobID = job.ID
+			})
 		}
 		calling.Wait()
 		granted := 0

@@ -97,6 +97,11 @@ func TestRunTitleJob_FinishesAJobInProgress(t *testing.T) {
 	l := newHarness(t)
 	l.setTitles(true)
 	all := l.twoQueues()
+	gap := l.addTitle(2) // as many positions as requests, one of them twice
+	l.queue(gap, gap.copies[0], uuid.New(), uuid.New())
+	l.queue(gap, gap.copies[1], uuid.New())
+	l.exec(`UPDATE {schema}.request SET jsonb = jsonb || '{"position":3}' WHERE item_id = $1 AND position = 2`,
+		gap.copies[0])
 	open, begun := l.addTitleJob("open", "2026-03-02T10:00:00.000+00:00"), l.addTitleJob("in-progress", jobDay)
 	left, cancel := context.WithCancel(l.ctx())
 	cancel()
@@ -104,8 +109,11 @@ func TestRunTitleJob_FinishesAJobInProgress(t *testing.T) {
 		t.Errorf("got %v, and the job is %s", err, l.job(begun))
 	}
 	l.runTitleJob()
-	if got, want := l.job(begun)+", "+l.job(open)+", "+l.places(all...), "done 5 [], open, 2 4 5 1 3"; got != want {
+	if got, want := l.job(begun)+", "+l.job(open)+", "+l.places(all...), "done 8 [], open, 2 4 5 1 3"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	if n := l.count(`SELECT count(DISTINCT position) FROM {schema}.request WHERE instance_id = $1`, gap.instance); n != 3 {
+		t.Errorf("3 requests of a title have %d positions", n)
 	}
 }
 

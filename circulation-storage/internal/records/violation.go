@@ -8,18 +8,12 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Violation returns the fault for writing a record that violates a constraint: a
-// duplicate value, or a reference to a missing record. It is nil for a constraint that
-// t does not list.
+// Violation returns the fault for writing a record that would store a value twice. It is nil for a
+// constraint that t does not list.
 func (t Type) Violation(constraint string, r Record) error {
 	for _, u := range t.Unique {
 		if u.Constraint == constraint {
 			return t.newDuplicate(u, r)
-		}
-	}
-	for _, ref := range t.References {
-		if ref.Constraint == constraint {
-			return ref.Dangling(t, r.Text(ref.Field))
 		}
 	}
 	if constraint == t.Table+"_pkey" {

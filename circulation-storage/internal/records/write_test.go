@@ -145,12 +145,6 @@ func TestType_Violation(t *testing.T) {
 			params: []fault.Parameter{fault.Param("id", idA)},
 		},
 		{
-			typ: records.Item, constraint: "item_material_type_id_fkey",
-			msg: "Cannot set item.materialTypeId = " + idB +
-				" because it does not exist in material_type.id.", code: fault.Invalid,
-			params: []fault.Parameter{fault.Param("materialTypeId", idB)},
-		},
-		{
 			typ: records.Loan, constraint: "loan_open_item_id_key",
 			msg: "Cannot have more than one open loan for the same item", code: fault.Invalid,
 			params: []fault.Parameter{fault.Param("itemId", idC)},
