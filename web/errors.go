@@ -53,12 +53,8 @@ func (o Options) writeError(err error, c echo.Context) {
 }
 
 func statusOf(err error, f *fault.Error) int {
-	var h *echo.HTTPError
-	switch {
-	case errors.Is(err, context.Canceled):
+	if errors.Is(err, context.Canceled) {
 		return statusClientLeft
-	case errors.As(err, &h):
-		return h.Code // Echo's own
 	}
 	return fault.Status(f.Code)
 }
@@ -98,14 +94,7 @@ func ToFault(err error) *fault.Error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
 	}
-	var h *echo.HTTPError
 	switch {
-	case errors.As(err, &h):
-		code := fault.CodeFromAnswer(h.Code, "")
-		if code == fault.Internal && h.Code < http.StatusInternalServerError {
-			code = fault.Malformed
-		}
-		return fault.New(code, "%s", http.StatusText(h.Code))
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.Wrap(err, fault.Timeout, "The request took too long")
 	case errors.Is(err, context.Canceled):
