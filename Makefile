@@ -18,8 +18,9 @@ WITH_DB := go run ./integration-tests/cmd/withdb
 GC_FLAGS := -gcflags=golang.org/x/crypto/blowfish=-race=false
 
 # No test waits for ever; this is for machines that are slow. go test allows 10 minutes. A process
-# with the race detector waits for 1 s at its end, which 80 packages need not. make lint vets.
-GO_TEST := env GORACE=atexit_sleep_ms=50 go test -race $(GC_FLAGS) -vet=off -count=1 -timeout 60m
+# with the race detector waits for 1 s at its end, which 80 packages need not. make lint vets. GOGC is
+# that of the services: the heap of a test is small too.
+GO_TEST := env GORACE=atexit_sleep_ms=50 GOGC=300 go test -race $(GC_FLAGS) -vet=off -count=1 -timeout 60m
 
 SERVICES := circulation circulation-storage resource-locks
 
