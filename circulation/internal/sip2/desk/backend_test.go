@@ -61,7 +61,8 @@ type backend struct {
 	checkIns []checkin.Request
 	returned checkin.Returned
 	checkErr error
-	ended    []string // patrons whose session ended
+	caller   okapi.Call // of the check-in
+	ended    []string   // patrons whose session ended
 	panics   int
 	log      bytes.Buffer
 
@@ -96,8 +97,8 @@ func (b *backend) desk(t *testing.T) *desk.Desk {
 		Keyed:    &keyed.Requests{Storage: b, CheckOuts: b, Ended: func(keyed.Outcome) {}, Log: log},
 		Renewals: b, Now: func() time.Time { return b.today },
 		Panicked: func(context.Context, error) { b.panics++ },
-		CheckIn: func(_ context.Context, req checkin.Request) (checkin.Returned, error) {
-			b.checkIns = append(b.checkIns, req)
+		CheckIn: func(ctx context.Context, req checkin.Request) (checkin.Returned, error) {
+			b.caller, b.checkIns = okapi.FromContext(ctx), append(b.checkIns, req)
 			return b.returned, b.checkErr
 		},
 		EndSessions: func(_ context.Context, req checkin.EndSessionsRequest) error {

@@ -152,7 +152,8 @@ func TestCheckIn_ChoosesItsDate(t *testing.T) {
 			b := newBackend()
 			b.openLoan = annsLoan
 			b.send(t, "09"+tt.noBlock+"20260301    105959"+tt.date+"AP|AOmain|ABbook|AC|BIY|")
-			if len(b.checkIns) != 1 || b.checkIns[0].CheckInDate != tt.want || !b.checkIns[0].FillNoRequest {
+			if len(b.checkIns) != 1 || b.checkIns[0].CheckInDate != tt.want || !b.checkIns[0].FillNoRequest ||
+				b.caller.UserID != terminalID || b.caller.Machine != "desk-1" {
 				t.Errorf("checked in %+v, want %s", b.checkIns, tt.want)
 			}
 		})

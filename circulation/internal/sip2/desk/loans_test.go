@@ -85,6 +85,13 @@ func TestRenew(t *testing.T) {
 			change: func(b *backend) { b.openLoan = renewedLoan(terminalID, "2026-03-01T09:59:30Z") },
 			want:   "301YUY" + now + "AOmain|AAann|ABbook|AJMoby Dick|AH20260315    235959|CK001|",
 		},
+		"just renewed here, for another patron": {
+			err: refuse("ITEM_CHECKED_OUT_TO_DIFFERENT_USER", "no"), change: func(b *backend) {
+				b.openLoan = strings.Replace(renewedLoan(terminalID, "2026-03-01T09:59:30Z"), librarytest.AnnID,
+					librarytest.CarlID, 1)
+			},
+			want: refused + "This item is not on loan to you.|",
+		},
 		"renewed here before": {
 			change: func(b *backend) { b.openLoan = renewedLoan(terminalID, "2026-03-01T09:58:30Z") },
 			want:   "301YUY" + now + "AOmain|AAann|ABbook|AJMoby Dick|AH20260328    235959|CK001|",

@@ -295,6 +295,28 @@ func TestItemInformation_OfTheQueue(t *testing.T) {
 	}
 }
 
+// What cannot be read is not said to be unknown, as a repeat would be answered by it.
+func TestMessages_FailIfTheRecordsCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for _, message := range []string{
+		renewBook, "6520260301    105959AOmain|AAann|AC|", "1720260301    105959AOmain|ABbook|AC|",
+		"2300120260301    105959AOmain|AAann|AC|", "6300120260301    105959          AOmain|AAann|AC|",
+		"09N20260301    10595920260301    105959AP|AOmain|ABbook|AC|",
+	} {
+		for n := int64(1); ; n++ {
+			b := newBackend()
+			b.FailAt, b.openLoan = n, annsLoan
+			answer := b.answer(t.Context(), t, b.desk(t), message)
+			if b.Reads() < n {
+				break
+			}
+			if answer.Result != wire.Failed || len(b.renewed)+len(b.checkIns) != 0 {
+				t.Errorf("%s, read %d: got %+v, renewed %v, took back %v", message[:2], n, answer, b.renewed, b.checkIns)
+			}
+		}
+	}
+}
+
 func TestMessages_ThatAreRefusedAlways(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{

@@ -43,7 +43,7 @@ func (d *Desk) judgeRefusal(ctx context.Context, v *visit, req checkout.Request,
 	if loan.ID == lease.LoanID {
 		return outcome{}, fault.Wrap(refused, fault.KeyLeaseLost, "Another message with the key has lent the item")
 	}
-	if loan.ID == "" || facts.User.ID == "" || !strings.EqualFold(loan.UserID, facts.User.ID) {
+	if facts.User.ID == "" || !strings.EqualFold(loan.UserID, facts.User.ID) {
 		o := d.newRefusal(v, refused, &facts, forBorrowing)
 		if slices.Contains(o.Says, v.say(texts.MachineNotHere, nil)) {
 			d.Log.ErrorContext(ctx, "an item cannot be lent by the library's settings", v.subjects(), "code", o.Reason)

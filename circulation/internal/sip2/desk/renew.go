@@ -51,7 +51,7 @@ func (d *Desk) renewOnce(ctx context.Context, v *visit, card string) (outcome, e
 		return outcome{}, err
 	}
 	o := describeCopy(facts.Copy())
-	if loan.ID != "" && strings.EqualFold(loan.UserID, facts.User.ID) && v.hasRenewed(loan) {
+	if strings.EqualFold(loan.UserID, facts.User.ID) && v.hasRenewed(loan) {
 		o.Lent, o.Renewal, o.Due = true, true, loan.DueDate
 		return o, nil
 	}
