@@ -12,8 +12,6 @@ import (
 type TerminalStore interface {
 	// Terminals returns them by name.
 	Terminals(ctx context.Context) ([]library.Terminal, error)
-	// AllServicePoints returns the places where they may stand, by name.
-	AllServicePoints(ctx context.Context) ([]library.ServicePoint, error)
 	// AddTerminal adds one. Fault: Invalid for a login that exists or a value that breaks a rule.
 	AddTerminal(ctx context.Context, t NewTerminal) error
 	// SetTerminalPassword replaces a password. Faults: NotFound, Invalid, Conflict.
@@ -51,9 +49,9 @@ func (s *Service) Terminals(ctx context.Context) ([]library.Terminal, error) {
 	return s.storage.Terminals(ctx)
 }
 
-// AllServicePoints implements staff.Admin.
+// AllServicePoints implements staff.Admin: the places where terminals may stand, by name.
 func (s *Service) AllServicePoints(ctx context.Context) ([]library.ServicePoint, error) {
-	return s.storage.AllServicePoints(ctx)
+	return s.storage.ListServicePoints(ctx, schemas.MaxListedTerminals)
 }
 
 // AddTerminal adds a machine and logs who did it.

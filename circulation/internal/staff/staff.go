@@ -32,6 +32,7 @@ type Admin interface {
 	Patrons(ctx context.Context, ids []string) (map[string]library.User, error)
 	FindPatron(ctx context.Context, text string) (admin.FoundPatrons, error)
 	ListServicePoints(ctx context.Context) ([]library.ServicePoint, error)
+	AllServicePoints(ctx context.Context) ([]library.ServicePoint, error)
 	NamePast(ctx context.Context, list []schemas.PastCheckOut, patrons bool) admin.Names
 	Waits(ctx context.Context) (schemas.LockWaits, error)
 	ReviewLimit(ctx context.Context) (admin.LimitReview, error)

@@ -192,3 +192,16 @@ func TestClient_ReadsTheSettingForTitlesAgain(t *testing.T) {
 		}
 	}
 }
+
+func TestClient_NotFoundIsThatOfARecord(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, 404, fault.NotFound, "") })
+	ctx := inTenant(t, "diku")
+	_, ordered := c.OrderQueue(ctx, schemas.QueueOrder{})
+	_, moved := c.MoveRequest(ctx, schemas.RequestMove{})
+	_, rules := c.Rules(ctx)
+	if changed := c.ChangeRequest(ctx, schemas.RequestChange{}); !fault.Is(changed, fault.NotFound) ||
+		!fault.Is(ordered, fault.NotFound) || !fault.Is(moved, fault.NotFound) || !fault.Is(rules, fault.Unavailable) {
+		t.Errorf("got %v, %v, %v and %v for the rules", changed, ordered, moved, rules)
+	}
+}

@@ -14,11 +14,6 @@ func (c *Client) Terminals(ctx context.Context) ([]library.Terminal, error) {
 	return listRecords[library.Terminal](ctx, c, terminals, "cql.allRecords=1 sortby name", schemas.MaxListedTerminals)
 }
 
-// AllServicePoints implements admin.TerminalStore.
-func (c *Client) AllServicePoints(ctx context.Context) ([]library.ServicePoint, error) {
-	return listRecords[library.ServicePoint](ctx, c, servicePoints, "cql.allRecords=1 sortby name", schemas.MaxListedTerminals)
-}
-
 // AddTerminal implements admin.TerminalStore.
 func (c *Client) AddTerminal(ctx context.Context, t admin.NewTerminal) error {
 	return c.run(ctx, send("adding a terminal", http.MethodPost, terminals.path, t, http.StatusCreated))
