@@ -20,6 +20,10 @@ func TestCompile_SyntaxErrors(t *testing.T) {
 		line, column int
 		want         string
 	}{
+		"a plus without a criterion": {
+			text: head + "m x +" + all, line: 3, column: 5,
+			want: "mismatched input ':' expecting a criterium letter (t, a, b, c, s, m, g)",
+		},
 		// Priority line.
 		"priority missing": {
 			text: "fallback-policy" + all, line: 1, column: 0, want: "mismatched input 'fallback-policy' expecting 'priority'",
