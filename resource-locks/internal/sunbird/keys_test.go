@@ -134,14 +134,17 @@ func TestSettings(t *testing.T) {
 			"SUNBIRD_LOCK_TTL is 1ms, allowed: 1s to 8760h",
 		},
 		"a check that is no URL": {
-			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_RESOURCE_CHECK_URL=content"},
+			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_RESOURCE_CHECK_URL=http:content"},
 			"SUNBIRD_RESOURCE_CHECK_URL",
+		},
+		"a check": {
+			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_RESOURCE_CHECK_URL=http://content:9000"}, "",
 		},
 		"a webhook": {
 			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_NOTICE_URL=https://hooks.example.org/a?b=c"}, "",
 		},
 		"a masked webhook": {
-			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_NOTICE_URL=hooks.example.org/secret"},
+			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_NOTICE_URL=ftp://hooks.example.org/secret"},
 			`SUNBIRD_NOTICE_URL is "****cret", allowed: an http or https URL`,
 		},
 		"an empty type": {

@@ -286,13 +286,14 @@ func TestServer_AnswersAPanic(t *testing.T) {
 func TestServer_AsksTheContentService(t *testing.T) {
 	t.Parallel()
 	var asked struct {
-		path, user, token string
-		body              string
+		path, user, token, body string
+		header                  http.Header
 	}
 	var status int
 	var reply string
 	content := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.path, asked.user, asked.token = r.URL.Path, r.Header.Get(userHeader), r.Header.Get(tokenHeader)
+		asked.header = r.Header
 		asked.body = readAll(t, r.Body)
 		w.Header().Set("Location", "/elsewhere")
 		w.WriteHeader(status)
@@ -352,6 +353,12 @@ func TestServer_AsksTheContentService(t *testing.T) {
 		if asked.path != checkPath || asked.user != "u1" || asked.token == "" {
 			t.Errorf("the check of %s was asked with %+v", api, asked)
 		}
+	}
+	const override = "X-Http-Method-Override"
+	f.call("POST", "/v1/lock/retire", asked.body,
+		append(u.headers(), "Authorization", "Bearer x", "Cookie", "a=b", override, "DELETE")...)
+	if h := asked.header; h.Get("Authorization") != "Bearer x" || h.Get("Cookie") != "" || h.Get(override) != "" {
+		t.Errorf("the check got %v, want the authorization and neither cookie nor method", h)
 	}
 	content.Close()
 	u.create("do_2").refused(t, 412, "ERR_LOCK_CREATION_FAILED", checkFailed)
