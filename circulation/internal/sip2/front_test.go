@@ -254,6 +254,27 @@ func TestHandler_HasTheMachinesDeadline_WhileStorageIsSlow(t *testing.T) {
 	}
 }
 
+// A terminal without a setting of its own has the service's.
+func TestListener_CompletesTheTerminal(t *testing.T) {
+	t.Parallel()
+	seen := make(chan string, 1)
+	h := start(t, func(s *setup) {
+		s.settings.NoBlock, s.terminals[1]["noBlock"] = "refuse", "lend"
+		s.handlers[wire.CheckOut] = func(ctx context.Context, terminal library.Terminal, r wire.Request) wire.Answer {
+			seen <- terminal.NoBlock
+			return lend(ctx, terminal, r)
+		}
+	})
+	for login, want := range map[string]string{"desk-1": "refuse", "desk-2": "lend"} {
+		m := h.connect()
+		m.expect("9300CN"+login+"|CO"+login+"-password|", "941")
+		m.ask(checkOut)
+		if got := <-seen; got != want {
+			t.Errorf("%s: got %q, want %q", login, got, want)
+		}
+	}
+}
+
 func TestListener_Drain_AnswersWhatRuns(t *testing.T) {
 	t.Parallel()
 	begun, finish := make(chan struct{}), make(chan struct{})
