@@ -14,6 +14,7 @@ func TestEndOf_NamesTheCauseOfARefusal(t *testing.T) {
 	t.Parallel()
 	tests := map[commit.Outcome]error{
 		commit.Committed:       nil,
+		commit.LockHeld:        fault.New(fault.LockHeld, ""),
 		commit.LockLost:        fault.New(fault.LockLost, ""),
 		commit.KeyLeaseLost:    fault.New(fault.KeyLeaseLost, ""),
 		commit.GivenUp:         fault.New(fault.GivenUp, ""),

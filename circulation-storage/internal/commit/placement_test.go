@@ -130,6 +130,9 @@ func TestPlacement_Decide(t *testing.T) {
 		"no instance":  {change: func(s *commit.Seen) { s.Instance = false }, code: fault.Invalid, says: "no instance"},
 		"no item":      {change: func(s *commit.Seen) { s.Item = nil }, code: fault.Invalid, says: "no item"},
 		"item changed": {replace: map[string]any{"itemVersion": 2}, code: fault.ItemChanged, says: "3, not 2"},
+		"titles turned on": {
+			change: func(s *commit.Seen) { s.TitlesOn = true }, code: fault.RequestChanged, says: "turned on or off",
+		},
 		"deleted since": {
 			change: func(s *commit.Seen) { s.Before = wishID("new") }, code: fault.NotFound, says: "There is no request",
 		},

@@ -117,7 +117,7 @@ func (o QueueOrder) check(queue Queue) error {
 			return newMisplaced("Page requests can not be displaced from position 1.")
 		case o.ItemID != uuid.Nil && fulfilled && p.position != 1:
 			return newMisplaced("Requests can not be displaced from position 1 when fulfillment begun.")
-		case o.ItemID == uuid.Nil && fulfilled && begun != i:
+		case fulfilled && begun != i:
 			return newMisplaced("Requests can not be displaced from top positions when fulfillment begun.")
 		case fulfilled:
 			begun++

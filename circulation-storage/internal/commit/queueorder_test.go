@@ -67,7 +67,7 @@ func TestQueueOrder_Decide(t *testing.T) {
 		"as it is":                  {of: item, places: []string{"a 1", "b 2", "c 3"}, queue: three},
 		"as it is, seen in another": {of: item, places: []string{"a 1 2", "b 2 1", "c 3 3"}, queue: three},
 		"ordered by others before": {
-			of: item, places: []string{"a 3 2", "b 2 1", "c 1 3"}, queue: three, code: fault.RequestChanged,
+			of: item, places: []string{"a 3 1", "b 2 1", "c 1 3"}, queue: three, code: fault.RequestChanged,
 			says: "read it again",
 		},
 		"of an empty queue": {
@@ -91,6 +91,10 @@ func TestQueueOrder_Decide(t *testing.T) {
 			of: item, places: []string{"a 1", "b 2", "c 3", "d 4"}, queue: three, code: fault.Invalid,
 			says: schemas.QueueOutdated,
 		},
+		"all of them, and one again": {
+			of: item, places: []string{"a 1", "b 2", "c 3", "b 4"}, queue: three, code: fault.Invalid,
+			says: schemas.QueueOutdated,
+		},
 		"another one": {
 			of: item, places: []string{"a 1", "b 2", "d 3"}, queue: three, code: fault.Invalid, says: schemas.QueueOutdated,
 		},
@@ -106,6 +110,14 @@ func TestQueueOrder_Decide(t *testing.T) {
 		},
 		"behind one that waits": {
 			of: title, places: []string{"a 1", "b 3", "c 2"}, queue: begun,
+			writes: "b 3 Open - Not yet filled, c 2 Open - Not yet filled",
+		},
+		"behind one that waits, item": {
+			of: item, places: []string{"a 1", "b 3", "c 2"}, queue: begun,
+			writes: "b 3 Open - Not yet filled, c 2 Open - Not yet filled",
+		},
+		"behind a page": {
+			of: item, places: []string{"a 1", "b 3", "c 2"}, queue: paging,
 			writes: "b 3 Open - Not yet filled, c 2 Open - Not yet filled",
 		},
 		"two that wait change places": {
@@ -126,12 +138,19 @@ func TestQueueOrder_Decide(t *testing.T) {
 			o := order(t, tt.of, tt.places...)
 			got := wantMade(t, o, commit.Seen{TitlesOn: o.ItemID == uuid.Nil, Queue: queue(t, tt.queue...)}, "",
 				madeOf{code: tt.code, says: tt.says, writes: tt.writes})
+			if tt.code == "" && len(got.Queue) != len(tt.queue) {
+				t.Errorf("the answer has %d requests, want %d", len(got.Queue), len(tt.queue))
+			}
 			for i, r := range got.Queue {
 				if fmt.Sprint(r["position"]) != fmt.Sprint(i+1) {
 					t.Errorf("request %d of the answer has the position %v", i+1, r["position"])
 				}
 			}
 		})
+	}
+	turned := commit.Seen{Queue: queue(t, three...)} // requests for titles were turned off
+	if _, err := order(t, title, "a 1", "b 2", "c 3").Decide(ctx(t), turned); !fault.Is(err, fault.RequestChanged) {
+		t.Errorf("of a title: got %v, want %s", err, fault.RequestChanged)
 	}
 	for _, of := range []string{`"itemId":"` + itemID.String() + `",` + title, `"x":1`} {
 		if _, err := commit.ParseQueueOrder(fmt.Appendf(nil, `{%s,"reorderedQueue":[]}`, of)); !fault.Is(err, fault.Invalid) {

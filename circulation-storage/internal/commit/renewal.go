@@ -74,7 +74,7 @@ func (r Renewal) Decide(ctx context.Context, seen Seen) (Change, error) {
 	if seen.Item == nil {
 		return Change{}, newNoItem("itemId", r.ItemID)
 	}
-	if seen.Loan == nil || readID(seen.Loan, "itemId") != r.ItemID {
+	if readID(seen.Loan, "itemId") != r.ItemID {
 		return Change{}, newInvalid("there is no loan of the item with this id", "loanId", r.LoanID.String())
 	}
 	if err := checkVersion(seen.Item, r.ItemVersion); err != nil {

@@ -70,6 +70,7 @@ func TestRequestChange_Decide(t *testing.T) {
 		says    string
 		writes  string
 		freed   bool
+		turned  bool // requests for titles were turned on or off
 	}{
 		"edit": {
 			replace: map[string]any{"patronComments": "x"}, queue: three, item: "Paged", writes: "a 1 Open - Not yet filled",
@@ -119,8 +120,10 @@ func TestRequestChange_Decide(t *testing.T) {
 			code:    fault.Invalid, says: "The Request has already been closed",
 		},
 		"cancelled before": {
-			replace: cancelled,
-			queue:   []queued{{name: "a", of: of, position: 0, requires: stored(`"status":"Closed - Cancelled"`)}}, writes: "",
+			replace: map[string]any{
+				"status": "Closed - Cancelled", "metadata": map[string]any{"createdDate": "2020-01-01T00:00:00Z"},
+			},
+			queue: []queued{{name: "a", of: of, position: 0, requires: stored(`"status":"Closed - Cancelled"`)}}, writes: "",
 		},
 		"cancelled before by others": {
 			replace: cancelled,
@@ -142,17 +145,32 @@ func TestRequestChange_Decide(t *testing.T) {
 			code:    fault.RequestChanged, says: "another item",
 		},
 		"gone": {replace: cancelled, code: fault.NotFound, says: "There is no request"},
+		"seen in the queue of the title": {
+			more: titles, replace: cancelled, queue: three, turned: true, code: fault.RequestChanged, says: "turned on or off",
+		},
+		"delete one without a title": {
+			more: titles + deletes, replace: map[string]any{"instanceId": nil}, turned: true,
+			queue:  []queued{{name: "a", of: of, position: 1, requires: `{}`}, {name: "b", of: of, position: 2, requires: `{}`}},
+			writes: "b 1 Open - Not yet filled",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := change(t, tt.more, tt.replace)
-			seen := commit.Seen{TitlesOn: c.TitleLevel, Queue: queue(t, tt.queue...)}
+			seen := commit.Seen{TitlesOn: c.TitleLevel != tt.turned, Queue: queue(t, tt.queue...)}
 			if tt.item != "" {
 				seen.Item = storedItem(t, tt.item)
 			}
-			wantMade(t, c, seen, "a", madeOf{code: tt.code, says: tt.says, writes: tt.writes, items: becomes(tt.freed)})
+			got := wantMade(t, c, seen, "a", madeOf{code: tt.code, says: tt.says, writes: tt.writes, items: becomes(tt.freed)})
+			if updated := tt.writes != "" && !c.Delete; len(got.Events) == 1 != updated {
+				t.Errorf("%d events, want one of an update: %t", len(got.Events), updated)
+			}
 		})
+	}
+	opened := commit.Seen{Request: queue(t, three...)[0], Queue: queue(t, three[1:]...)} // after the queue was locked
+	if _, err := change(t, "", cancelled).Decide(ctx(t), opened); !fault.Is(err, fault.RequestChanged) {
+		t.Errorf("a request that is not locked: got %v, want %s", err, fault.RequestChanged)
 	}
 }
 

@@ -46,7 +46,6 @@ func (m RequestMove) Decide(ctx context.Context, seen Seen) (Change, error) {
 			request[key] = copied
 		}
 	}
-	delete(request, "position")
 	after := seen.Queue.leave(seen.Request, m.To.TitleLevel)
 	if !m.To.TitleLevel {
 		after = append(after, slices.DeleteFunc(seen.Queue.sorted(), func(r records.Record) bool { return readID(r, "itemId") != m.To.ItemID })...)

@@ -73,6 +73,11 @@ func TestRequestMove_Decide(t *testing.T) {
 			queue:   []queued{{name: "new", of: of, position: 1, requires: inTitle(isPage)}}, to: "Checked out",
 			code: fault.Invalid, says: "already has an open request for this item",
 		},
+		"to its own item, another type, in a title": {
+			replace: map[string]any{"fromItemId": of, "titleLevelRequests": true},
+			queue:   []queued{{name: "new", of: of, position: 1, requires: inTitle(isPage)}}, to: "Checked out",
+			code: fault.Invalid, says: "already has an open request for this item",
+		},
 		"moved by others": {
 			queue: []queued{{name: "new", of: deskID.String(), position: 1, requires: inTitle(isHold)}}, to: "Checked out",
 			code: fault.RequestChanged, says: "another item",
@@ -114,6 +119,20 @@ func TestRequestMove_Decide(t *testing.T) {
 				t.Errorf("got the answer %v, repeated: %t", got.Request, got.Repeated)
 			}
 		})
+	}
+}
+
+func TestRequestMove_IsJudgedInTheLockedQueue(t *testing.T) {
+	t.Parallel()
+	q := queue(t, queued{"new", otherCopy, 1, inTitle("")})
+	items := []records.Record{storedItem(t, "Checked out")}
+	for name, seen := range map[string]commit.Seen{
+		"it came after the queue was locked": {Request: q[0], Items: items},
+		"the title has a queue by now":       {Request: q[0], Items: items, Queue: q, TitlesOn: true},
+	} {
+		if _, err := move(t, nil).Decide(ctx(t), seen); !fault.Is(err, fault.RequestChanged) {
+			t.Errorf("%s: got %v, want %s", name, err, fault.RequestChanged)
+		}
 	}
 }
 

@@ -54,13 +54,14 @@ func TestRenew_MovesTheDueDateAndNothingElse(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
 	c := l.lent()
+	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"actionComment":"of before"}' WHERE id = $1`, c.loan)
 	got, err := l.renew(renewalOf(c))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for what, want := range map[string]any{
 		"dueDate": "2026-04-25T00:00:00Z", "action": "renewed", "renewalCount": 1.0, "loanPolicyId": renewalPolicy,
-		"loanDate": "2026-03-04T05:06:00Z", "userId": c.user.String(), "future": 1.10,
+		"actionComment": nil, "loanDate": "2026-03-04T05:06:00Z", "userId": c.user.String(), "future": 1.10,
 	} {
 		if value := field(t, got.Loan, what); value != want {
 			t.Errorf("%s: got %v, want %v", what, value, want)
