@@ -50,6 +50,26 @@ func TestService_HandsOverInOneStatement(t *testing.T) {
 	})
 }
 
+func TestService_HandsNoLockPastAKeptPlace(t *testing.T) {
+	withHarness(t, func(t *testing.T, d *harness) {
+		user := uuid.New()
+		first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
+		req := lock.Request{UserID: user, AcquisitionID: uuid.New(), Wait: time.Millisecond}
+		<-d.startAcquire(d.ctx, req)
+		later := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long})
+		if err := d.Release(d.ctx, first.l.ID); err != nil {
+			t.Fatal(err)
+		}
+		got := <-d.startAcquire(d.ctx, req)
+		if got.err != nil || !isWaiting(later) {
+			t.Fatalf("the place was kept for %+v, and the next caller waits: %t", got, isWaiting(later))
+		}
+		if err := errors.Join(d.Release(d.ctx, got.l.ID), (<-later).err); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestService_CommitThatReleasesSparesTheRead(t *testing.T) {
 	withHarness(t, func(t *testing.T, d *harness) {
 		waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})
