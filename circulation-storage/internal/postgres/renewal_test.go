@@ -54,7 +54,7 @@ func TestRenew_MovesTheDueDateAndNothingElse(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
 	c := l.lent()
-	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"actionComment":"of before"}' WHERE id = $1`, c.loan)
+	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"actionComment":"old"}' WHERE id = $1`, c.loan)
 	got, err := l.renew(renewalOf(c))
 	if err != nil {
 		t.Fatal(err)
