@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -175,7 +176,7 @@ func TestLocksPage(t *testing.T) {
 		d.claim("shelves", "floor 1/a", "floor 2")
 		d.claim("shelves", "floor 2")
 		want(t, d.send(http.MethodGet, "/locks/", nil), 200, "do_1", "ann <b>", "Bob: please",
-			"write /floor 1/a, write /floor 2",
+			"write /floor 1/a, write /floor 2</td>", `write /floor 2 <span class="badge plain">waits</span>`,
 			"127.0.0.1:1 for write /floor 2", "Fence 1", "Sign-in is off", "granted")
 		for query, want := range map[string][2]bool{ // whether the lock and a claim are shown
 			"kind=paths": {false, true}, "kind=content": {true, false}, "kind=drafts": {},
@@ -192,6 +193,13 @@ func TestLocksPage(t *testing.T) {
 		want(t, d.send(http.MethodGet, "/locks/?kind=other", nil), 400, "There is no kind of locks other.")
 		want(t, d.send(http.MethodGet, "/locks/?kind=content&search=Ann", nil), 200,
 			`data-stream="live?kind=content&search=Ann"`)
+		for i := range 501 {
+			d.acquire("mutex", strconv.Itoa(i), "bob")
+		}
+		page := d.send(http.MethodGet, "/locks/?kind=drafts", nil).Body.String()
+		if n := strings.Count(page, `<tr id="lock-`); n != 500 || !strings.Contains(page, "There are more locks") {
+			t.Errorf("shows %d of many locks", n)
+		}
 	})
 	t.Run("sends what is new to an open page", func(t *testing.T) {
 		t.Parallel()
