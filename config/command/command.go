@@ -15,6 +15,7 @@ import (
 	"os/user"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"unicode"
 
@@ -55,7 +56,7 @@ func Serve(ctx context.Context, log *slog.Logger, run func(context.Context) erro
 	b := config.ReadBuild()
 	log.InfoContext(ctx, "starting", "version", b.Version, "revision", b.Revision, "revision_time", b.Time,
 		"modified", b.Modified, "go", b.Go)
-	toggleDebug(ctx, log)
+	defer toggleDebug(ctx, log)()
 	err := run(ctx)
 	switch {
 	case err == nil:
@@ -68,12 +69,13 @@ func Serve(ctx context.Context, log *slog.Logger, run func(context.Context) erro
 	return &StatusError{Err: err, Status: 1, Logged: true}
 }
 
-// toggleDebug sets the log's level to debug at a SIGUSR1, and back at the next one, until the process ends.
-func toggleDebug(ctx context.Context, log *slog.Logger) {
+// toggleDebug sets the log's level to debug at a SIGUSR1, and back at the next one, until it is stopped.
+func toggleDebug(ctx context.Context, log *slog.Logger) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1)
 	usual := config.LevelOf(log)
-	go func() {
+	var running sync.WaitGroup
+	running.Go(func() {
 		for range signals {
 			level := config.Levels[0]
 			if config.LevelOf(log) == level {
@@ -81,7 +83,13 @@ func toggleDebug(ctx context.Context, log *slog.Logger) {
 			}
 			_ = config.SetLevel(ctx, log, level) // both are levels
 		}
-	}()
+	})
+	return func() {
+		signal.Ignore(syscall.SIGUSR1) // its default would end the process with another status
+		signal.Stop(signals)
+		close(signals)
+		running.Wait()
+	}
 }
 
 // Main runs a program until SIGINT or SIGTERM and ends the process with status 1 after an
@@ -91,6 +99,7 @@ func Main(name, usage string, run func(context.Context, Process) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the next signal has Go's default behaviour
 	err := run(ctx, Process{Args: os.Args[1:], Environ: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr})
+	stop()
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(os.Stdout, usage)
 		return

@@ -34,6 +34,7 @@ const (
 // ended. Nothing else runs in its loop, because a slow call would cost the lease.
 func (c *Claims) RunLease(ctx context.Context) {
 	tick := time.NewTicker(leaseInterval)
+	defer tick.Stop()
 	failed := false
 	for {
 		kept := c.failures.Try(ctx, leaseInterval, "keeping the lease", c.RenewLease)
