@@ -82,10 +82,17 @@ type checkAnswer struct {
 
 func (rc resourceCheck) ask(ctx context.Context, c *call, api string) (answer checkAnswer, err error) {
 	request := maps.Clone(c.message.request)
-	request["apiName"], _ = json.Marshal(api) // none of the three fails, because all parts are valid JSON
+	if request["apiName"], err = json.Marshal(api); err != nil {
+		return answer, err
+	}
 	whole := maps.Clone(c.message.whole)
-	whole["request"], _ = json.Marshal(request)
-	body, _ := json.Marshal(whole)
+	if whole["request"], err = json.Marshal(request); err != nil {
+		return answer, err
+	}
+	body, err := json.Marshal(whole)
+	if err != nil {
+		return answer, err
+	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, rc.url, bytes.NewReader(body))
 	if err != nil {
 		return answer, err
