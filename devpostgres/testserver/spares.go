@@ -26,10 +26,6 @@ type Schema struct {
 	name string
 	// rows are those that the migrations made: JSON arrays by table.
 	rows map[string]string
-	// large are the sizes in bytes of the large tables that the migrations made. Their pages change plans.
-	large map[string]int64
-	// analyzed is how many tables have statistics after the migrations.
-	analyzed int
 	// catalog is the state of the schema's definition since Install. Every change of it gives another
 	// value.
 	catalog string
@@ -64,21 +60,19 @@ func (s *Spares) Install(
 	return readSchema(ctx, db, name)
 }
 
-// analyzedSQL counts the tables of a schema that have statistics; NULL without a schema.
-const analyzedSQL = `
+// usableSQL is whether a schema exists, and none of its tables has statistics.
+const usableSQL = `
 WITH ` + membersSQL + `
-SELECT count(*) FROM described WHERE relkind = 'r' AND reltuples >= 0 HAVING to_regnamespace($1) IS NOT NULL`
+SELECT to_regnamespace($1) IS NOT NULL AND NOT EXISTS (SELECT FROM described WHERE relkind = 'r' AND reltuples >= 0)`
 
-// take renames a spare schema. If autovacuum has analyzed its tables, which changes plans, take drops it
-// and returns false.
+// take renames a spare schema. If autovacuum has analyzed its empty tables, which changes plans, take
+// drops it and returns false.
 func (s *Schema) take(ctx context.Context, db beginner, name string) (usable bool, err error) {
 	err = inTx(ctx, db, func(tx pgx.Tx) error {
-		var analyzed int
-		err := tx.QueryRow(ctx, analyzedSQL, s.name).Scan(&analyzed)
-		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		if err := tx.QueryRow(ctx, usableSQL, s.name).Scan(&usable); err != nil {
 			return err
 		}
-		if usable = err == nil && analyzed == s.analyzed; !usable {
+		if !usable {
 			_, err := tx.Exec(ctx, `DROP SCHEMA IF EXISTS `+quote(s.name)+` CASCADE`)
 			return err
 		}
@@ -117,7 +111,7 @@ func isDeadlock(err error) bool {
 }
 
 // empty makes a spare schema of s, which stays as it is. It does nothing, and returns false, if the
-// definition of the schema has changed, or the pages of its large tables.
+// definition of the schema has changed.
 func (s Schema) empty(ctx context.Context, db beginner) (spare Schema, same bool, err error) {
 	spare = s
 	err = inTx(ctx, db, func(tx pgx.Tx) error {
@@ -125,7 +119,7 @@ func (s Schema) empty(ctx context.Context, db beginner) (spare Schema, same bool
 		if same = err == nil && catalog == s.catalog; !same {
 			return err
 		}
-		if same, err = s.reset(ctx, tx); err != nil || !same {
+		if err := s.reset(ctx, tx); err != nil {
 			return err
 		}
 		return spare.rename(ctx, tx, "spare_"+strings.ToLower(rand.Text()))
@@ -180,28 +174,22 @@ func inTx(ctx context.Context, db beginner, f func(pgx.Tx) error) error {
 
 // readSchema reads what the migrations have made.
 func readSchema(ctx context.Context, db beginner, name string) (Schema, error) {
-	made := Schema{name: name, rows: map[string]string{}, large: map[string]int64{}}
+	made := Schema{name: name, rows: map[string]string{}}
 	err := inTx(ctx, db, func(tx pgx.Tx) (err error) {
 		if made.catalog, err = readCatalog(ctx, tx, name); err != nil {
 			return err
 		}
-		if err := tx.QueryRow(ctx, analyzedSQL, name).Scan(&made.analyzed); err != nil {
-			return err
-		}
-		tables, err := listUsedTables(ctx, tx, name)
+		small, large, err := listUsedTables(ctx, tx, name)
 		if err != nil {
 			return err
 		}
-		for _, t := range tables {
+		for _, table := range append(small, large...) {
 			var rows *string
-			if err := tx.QueryRow(ctx, `SELECT json_agg(t)::text FROM `+quote(name, t.name)+` AS t`).Scan(&rows); err != nil {
+			if err := tx.QueryRow(ctx, `SELECT json_agg(t)::text FROM `+quote(name, table)+` AS t`).Scan(&rows); err != nil {
 				return err
 			}
 			if rows != nil {
-				made.rows[t.name] = *rows
-			}
-			if t.size > largeSize {
-				made.large[t.name] = t.size
+				made.rows[table] = *rows
 			}
 		}
 		return nil
@@ -246,85 +234,60 @@ func readCatalog(ctx context.Context, tx pgx.Tx, name string) (catalog string, e
 	return catalog, err
 }
 
-// usedTable is a table that has pages.
-type usedTable struct {
-	name    string
-	size    int64 // in bytes
-	isLarge bool
-}
-
-// largeSize is ten pages, for which PostgreSQL plans if a table is empty.
-const largeSize = 10 * 8192
-
-// listUsedTables returns the tables that have pages. Those above largeSize are large. Without the right
-// to turn triggers off, all are.
-func listUsedTables(ctx context.Context, tx pgx.Tx, schema string) ([]usedTable, error) {
+// listUsedTables returns the tables that have pages. PostgreSQL plans for ten pages of a table that
+// is empty; large ones have more. Without the right to turn triggers off, all are large.
+func listUsedTables(ctx context.Context, tx pgx.Tx, schema string) (small, large []string, err error) {
 	rows, _ := tx.Query(ctx, `WITH `+membersSQL+`
-SELECT relname::text, pg_table_size(oid), pg_table_size(oid) > $2 OR NOT current_setting('is_superuser')::boolean
-  FROM described WHERE relkind = 'r' AND pg_relation_size(oid) > 0 ORDER BY oid`, schema, largeSize)
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (t usedTable, err error) {
-		return t, row.Scan(&t.name, &t.size, &t.isLarge)
+SELECT relname::text, pg_table_size(oid) > 10 * 8192 OR NOT current_setting('is_superuser')::boolean
+  FROM described WHERE relkind = 'r' AND pg_relation_size(oid) > 0 ORDER BY oid`, schema)
+	var name string
+	var isLarge bool
+	_, err = pgx.ForEachRow(rows, []any{&name, &isLarge}, func() error {
+		if isLarge {
+			large = append(large, name)
+		} else {
+			small = append(small, name)
+		}
+		return nil
 	})
+	return small, large, err
 }
 
 // reset gives the tables the rows that they have after the migrations, and lets numbers start again.
 // It deletes the rows of small tables: to truncate them takes longer, and fills PostgreSQL's catalog.
-// It keeps the pages of tables that the migrations made large. If such a table has become much larger,
-// reset does nothing and returns false.
-func (s Schema) reset(ctx context.Context, tx pgx.Tx) (done bool, err error) {
-	tables, err := listUsedTables(ctx, tx, s.name)
+func (s Schema) reset(ctx context.Context, tx pgx.Tx) error {
+	small, large, err := listUsedTables(ctx, tx, s.name)
 	if err != nil {
-		return false, err
+		return err
 	}
-	var locked, truncated, deletes []string
-	for _, t := range tables {
-		quoted := quote(s.name, t.name)
-		switch made := s.large[t.name]; {
-		case made > 0 && t.size > made+largeSize:
-			return false, nil
-		case made > 0 && s.rows[t.name] != "": // restoreRows deletes some
-			locked = append(locked, quoted)
-		case made == 0 && t.isLarge:
-			truncated = append(truncated, quoted)
-		default:
-			locked, deletes = append(locked, quoted), append(deletes, `DELETE FROM `+quoted)
+	for _, tables := range [][]string{small, large} {
+		for i, table := range tables {
+			tables[i] = quote(s.name, table)
 		}
 	}
 	// All tables get the rows that they had, so no trigger has to run.
 	statements := []string{`SELECT set_config('session_replication_role', 'replica', true) WHERE current_setting('is_superuser')::boolean`}
-	if len(locked) > 0 { // waits for transactions that write rows
-		statements = append(statements, `LOCK TABLE `+strings.Join(locked, ", ")+` IN SHARE ROW EXCLUSIVE MODE`)
+	if len(small) > 0 { // waits for transactions that write rows
+		statements = append(statements, `LOCK TABLE `+strings.Join(small, ", ")+` IN SHARE ROW EXCLUSIVE MODE`)
 	}
-	statements = append(statements, deletes...)
-	if len(truncated) > 0 {
-		statements = append(statements, `TRUNCATE `+strings.Join(truncated, ", ")+` CASCADE`)
+	for _, table := range small {
+		statements = append(statements, `DELETE FROM `+table)
+	}
+	if len(large) > 0 {
+		statements = append(statements, `TRUNCATE `+strings.Join(large, ", ")+` CASCADE`)
 	}
 	_, err = tx.Exec(ctx, strings.Join(statements, ";"), pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
-		return false, err
+		return err
 	}
 	_, err = tx.Exec(ctx, `WITH `+membersSQL+`
 SELECT setval(seqrelid, seqstart, false) FROM described JOIN pg_sequence ON seqrelid = oid`, s.name)
 	if err != nil {
-		return false, err
+		return err
 	}
-	return true, s.restoreRows(ctx, tx)
-}
-
-// restoreRows stores the rows of the migrations that are missing. It deletes other rows of the tables
-// that the migrations made large: so rows that no test has changed keep their places.
-func (s Schema) restoreRows(ctx context.Context, tx pgx.Tx) error {
 	for table, rows := range s.rows {
 		into := quote(s.name, table)
-		made := `json_populate_recordset(NULL::` + into + `, $1) AS made`
-		if s.large[table] > 0 {
-			_, err := tx.Exec(ctx, `DELETE FROM `+into+` AS stored WHERE stored::text NOT IN (SELECT made::text FROM `+made+`)`, rows)
-			if err != nil {
-				return err
-			}
-		}
-		_, err := tx.Exec(ctx, `INSERT INTO `+into+` SELECT made.* FROM `+made+`
- WHERE made::text NOT IN (SELECT stored::text FROM `+into+` AS stored)`, rows)
+		_, err := tx.Exec(ctx, `INSERT INTO `+into+` SELECT * FROM json_populate_recordset(NULL::`+into+`, $1)`, rows)
 		if err != nil {
 			return err
 		}

@@ -171,55 +171,6 @@ func TestSpareSchemas_AnAnalyzedOneIsDropped(t *testing.T) {
 	}
 }
 
-// The migrations make some tables so large that the planner does not read all of them.
-func TestSpareSchemas_KeepThePagesOfLargeTables(t *testing.T) {
-	t.Parallel()
-	r := &register{T: t, db: open(t)}
-	migrations, drops := 0, 0
-	install := func() tenant {
-		name := "large_" + Tenant(t).String()
-		got, err := r.spares.Install(t.Context(), r.db.Pool(), name, func(context.Context) error {
-			migrations++
-			r.exec(tenant{name: name}, `CREATE SCHEMA `+name, `CREATE TABLE S.big (id int, text text)`,
-				`INSERT INTO S.big SELECT n, repeat('x', 1500) FROM generate_series(1, 200) AS n`,
-				`DELETE FROM S.big WHERE id > 2`)
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return tenant{name: name, schema: got}
-	}
-	giveBack := func(used tenant) {
-		err := r.spares.GiveBack(t.Context(), r.db.Pool(), used.schema, func(context.Context) error {
-			drops++
-			r.exec(used, `DROP SCHEMA `+used.name+` CASCADE`)
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	used := install()
-	migrated := r.readRows(used)
-	r.exec(used, `UPDATE S.big SET id = 7 WHERE id = 2`, `INSERT INTO S.big VALUES (3, 'more')`)
-	giveBack(used)
-	again := install()
-	if got := r.readRows(again); migrations != 1 || !maps.Equal(got, migrated) {
-		t.Errorf("after %d migrations, got the rows\n%.200s\nwant\n%.200s", migrations, got, migrated)
-	}
-	var pages int
-	query := `SELECT pg_relation_size($1::text::regclass) / 8192`
-	if err := r.db.Pool().QueryRow(t.Context(), query, again.name+".big").Scan(&pages); err != nil || pages < 40 {
-		t.Errorf("got %d pages, %v, want those of 200 rows", pages, err)
-	}
-	r.exec(again, `INSERT INTO S.big SELECT n, repeat('x', 1500) FROM generate_series(1, 300) AS n`)
-	giveBack(again)
-	if r.wantSpares(0); drops != 1 {
-		t.Errorf("got %d drops of a schema with more pages, want 1", drops)
-	}
-}
-
 // A worker of the service has one table, and waits for another that the emptying has.
 func TestSpareSchemas_OneIsEmptiedAfterADeadlock(t *testing.T) {
 	t.Parallel()

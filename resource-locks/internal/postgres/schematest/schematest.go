@@ -36,12 +36,8 @@ type pools struct {
 // shared are the pools of this process. Tests reach them in a variable only.
 var shared = pools{byParameters: map[string]*postgres.DB{}}
 
-// spares are the schemas that tests of this process have given back. Tests reach them in a
-// variable only.
-var spares testserver.Spares
-
 // Main runs the tests of a package and returns the exit code: os.Exit(schematest.Main(m)).
-func Main(m *testing.M) int { return testserver.Main(m, spares.Drop) }
+func Main(m *testing.M) int { return testserver.Main(m) }
 
 // Schema is an installed schema of one test.
 type Schema struct {
@@ -49,26 +45,20 @@ type Schema struct {
 	tb   testing.TB
 }
 
-// New installs a schema. It is as the migrations leave it, but another test may have had it under
-// another name. When the test ends, New removes it.
+// New installs a schema. When the test ends, it is dropped.
 func New(tb testing.TB) *Schema {
 	tb.Helper()
 	id := uuid.New()
 	s := &Schema{Name: "rl" + hex.EncodeToString(id[:8]), tb: tb}
 	db := s.Open("")
-	used, err := spares.Install(tb.Context(), db.Pool(), s.Name, db.Migrations().Up)
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), cleanupTimeout)
 		defer cancel()
-		err := spares.GiveBack(ctx, db.Pool(), used, func(ctx context.Context) error {
-			_, err := db.Pool().Exec(ctx, `DROP SCHEMA IF EXISTS `+s.Name+` CASCADE`)
-			return err
-		})
-		if err != nil {
+		if _, err := db.Pool().Exec(ctx, `DROP SCHEMA `+s.Name+` CASCADE`); err != nil {
 			tb.Error(err)
 		}
 	})
-	if err != nil {
+	if err := db.Migrations().Up(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
 	return s
