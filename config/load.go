@@ -81,7 +81,10 @@ func parseValues(cfg any, values map[string]string) []error {
 	}
 	settings := settingsOf(reflect.TypeOf(cfg))
 	for i, err := range list {
-		pe, _ := errors.AsType[env.ParseError](err) // no setting has the name of another error, which is empty
+		pe, ok := errors.AsType[env.ParseError](err)
+		if !ok {
+			continue
+		}
 		for _, s := range settings {
 			if s.field == pe.Name && values[s.variable] != "" {
 				list[i] = OutOfRange(s.variable, fmt.Sprintf("%q", values[s.variable]), s.kind)

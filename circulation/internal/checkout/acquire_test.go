@@ -42,6 +42,7 @@ func TestAcquire_GivesBackALockThatMayBeGranted(t *testing.T) {
 		"held by another check-out":             {held: 99},
 		"too many wait":                         {acquire: []error{errFull, errFull, errFull, errFull}, held: 0},
 		"refused":                               {acquire: []error{fault.New(fault.Invalid, "no")}, held: 0},
+		"not begun for too much work":           {acquire: []error{fault.New(fault.Overloaded, "busy")}, held: 0},
 		"the database has no space":             {acquire: []error{errFullDisk}, held: 0},
 		"granted at once":                       {held: 0},
 	}

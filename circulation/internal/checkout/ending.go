@@ -199,8 +199,11 @@ func firstCode(f *fault.Error) string {
 }
 
 // explainLock adds to FOLIO's answer why a lock was not acquired although no other check-out took
-// too long. It is empty for any other fault, which has another cause.
+// too long. It is empty for any other fault.
 func explainLock(f *fault.Error) string {
+	if f.Code != fault.LockNotAcquired {
+		return ""
+	}
 	switch fault.CodeOf(f.Err) {
 	case fault.LockLost:
 		return ": the one it had was released by force or taken over, and no time was left to take it again"

@@ -123,7 +123,7 @@ func IsUnknown(err error) bool {
 		return false
 	}
 	switch fault.CodeOf(err) {
-	case fault.GivenUp, fault.KeyLeaseLost, fault.LockHeld, fault.LockLost, fault.LockQueueFull, fault.SettingsChanged, fault.ItemChanged,
+	case fault.GivenUp, fault.KeyLeaseLost, fault.LockHeld, fault.LockLost, fault.LockQueueFull, fault.Overloaded, fault.SettingsChanged, fault.ItemChanged,
 		fault.RequestChanged, fault.LimitReached, fault.LoanChanged, fault.Invalid, fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound, fault.UnknownTenant, fault.TenantNotReady:
 		return false
 	default:

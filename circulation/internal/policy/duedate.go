@@ -118,7 +118,7 @@ func (p LoanPolicy) Recall(t RecallTerms) (time.Time, error) {
 	switch {
 	case err != nil:
 		return time.Time{}, err
-	case !t.DueDate.IsZero() && !r.ExtendOverdue && due.After(t.DueDate): // also an overdue one
+	case !t.DueDate.IsZero() && !r.ExtendOverdue && due.After(t.DueDate): // which holds for each overdue loan
 		due = t.DueDate
 	case guaranteed.After(due):
 		due = guaranteed

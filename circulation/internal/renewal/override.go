@@ -115,8 +115,8 @@ func (o OverrideBlocks) chooseDueDate(ctx context.Context, terms policy.LoanPoli
 	return due, nil
 }
 
-// describe returns what storage has to allow: lift has refused what is not lifted. A lost item that is
-// renewed is with the patron.
+// describe returns what storage has to allow. It follows lift, so all blocks are lifted. A lost item that
+// is renewed is with the patron.
 func (o OverrideBlocks) describe(facts *library.Facts) *schemas.RenewalOverride {
 	_, recalled := facts.FindRecall("")
 	override := &schemas.RenewalOverride{Comment: o.Comment, Recalled: recalled}

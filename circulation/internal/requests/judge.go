@@ -104,7 +104,7 @@ func (w wish) judgeItem(f facts) fault.List {
 		return nil
 	case !strings.EqualFold(f.records.Holdings.InstanceID, w.record.InstanceID):
 		return fault.List{fault.Refusal(codeOtherInstance, "The item is not one of the instance", newParameter("itemId", w.record.ItemID), newParameter("instanceId", w.record.InstanceID))}
-	case strings.EqualFold(f.loan.UserID, w.record.RequesterID):
+	case f.loan.ID != "" && strings.EqualFold(f.loan.UserID, w.record.RequesterID):
 		return fault.List{fault.Refusal("REQUESTER_ALREADY_HAS_THIS_ITEM_ON_LOAN", "This requester already has this item on loan",
 			newParameter("itemId", item.ID), newParameter("userId", w.record.RequesterID), newParameter("loanId", f.loan.ID))}
 	}

@@ -247,7 +247,7 @@ func (s *Store) noteFallback(ctx context.Context, k *known, reason, what string,
 		using = "last good"
 	}
 	level := slog.LevelError
-	if fault.Is(cause, fault.Unavailable) || fault.Is(cause, fault.Timeout) { // storage logs its outage itself
+	if fault.Is(cause, fault.Unavailable) || fault.Is(cause, fault.Timeout) { // an outage, which storage logs itself
 		level = slog.LevelWarn
 	}
 	s.log.Log(ctx, level, what, "reason", reason, "using", using, "enabled", s.lastGood(k).Enabled, "err", cause)

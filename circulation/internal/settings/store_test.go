@@ -335,11 +335,13 @@ func TestStore_TakesAnUnknownTenantForNoOutage(t *testing.T) {
 
 func TestStore_WarnsWhileStorageIsAway(t *testing.T) {
 	t.Parallel()
-	b := newHarness(on)
-	b.storage.fail(fault.New(fault.Unavailable, "Storage is not available right now"))
-	b.Refresh(inTenant(t, "diku"))
-	if !strings.Contains(b.log.String(), "level=WARN") || strings.Contains(b.log.String(), "level=ERROR") {
-		t.Errorf("logged %s, want a warning: the outage has its own line", b.log)
+	for _, code := range []fault.Code{fault.Unavailable, fault.Timeout} {
+		b := newHarness(on)
+		b.storage.fail(fault.New(code, "Storage is not available right now"))
+		b.Refresh(inTenant(t, "diku"))
+		if !strings.Contains(b.log.String(), "level=WARN") || strings.Contains(b.log.String(), "level=ERROR") {
+			t.Errorf("%s: logged %s, want a warning: the outage has its own line", code, b.log)
+		}
 	}
 }
 

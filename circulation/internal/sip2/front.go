@@ -117,7 +117,8 @@ func newListener(o Options) (*listener, error) {
 		Options: o, limits: defaultLimits(), terminals: terminalFile{filed, o.Terminals}, metrics: m,
 		flights:  &flights{joined: m.repeats, running: map[flightKey]*flight{}},
 		activity: newActivity(o.Activity, o.Log),
-		brake:    &brake{wrong: cache.New[string, int](brakeAge, brakeSize), slots: make(chan struct{}, verifications)}, stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }),
+		brake:    &brake{wrong: cache.New[string, int](brakeAge, brakeSize), slots: make(chan struct{}, verifications)},
+		stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }),
 		connections: map[*connection]struct{}{},
 	}, nil
 }
