@@ -132,7 +132,7 @@ func ToFault(op string, err error) error {
 	}
 	code, _ := SQLState(err)
 	switch code {
-	case QueryCanceled, IdleInTransactionTimeout:
+	case QueryCanceled, IdleInTransactionTimeout, DeadlockDetected, SerializationFailure: // or its attempts are used up
 		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
 	case untranslatableCharacter, characterNotInRepertoire, invalidTextRepresentation, numericValueOutOfRange,
 		datetimeFieldOverflow, invalidDatetimeFormat, invalidTimeZone, programLimitExceeded:

@@ -296,6 +296,8 @@ func TestToFault(t *testing.T) {
 			fault.Invalid,
 		},
 		"a division by zero":   {`SELECT 1/0`, fault.Internal},
+		"deadlocks each time":  {`DO $$ BEGIN RAISE 'deadlock' USING ERRCODE = '40P01'; END $$`, fault.Timeout},
+		"conflicts each time":  {`DO $$ BEGIN RAISE 'conflict' USING ERRCODE = '40001'; END $$`, fault.Timeout},
 		"a full disk":          {`DO $$ BEGIN RAISE 'full' USING ERRCODE = '53100'; END $$`, fault.Unavailable},
 		"no memory":            {`DO $$ BEGIN RAISE 'no memory' USING ERRCODE = '53200'; END $$`, fault.Unavailable},
 		"a failing disk":       {`DO $$ BEGIN RAISE 'broken' USING ERRCODE = '58030'; END $$`, fault.Unavailable},
