@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -39,13 +39,11 @@ const (
 )
 
 // provider is the library's single sign-on (OpenID Connect). It is asked for its addresses when the
-// first person signs in, so the service starts without it. It is safe for concurrent use.
+// first people sign in, so the service starts without it. It is safe for concurrent use.
 type provider struct {
 	settings OIDCSettings
 	client   *http.Client
-
-	mu    sync.Mutex
-	known *oidc.Provider
+	known    atomic.Pointer[oidc.Provider]
 }
 
 func newProvider(s OIDCSettings) *provider {
@@ -54,10 +52,8 @@ func newProvider(s OIDCSettings) *provider {
 
 // find returns the addresses and keys of the provider. Fault: Unavailable.
 func (p *provider) find(ctx context.Context) (*oidc.Provider, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.known != nil {
-		return p.known, nil
+	if known := p.known.Load(); known != nil {
+		return known, nil
 	}
 	known, err := oidc.NewProvider(oidc.ClientContext(ctx, p.client), p.settings.Issuer)
 	if err == nil {
@@ -66,7 +62,7 @@ func (p *provider) find(ctx context.Context) (*oidc.Provider, error) {
 	if err != nil {
 		return nil, errProviderAway(err)
 	}
-	p.known = known
+	p.known.Store(known)
 	return known, nil
 }
 

@@ -1,8 +1,9 @@
 package auth_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,7 +129,7 @@ func TestOIDC_GroupsGrantPermissions(t *testing.T) {
 
 func TestOIDC_TrustsTheProviderAlone(t *testing.T) {
 	t.Parallel()
-	other, err := rsa.GenerateKey(rand.Reader, 2048)
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,6 +322,32 @@ func TestOIDC_ProviderAway(t *testing.T) {
 	wantWayTo(t, v.get(back), "/desk/diku/") // the page loads itself again
 	v.wantSignedIn("ann")
 	wantStatus(t, v.get(back), http.StatusUnauthorized, "did not begin in this browser")
+}
+
+// A call to a silent provider delays no other visitor.
+func TestOIDC_ProviderSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		p.silent = true
+		_, v := visitWith(t, p, byProvider())
+		began := time.Now()
+		var others sync.WaitGroup
+		defer others.Wait()
+		for range 3 {
+			other := v.at(v.handler)
+			others.Go(func() {
+				wantStatus(t, other.get("/desk/diku/sign-in"), http.StatusServiceUnavailable, "cannot be reached")
+				if took := time.Since(began); took != 5*time.Second {
+					t.Errorf("the answer took %v, want 5s", took)
+				}
+			})
+		}
+		synctest.Wait()
+		p.silent = false
+		v.signInAt(p)
+		v.wantSignedIn("ann")
+	})
 }
 
 func TestSettings_CheckTheProvider(t *testing.T) {

@@ -1,8 +1,9 @@
 package auth_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -25,18 +26,19 @@ const (
 
 // provider is a small provider of OpenID Connect: a person who is signed in there gets a code at once.
 type provider struct {
-	key    *rsa.PrivateKey
+	key    *ecdsa.PrivateKey
 	person map[string]any           // claims of who is signed in; nil for none
 	codes  map[string]url.Values    // what was asked for, by code
 	change func(map[string]any)     // changes the claims of a token; may be nil
 	sign   func(map[string]any) any // replaces the token; may be nil
 	away   bool
+	silent bool   // never answers
 	broken string // the path that answers 502; empty for none
 }
 
 func newProvider(t *testing.T) *provider {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +51,10 @@ func newProvider(t *testing.T) *provider {
 func (p *provider) RoundTrip(r *http.Request) (*http.Response, error) {
 	if p.away {
 		return nil, http.ErrServerClosed
+	}
+	if p.silent {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
 	}
 	w := httptest.NewRecorder()
 	p.ServeHTTP(w, r)
@@ -63,10 +69,10 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, map[string]any{
 			"issuer": issuer, "authorization_endpoint": issuer + "/auth", "token_endpoint": issuer + "/token",
 			"jwks_uri": issuer + "/keys", "end_session_endpoint": issuer + "/logout",
-			"id_token_signing_alg_values_supported": []string{"RS256"},
+			"id_token_signing_alg_values_supported": []string{"ES256"},
 		})
 	case "/realms/library/keys":
-		key := jose.JSONWebKey{Key: p.key.Public(), KeyID: "k", Algorithm: "RS256", Use: "sig"}
+		key := jose.JSONWebKey{Key: p.key.Public(), KeyID: "k", Algorithm: "ES256", Use: "sig"}
 		writeJSON(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{key}})
 	case "/realms/library/auth":
 		p.authorize(w, r.URL.Query())
@@ -127,8 +133,8 @@ func (p *provider) giveToken(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, map[string]any{"access_token": "x", "token_type": "Bearer", "id_token": token})
 }
 
-func signToken(key *rsa.PrivateKey, claims map[string]any) string {
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: key},
+func signToken(key *ecdsa.PrivateKey, claims map[string]any) string {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key},
 		(&jose.SignerOptions{}).WithHeader(jose.HeaderKey("kid"), "k"))
 	if err != nil {
 		panic(err)
