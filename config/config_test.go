@@ -45,7 +45,7 @@ func TestLoad_ReportsAllBadSettingsAtOnce(t *testing.T) {
 	}
 	for _, want := range []string{
 		`PORT is "http", allowed: a whole number`, "REQUEST_TIMEOUT is 1s, allowed: 10s to 5m0s",
-		"DRAIN_DELAY is -1s, allowed: 0s to 1m", `LOG_LEVEL is "loud", allowed: debug`,
+		"DRAIN_DELAY is -1s, allowed: 0s to 1m\n", `LOG_LEVEL is "loud", allowed: debug`,
 		"SHUTDOWN_TIMEOUT is 12s, allowed: at least 12s more than REQUEST_TIMEOUT, which is 1s",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -57,7 +57,7 @@ func TestLoad_ReportsAllBadSettingsAtOnce(t *testing.T) {
 func TestConfig_Defaults(t *testing.T) {
 	t.Parallel()
 	s := settings{HTTP: config.HTTP{Port: 8081}}
-	if err := config.Load(&s, nil); err != nil {
+	if err := config.Load(&s, []string{"SHUTDOWN_TIMEOUT=42s"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.HTTP.Listen(); got != "127.0.0.1:8081" {
@@ -95,9 +95,12 @@ type lists struct {
 	Other struct {
 		TTL int `env:"OTHER_TTL"`
 	}
-	Port  int   `env:"PORT"`
-	TTL   int   `env:"TTL" envDefault:"3000"`
-	Waits []int `env:"WAITS" envSeparator:"|"`
+	Port  int           `env:"PORT"`
+	TTL   int           `env:"TTL" envDefault:"3000"`
+	Waits []int         `env:"WAITS" envSeparator:"|"`
+	Delay time.Duration `env:"DELAY"`
+	On    bool          `env:"ON"`
+	Part  float64       `env:"PART"`
 }
 
 func (l *lists) Validate() error {
@@ -110,11 +113,16 @@ func (l *lists) Validate() error {
 func TestLoad_ReportsAnUnreadableValueOnce(t *testing.T) {
 	t.Parallel()
 	l := lists{Port: 8081}
-	err := config.Load(&l, []string{"TTL=3s", "PORT=http", "WAITS=500,500"})
+	err := config.Load(&l, []string{
+		"LOG_LEVEL=info", "TTL=3s", "PORT=http", "WAITS=500,500", "DELAY=1", "ON=yes", "PART=x",
+	})
 	want := "these settings cannot be used:\n" +
 		`  PORT is "http", allowed: a whole number` + "\n" +
 		`  TTL is "3s", allowed: a whole number` + "\n" +
-		`  WAITS is "500,500", allowed: values separated by |, each a whole number`
+		`  WAITS is "500,500", allowed: values separated by |, each a whole number` + "\n" +
+		`  DELAY is "1", allowed: a duration such as 250ms or 2s` + "\n" +
+		`  ON is "yes", allowed: true or false` + "\n" +
+		`  PART is "x", allowed: a value of type float64`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -150,8 +158,8 @@ func TestSplitAddr(t *testing.T) {
 func TestListSettings(t *testing.T) {
 	t.Parallel()
 	const want = `Settings are environment variables, described in docs/settings.md:
-  CHECKOUT_LOCK_FEATURE_ENABLED, DATABASE_URL, DRAIN_DELAY, HTTP_ADDR, LOCK_TTL_MS, LOG_LEVEL,
-  MUTEX_ADDR, PORT, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT, TENANTS, TZ.
+  CHECKOUT_LOCK_FEATURE_ENABLED, DATABASE_URL, DRAIN_DELAY, HTTP_ADDR, INSTANCE_NAME, LOCK_TTL_MS,
+  LOG_LEVEL, MUTEX_ADDR, PORT, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT, TENANTS, TZ.
 `
 	if got := config.ListSettings(&manySettings{}); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)

@@ -95,10 +95,7 @@ func guardAny(a slog.Attr) slog.Attr {
 	case error:
 		return slog.String(a.Key, guardText(a.Key, v.Error()))
 	default:
-		raw, err := json.Marshal(v)
-		if err != nil {
-			raw = fmt.Append(nil, v)
-		}
+		raw, _ := json.Marshal(v) // the log shows an error in place of the value
 		if guarded := guardText(a.Key, string(raw)); guarded != string(raw) {
 			return slog.String(a.Key, guarded)
 		}

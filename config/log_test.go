@@ -60,12 +60,15 @@ func TestLog_MasksIDsInTexts(t *testing.T) {
 		"a name": {
 			slog.String("why", "Loan policy 4 could not be found"), "Loan policy 4 could not be found",
 		},
-		"the id of a loan":          {slog.String("loan_id", patronID), patronID},
-		"the id of a loan policy":   {slog.String("policy_id", patronID), patronID},
-		"the id of a lock":          {slog.String("lock_id", patronID), patronID},
-		"the id of a check-in":      {slog.String("check_in_id", patronID), patronID},
-		"an item's barcode":         {slog.String("item", patronID), patronID},
-		"the id of another request": {slog.String("lock_okapi_request_id", patronID), patronID},
+	}
+	for _, key := range []string{
+		"item", "loan_id", "check_in_id", "change_id", "lock_id", "claim_id", "policy_id", "request_id",
+		"lock_okapi_request_id", "by_id",
+	} {
+		tests["no patron's: "+key] = struct {
+			attr slog.Attr
+			want string
+		}{slog.String(key, patronID), patronID}
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -131,8 +134,10 @@ func TestLog_BoundsEveryValue(t *testing.T) {
 func TestLog_KeepsStacksLongEnough(t *testing.T) {
 	t.Parallel()
 	stack := strings.Repeat("x", 4<<10)
-	if _, line := logLine(t, func(l *slog.Logger) { l.Error("panic", "stack", stack) }); line["stack"] != stack {
-		t.Errorf("a stack of %d bytes was cut", len(stack))
+	for _, key := range []string{"stack", "output"} {
+		if _, line := logLine(t, func(l *slog.Logger) { l.Error("panic", key, stack) }); line[key] != stack {
+			t.Errorf("%s of %d bytes was cut", key, len(stack))
+		}
 	}
 }
 
@@ -164,8 +169,8 @@ func TestLog_NamesTheTraceOfItsContext(t *testing.T) {
 		t.Errorf("in a trace: got %v, want its id", line)
 	}
 	text, _ := logLine(t, func(log *slog.Logger) { log.InfoContext(t.Context(), "any") })
-	if strings.Contains(text, "trace") {
-		t.Errorf("without a trace: got %s", text)
+	if strings.Contains(text, "trace") || strings.Contains(text, "request_id") || strings.Contains(text, "tenant") {
+		t.Errorf("without a trace and a call: got %s", text)
 	}
 }
 
@@ -179,6 +184,8 @@ func TestTraces_Validate(t *testing.T) {
 		{traces: config.Traces{Endpoint: "https://collector.example.org:4318/otlp", Ratio: 1}},
 		{traces: config.Traces{Endpoint: "collector:4318"}, want: "allowed: a URL such as"},
 		{traces: config.Traces{Endpoint: "grpc://collector:4317"}, want: "allowed: a URL such as"},
+		{traces: config.Traces{Endpoint: "http://127.0.0.1:4318"}},
+		{traces: config.Traces{Endpoint: "http://[::1"}, want: "allowed: a URL such as"},
 		{traces: config.Traces{Endpoint: "http://"}, want: "allowed: a URL such as"},
 		{traces: config.Traces{Ratio: 1.5}, want: "OTEL_TRACES_SAMPLER_ARG is 1.5, allowed: 0 to 1"},
 		{traces: config.Traces{Ratio: math.NaN()}, want: "OTEL_TRACES_SAMPLER_ARG is NaN"},

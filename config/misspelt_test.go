@@ -16,9 +16,16 @@ type manySettings struct {
 	URL      string   `env:"DATABASE_URL"`
 	Tenants  []string `env:"TENANTS"`
 	TimeZone string   `env:"TZ"`
-	Mutex    struct {
+	Loaded   bool
+	embedded
+	Mutex struct {
 		Addr string `env:"MUTEX_ADDR"` // a field of HTTP has this name too
 	}
+}
+
+// embedded has a setting among those of manySettings.
+type embedded struct {
+	Name string `env:"INSTANCE_NAME"`
 }
 
 func TestMisspelt(t *testing.T) {

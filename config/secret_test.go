@@ -12,6 +12,7 @@ import (
 type secretSettings struct {
 	Log      config.Log
 	Password string `env:"STAFF_PASSWORD" secret:""`
+	Key      string `env:"KEY" secret:""`
 	Other    string `env:"INSTANCE_NAME"`
 }
 
@@ -43,12 +44,13 @@ func TestLoad_ReadsSecretsFromFiles(t *testing.T) {
 		},
 		"no secret": {environ: []string{"INSTANCE_NAME_FILE=" + secret}},
 		"both": {
-			environ: []string{"STAFF_PASSWORD=h1dden", "STAFF_PASSWORD_FILE=" + secret},
-			refused: "STAFF_PASSWORD and STAFF_PASSWORD_FILE are both set",
+			environ: []string{"STAFF_PASSWORD=h1dden", "STAFF_PASSWORD_FILE=" + secret, "KEY_FILE=" + empty},
+			refused: "STAFF_PASSWORD and STAFF_PASSWORD_FILE are both set, allowed: one of them\n  KEY_FILE names ",
 		},
 		"a missing file": {
-			environ: []string{"STAFF_PASSWORD_FILE=" + missing},
-			refused: "STAFF_PASSWORD_FILE names a file that cannot be read: open " + missing,
+			environ: []string{"STAFF_PASSWORD_FILE=" + missing, "KEY_FILE=" + empty},
+			refused: "STAFF_PASSWORD_FILE names a file that cannot be read: open " + missing +
+				": no such file or directory\n  KEY_FILE names ",
 		},
 		"an empty file": {
 			environ: []string{"STAFF_PASSWORD_FILE=" + empty},
@@ -82,7 +84,7 @@ func TestLoad_ReadsSecretsFromFiles(t *testing.T) {
 func TestSecret_FileIsASetting(t *testing.T) {
 	t.Parallel()
 	const want = `Settings are environment variables, described in docs/settings.md:
-  INSTANCE_NAME, LOG_LEVEL, STAFF_PASSWORD, STAFF_PASSWORD_FILE.
+  INSTANCE_NAME, KEY, KEY_FILE, LOG_LEVEL, STAFF_PASSWORD, STAFF_PASSWORD_FILE.
 `
 	if got := config.ListSettings(&secretSettings{}); got != want {
 		t.Errorf("the help says\n%s\nwant\n%s", got, want)
