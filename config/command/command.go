@@ -86,7 +86,6 @@ func toggleDebug(ctx context.Context, log *slog.Logger) (stop func()) {
 	})
 	return func() {
 		signal.Ignore(syscall.SIGUSR1) // its default would end the process with another status
-		signal.Stop(signals)
 		close(signals)
 		running.Wait()
 	}
@@ -99,7 +98,6 @@ func Main(name, usage string, run func(context.Context, Process) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the next signal has Go's default behaviour
 	err := run(ctx, Process{Args: os.Args[1:], Environ: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr})
-	stop()
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(os.Stdout, usage)
 		return

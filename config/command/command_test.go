@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"regexp"
 	"strings"
 	"syscall"
@@ -30,14 +32,20 @@ const failing = "TEST_FAILS"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(failing) != "" {
-		command.Main("failing", "", func(ctx context.Context, p command.Process) error {
+		command.Main("failing", "how to fail", func(ctx context.Context, p command.Process) error {
 			err := errors.New("no PostgreSQL")
-			if os.Getenv(failing) == "logged" {
+			switch os.Getenv(failing) {
+			case "logged":
 				return command.Serve(ctx, config.Log{Level: "error"}.New(p.Stderr, "failing"),
 					func(context.Context) error { return err })
+			case "misused":
+				return lender.Run(ctx, command.Process{Args: []string{"lend", "-from"}})
+			case "helped":
+				return lender.Run(ctx, command.Process{Args: []string{"help"}})
 			}
 			return err
 		})
+		os.Exit(0)
 	}
 	if os.Getenv(talking) != "" {
 		command.Main("talking", "", talk)
@@ -57,13 +65,17 @@ func TestMain(m *testing.M) {
 // talk logs a debug line for each line that it reads.
 func talk(ctx context.Context, p command.Process) error {
 	log := config.Log{Level: "warn"}.New(p.Stdout, "")
-	return command.Serve(ctx, log, func(ctx context.Context) error {
+	err := command.Serve(ctx, log, func(ctx context.Context) error {
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 			log.DebugContext(ctx, lines.Text())
 			log.ErrorContext(ctx, "read")
 		}
 		return nil
 	})
+	if !signal.Ignored(syscall.SIGUSR1) {
+		return errors.New("a late SIGUSR1 ends the process")
+	}
+	return err
 }
 
 func TestServe_SignalTurnsDebugLinesOnAndOff(t *testing.T) {
@@ -123,25 +135,32 @@ func TestServe_AStopIsNoFailure(t *testing.T) {
 	if log := out.String(); err != nil || !strings.Contains(log, `"msg":"stopped"`) || strings.Contains(log, "ERROR") {
 		t.Errorf("got %v, logged %s", err, log)
 	}
-	failed := func(context.Context) error { return context.Canceled }
-	if err := command.Serve(t.Context(), slog.New(slog.DiscardHandler), failed); err == nil {
-		t.Error("an error without a stop is no failure")
+	for cause, ctx := range map[error]context.Context{context.Canceled: t.Context(), io.EOF: ctx} {
+		failed := func(context.Context) error { return cause }
+		if err := command.Serve(ctx, slog.New(slog.DiscardHandler), failed); !errors.Is(err, cause) {
+			t.Errorf("got %v, want a failure of %v", err, cause)
+		}
 	}
 }
 
 func TestMain_ReportsAnErrorOnce(t *testing.T) {
 	t.Parallel()
-	for how, want := range map[string]string{
-		"printed": `^failing: no PostgreSQL\n$`,
-		"logged": `^\{"time":"[^"]*","level":"ERROR","msg":"the process ends",` +
-			`"service":"failing","err":"no PostgreSQL"\}\n$`,
+	for how, tt := range map[string]struct {
+		status int
+		want   string
+	}{
+		"printed": {1, `^failing: no PostgreSQL\n$`},
+		"misused": {2, `^failing: flag provided but not defined: -from\n$`},
+		"helped":  {0, `^how to fail$`},
+		"logged": {1, `^\{"time":"[^"]*","level":"ERROR","msg":"the process ends",` +
+			`"service":"failing","err":"no PostgreSQL"\}\n$`},
 	} {
 		var out bytes.Buffer
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env, cmd.Stderr = append(os.Environ(), failing+"="+how), &out
-		exit := &exec.ExitError{}
-		if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !regexp.MustCompile(want).Match(out.Bytes()) {
-			t.Errorf("%s: %v, wrote %q, want status 1 and %s", how, err, &out, want)
+		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), failing+"="+how), &out, &out
+		err := cmd.Run()
+		if cmd.ProcessState.ExitCode() != tt.status || !regexp.MustCompile(tt.want).Match(out.Bytes()) {
+			t.Errorf("%s: %v, wrote %q, want status %d and %s", how, err, &out, tt.status, tt.want)
 		}
 	}
 }

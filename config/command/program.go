@@ -93,9 +93,7 @@ func (pr Program) printCompletion(w io.Writer) error {
 		all[name](fs)
 		var flags []string
 		fs.VisitAll(func(f *flag.Flag) { flags = append(flags, "-"+f.Name) })
-		if flags != nil {
-			script += "    *:" + name + ") words='" + strings.Join(flags, " ") + "' ;;\n"
-		}
+		script += "    *:" + name + ") words='" + strings.Join(flags, " ") + "' ;;\n"
 	}
 	_, err := fmt.Fprint(w, script, "  esac\n  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\n",
 		"complete -F ", function, " ", pr.Name, "\n")
