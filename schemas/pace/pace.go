@@ -20,7 +20,6 @@ func Wait(ctx context.Context, d time.Duration) bool {
 func Every(ctx context.Context, first, interval time.Duration) func(yield func() bool) {
 	return func(yield func() bool) {
 		due := time.NewTimer(first)
-		defer due.Stop()
 		for {
 			select {
 			case <-ctx.Done():

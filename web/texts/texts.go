@@ -7,6 +7,7 @@
 package texts
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -153,11 +154,8 @@ func (c *Catalogue) Say(t Text, languages ...string) string {
 			config.PluralCount = count
 		}
 	}
-	text, err := said.Localize(config)
-	if err != nil && text == "" {
-		return string(t.Code)
-	}
-	return text // also with an error: then it is the English one, or the form for other numbers
+	text, _ := said.Localize(config) // with an error it is the English one, the form for other numbers, or none
+	return cmp.Or(text, string(t.Code))
 }
 
 // fillPlaces is the template language of the catalogues: placeholders and nothing else, so that a

@@ -145,6 +145,14 @@ func TestCatalogue_Say(t *testing.T) {
 			text: texts.Text{Code: texts.MachineCardUnknown, Values: texts.Values{"card": "1"}},
 			want: "Card 1 is not known here. Please ask at the desk.",
 		},
+		"the number that count is": {
+			text: texts.Text{Code: texts.MachineLimit, Values: texts.Values{"a": "2", "count": "1", "limit": "9"}},
+			want: "You have reached the limit of 9 item of this kind.",
+		},
+		"a number after another value": {
+			text: texts.Text{Code: texts.MachineLimit, Values: texts.Values{"a": "x", "limit": "1"}},
+			want: "You have reached the limit of 1 item of this kind.",
+		},
 		"an unknown code": {text: texts.Text{Code: "machine.nothing"}, want: "machine.nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,9 +195,18 @@ func TestCatalogue_SaysThePseudoLanguage(t *testing.T) {
 		t.Fatal(err)
 	}
 	limit := texts.Text{Code: texts.MachineLimit, Values: texts.Values{"limit": "one"}}
-	want := "⟦Yóóúú háávéé rééááchééd théé líímíít óóf one íítééms óóf thíís kíínd.⟧"
-	if got := c.Say(limit, texts.Pseudo); got != want {
-		t.Errorf("got %q, want %q", got, want)
+	for want, text := range map[string]texts.Text{
+		"⟦Yóóúú háávéé rééááchééd théé líímíít óóf one íítééms óóf thíís kíínd.⟧": limit,
+		"⟦Yóóúú háávéé rééááchééd théé líímíít óóf 1 íítéém óóf thíís kíínd.⟧": {
+			Code: texts.MachineLimit, Values: texts.Values{"limit": "1"},
+		},
+		"⟦Cáárd 1 íís nóót knóówn hééréé. Plééááséé áásk áát théé déésk.⟧": {
+			Code: texts.MachineCardUnknown, Values: texts.Values{"card": "1"},
+		},
+	} {
+		if got := c.Say(text, texts.Pseudo); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 	if got := c.Say(limit, "en-GB"); strings.Contains(got, "⟦") {
 		t.Errorf("English is %q", got)
@@ -211,13 +228,13 @@ func TestMatchLanguage(t *testing.T) {
 func TestReplace_NamesEverythingWrong(t *testing.T) {
 	t.Parallel()
 	for own, wants := range map[string][]string{
-		`[]`:                                    {"an object of languages"},
-		`{"!": {}}`:                             {`"!" is no language`},
-		`{"en": {"machine.busy": 3}}`:           {"texts in en"},
-		`{"de": {"machine.busy": ""}}`:          {"machine.busy is empty"},
-		`{"en": {"a": "b"}, "de": {"c": "d"}}`:  {`en: "a" is no code`, `de: "c" is no code`},
-		`{"en": {"machine.limit": "{number}"}}`: {`{number}`, `["limit"]`},
-		`{"en": {"frame.signOut": "Leave"}}`:    {`"frame.signOut" is no code`},
+		`[]`:                           {"an object of languages"},
+		`{"!": {}}`:                    {`"!" is no language`},
+		`{"en": {"machine.busy": 3}}`:  {"texts in en"},
+		`{"de": {"machine.busy": ""}}`: {"machine.busy is empty"},
+		`{"en": {"a": "b", "x": "y"}, "de": {"c": "d"}}`: {`en: "a" is no code`, `en: "x" is no code`, `de: "c" is no code`},
+		`{"en": {"machine.limit": "{number}"}}`:          {`{number}`, `["limit"]`},
+		`{"en": {"frame.signOut": "Leave"}}`:             {`"frame.signOut" is no code`},
 	} {
 		_, err := texts.Replace(json.RawMessage(own))
 		for _, want := range wants {
