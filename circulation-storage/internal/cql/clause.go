@@ -33,13 +33,9 @@ func (w *writer) writeClause(c syntax.Clause) (string, error) {
 		return "", malformed("prefix assignments (>) are not supported")
 	case c.BoolClause != nil:
 		return w.writeBoolean(*c.BoolClause)
-	case c.SearchClause != nil:
-		if err := w.countClauses(1); err != nil {
-			return "", err
-		}
-		return w.writeSearch(*c.SearchClause)
 	}
-	return "true", nil
+	w.count++
+	return w.writeSearch(*c.SearchClause)
 }
 
 // writeBoolean joins two clauses. A comparison with a field that a record lacks is NULL

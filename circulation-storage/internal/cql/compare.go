@@ -58,11 +58,8 @@ func (f field) parseTerm(term string) (v any, sqlType string, err error) {
 		return id.String(), "text", nil
 	case records.Boolean:
 		b := strings.ToLower(term)
-		switch {
-		case b != "true" && b != "false":
+		if b != "true" && b != "false" {
 			return nil, "", malformed("index %q is compared with %q; allowed are true and false", f.name, term)
-		case f.column != "":
-			return b == "true", "boolean", nil
 		}
 		return b, "text", nil
 	case records.Number:
@@ -101,10 +98,8 @@ func (w *writer) compareText(f field, relation, term string, foldCase bool) (str
 		}
 		return value + " = " + fold(w.sel.Bind(unescape(term), "text")), nil
 	case "<>":
-		if pattern, masked := likePattern(term); masked {
-			return value + " NOT LIKE " + fold(w.sel.Bind(pattern, "text")), nil
-		}
-		return value + " <> " + fold(w.sel.Bind(unescape(term), "text")), nil
+		pattern, _ := likePattern(term)
+		return value + " NOT LIKE " + fold(w.sel.Bind(pattern, "text")), nil
 	case "<", "<=", ">", ">=":
 		return value + " " + relation + " " + fold(w.sel.Bind(unescape(term), "text")), nil
 	case "adj":

@@ -89,9 +89,6 @@ func Parse(indexes map[string]records.Index, query string) (Selection, error) {
 // replacement in a part of the query.
 func hideReplacement(query string) (hidden string, show func(string) string) {
 	const legal = string(utf8.RuneError)
-	if !strings.Contains(query, legal) {
-		return query, func(part string) string { return part }
-	}
 	stand := '\uE000' // private use, which has more characters than a query can hold
 	for strings.ContainsRune(query, stand) {
 		stand++

@@ -13,12 +13,17 @@ import (
 // The tests of package postgres run queries.
 func TestParse_WritesSQL(t *testing.T) {
 	t.Parallel()
-	const id = "11111111-1111-4111-8111-111111111111"
+	const (
+		id     = "11111111-1111-4111-8111-111111111111"
+		number = `(CASE WHEN jsonb_typeof(jsonb->'days') = 'number' THEN (jsonb->>'days')::numeric END)`
+		words  = `(' ' || regexp_replace(lower(jsonb->>'name'), '[\u0001-\u002F\u003A-\u0040\u005B-\u0060\u007B-\u00BF` +
+			`\u2000-\u206F\u3000-\u303F]+', ' ', 'g') || ' ')`
+	)
 	indexes := map[string]records.Index{
 		"id":        {Kind: records.UUID, Column: "id"},
 		"name":      {Kind: records.Text},
 		"home.city": {Kind: records.Text},
-		"all":       {Kind: records.Text, Parts: []string{"name", "home.*"}},
+		"all":       {Kind: records.Text, Parts: []string{"home.*", "name"}},
 		"active":    {Kind: records.Boolean},
 		"days":      {Kind: records.Number},
 		"due":       {Kind: records.Time, Column: "due"},
@@ -30,20 +35,33 @@ func TestParse_WritesSQL(t *testing.T) {
 		{query: " ", where: `true`},
 		{query: `name==ANN`, where: `lower(jsonb->>'name') = lower($1::text)`, args: "ANN"},
 		{query: `name==/respectCase "a_b\*"`, where: `jsonb->>'name' = $1::text`, args: "a_b*"},
+		{query: `name=="a\\b*"`, where: `lower(jsonb->>'name') LIKE lower($1::text)`, args: `a\\b%`},
+		{
+			query: `name scr/ignoreCase/respectAccents/masked "x/y:z d\*e"`, args: "% x y z %,% d e %",
+			where: `(` + words + ` LIKE lower($1::text) AND ` + words + ` LIKE lower($2::text))`,
+		},
+		{query: `days<=9`, where: number + ` <= $1::numeric`, args: "9"},
+		{query: `name adj "-"`, where: `jsonb->>'name' IS NOT NULL`},
 		{query: `name<>"a_*"`, where: `lower(jsonb->>'name') NOT LIKE lower($1::text)`, args: `a\_%`},
 		{query: `home.city>=b`, where: `lower(jsonb->'home'->>'city') >= lower($1::text)`, args: "b"},
 		{
 			query: `all==*`,
-			where: `concat_ws(' ', jsonb->>'name', jsonb_path_query_array(jsonb, '$.home.*')::text) IS NOT NULL`,
+			where: `concat_ws(' ', jsonb_path_query_array(jsonb, '$.home.*')::text, jsonb->>'name') IS NOT NULL`,
 		},
 		{query: `id==("` + id + `" or ann)`, where: `(id = $1::uuid OR false)`, args: id},
+		{query: `id=="" or id<"" or id<*`, where: `((false OR false) OR false)`},
+		{query: `id==zzzzzzzz-zzzz-zzzz-zzzz-zzzzzzzzzzzz`, where: `false`},
+		{
+			query: `due exact 2026-01-31 sortBy due/descending id/ascending`, where: `due = $1::timestamptz`,
+			order: `due DESC, id, `, args: "2026-01-31 00:00:00 +0000 UTC",
+		},
 		{
 			query: `active==TRUE not name==""`,
 			where: `(jsonb->>'active' = $1::text AND (lower(jsonb->>'name') = lower($2::text)) IS NOT TRUE)`, args: "true,",
 		},
 		{
 			query: `days>9.5`, args: "9.5",
-			where: `(CASE WHEN jsonb_typeof(jsonb->'days') = 'number' THEN (jsonb->>'days')::numeric END) > $1::numeric`,
+			where: number + ` > $1::numeric`,
 		},
 		{
 			query: `home.back>2026-01-31`, args: "2026-01-31 00:00:00 +0000 UTC",
@@ -106,6 +124,7 @@ func TestParse_Refusals(t *testing.T) {
 		"a second relation":       {`username==a id==b`, "EOF expected at position 17"},
 		"no index":                {`"smith"`, `name the index to look for "smith" in; allowed are active, barcode, `},
 		"an unknown index":        {`shoeSize==43`, `unknown index "shoeSize"; allowed are active, barcode, `},
+		"an unknown first index":  {`shoeSize==43 and username==a`, "unknown index"},
 		"SQL as an index":         {`"jsonb') or true --"==1`, "unknown index"},
 		"an unknown relation":     {`username within "a b"`, `relation "within" is not supported`},
 		"a list of words for ids": {`id any "a b"`, `index "id" cannot be compared by "any"`},
@@ -117,6 +136,7 @@ func TestParse_Refusals(t *testing.T) {
 		"no boolean":              {`active==maybe`, "allowed are true and false"},
 		"no date":                 {`expirationDate<yesterday`, "must be a date"},
 		"a date in year 0":        {`expirationDate<"0000-01-01"`, "must be a date"},
+		"a date in apostrophes":   {`expirationDate='2026-01-01'`, "must be a date"},
 		"a 13th month":            {`expirationDate<"2026-13-01"`, "must be a date"},
 		"NUL":                     {"username==a\x00b", "NUL"},
 		"no UTF-8":                {"username==\xff", "UTF-8"},
@@ -139,6 +159,10 @@ func TestParse_Refusals(t *testing.T) {
 				t.Errorf("got %v, want it to be %s and to say %q", err, fault.Malformed, tt.want)
 			}
 		})
+	}
+	most := "username==(" + strings.Repeat("a or ", 199)
+	if _, err := cql.Parse(records.User.Indexes, most+strings.Repeat("a", 16384-1-len(most))+")"); err != nil {
+		t.Errorf("200 comparisons in 16384 bytes: got %v", err)
 	}
 	_, err := cql.Parse(records.Usergroup.Indexes, "expirationOffsetInDays>many")
 	if !fault.Is(err, fault.Malformed) {
