@@ -21,11 +21,11 @@ type (
 func TestServer_Examine(t *testing.T) {
 	t.Parallel()
 	base := doctor.Server{
-		Version: "16.3", VersionNumber: 160003, Standbys: "*", Commits: "on", Confirming: 1, Connections: 97,
-		OpenConnections: 5,
-		Ahead:           -time.Second,
+		Version: "14.0", VersionNumber: 140000, Standbys: "*", Commits: "on", Confirming: 1, Connections: 100,
+		OpenConnections: 90,
+		Ahead:           -2 * time.Second,
 	}
-	fit := doctor.Settings{Connections: 20, Patience: 5 * time.Second}
+	fit := doctor.Settings{Connections: 100, Patience: 5 * time.Second}
 	for _, f := range base.Examine(fit) {
 		if f.Level != doctor.OK || f.Advice != "" || f.Text == "" {
 			t.Errorf("nothing is wrong: got %+v", f)
@@ -39,7 +39,7 @@ func TestServer_Examine(t *testing.T) {
 		text   string
 	}{
 		{
-			name: "an old server", change: func(s *server, _ *own) { s.VersionNumber = 130022 },
+			name: "an old server", change: func(s *server, _ *own) { s.VersionNumber = 139999 },
 			check: "PostgreSQL", level: doctor.Broken, text: "too old",
 		},
 		{
@@ -71,12 +71,12 @@ func TestServer_Examine(t *testing.T) {
 			check: "clock", level: doctor.Warning, text: "-3s ahead",
 		},
 		{
-			name: "too many", change: func(_ *server, o *own) { o.Connections = 98 },
-			check: "connections", level: doctor.Broken, text: "the server allows 97",
+			name: "too many", change: func(_ *server, o *own) { o.Connections = 101 },
+			check: "connections", level: doctor.Broken, text: "the server allows 100",
 		},
 		{
-			name: "full", change: func(s *server, _ *own) { s.OpenConnections = 90 },
-			check: "connections", level: doctor.Warning, text: "90 of 97",
+			name: "full", change: func(s *server, _ *own) { s.OpenConnections = 91 },
+			check: "connections", level: doctor.Warning, text: "91 of 100",
 		},
 		{
 			name: "prepared", change: func(s *server, _ *own) { s.Pooled = true },
@@ -142,6 +142,10 @@ func TestTenant_Examine(t *testing.T) {
 			check: "feature", level: doctor.OK, text: "environment of circulation decides",
 		},
 		{
+			name: "no waits", change: func(*tenant) {},
+			check: "patience", level: doctor.OK, text: "environment of circulation decides how long",
+		},
+		{
 			name: "dirty", change: func(d *tenant) { d.Schema.Dirty = true },
 			check: "migrations", level: doctor.Broken, text: "-repair -tenant diku",
 		},
@@ -170,8 +174,8 @@ func TestTenant_Examine(t *testing.T) {
 			check: "patience", level: doctor.Warning, text: "may wait 6s, and machines give up after 5s",
 		},
 		{
-			name: "patient", change: func(d *tenant) { d.Entry = entry(`{"retryIntervals":[3000]}`) },
-			check: "patience", level: doctor.OK, text: "waits 3s at most",
+			name: "patient", change: func(d *tenant) { d.Entry = entry(`{"retryIntervals":[3000,2000]}`) },
+			check: "patience", level: doctor.OK, text: "waits 5s at most",
 		},
 		{
 			name: "over", change: func(d *tenant) { d.OverLimit = 2 },
@@ -190,7 +194,7 @@ func TestTenant_Examine(t *testing.T) {
 			check: "outbox", level: doctor.Warning, text: "9 events wait, the oldest one for 1h0m0s",
 		},
 		{
-			name: "new events", change: func(d *tenant) { d.Events, d.OldestEvent = 9, time.Second },
+			name: "new events", change: func(d *tenant) { d.Events, d.OldestEvent = 9, time.Minute },
 			check: "outbox", level: doctor.OK, text: "9 events wait",
 		},
 		{

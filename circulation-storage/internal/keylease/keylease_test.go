@@ -20,13 +20,16 @@ type busy struct {
 	taken  int // by others, at so many tries
 	looks  int
 	tries  int
-	broken error // of Running
+	broken error
 }
 
 func (b *busy) Lease(context.Context, keylease.Request) (keylease.Lease, error) {
 	b.tries++
 	if time.Now().Before(b.until) || b.tries <= b.taken {
 		return keylease.Lease{}, keylease.ErrRunning()
+	}
+	if b.broken != nil {
+		return keylease.Lease{}, b.broken
 	}
 	return keylease.Lease{LoanID: uuid.Max}, nil
 }
@@ -55,6 +58,9 @@ func TestWaitFor_WaitsForTheHolder(t *testing.T) {
 		},
 		"others who are quicker": {
 			store: busy{taken: 3}, work: 0, wait: time.Second, code: "", took: 200 * time.Millisecond,
+		},
+		"a database that is away": {
+			store: busy{broken: errors.New("down")}, work: 0, wait: time.Second, code: fault.Internal, took: 0,
 		},
 		"a database that goes away": {
 			store: busy{broken: errors.New("down")}, work: time.Hour, wait: time.Second, code: fault.Internal,

@@ -170,6 +170,7 @@ func TestSweeper_WarnsOfFailuresButNotOfTenantsThatAreNotServed(t *testing.T) {
 	}{
 		"a failure":            {errors.New("disk full"), true},
 		"an outage":            {fault.New(fault.Unavailable, "gone"), true},
+		"nothing":              {nil, false},
 		"a tenant not ready":   {fault.New(fault.TenantNotReady, "it has migration 1"), false},
 		"a tenant just purged": {fault.New(fault.UnknownTenant, "no table"), false},
 	} {
@@ -177,7 +178,12 @@ func TestSweeper_WarnsOfFailuresButNotOfTenantsThatAreNotServed(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
-				rows := sweep.Rows{Name: "rows", Sweep: func(context.Context, int) (int, error) { return 0, tt.err }}
+				rows := sweep.Rows{Name: "rows", Sweep: func(_ context.Context, limit int) (int, error) {
+					if tt.err != nil {
+						return limit, tt.err
+					}
+					return 1, nil
+				}}
 				s := sweep.New(rows, newFakeStore(t, map[string]int{"diku": 0}).Tenants, time.Minute,
 					slog.New(slog.NewTextHandler(&log, nil)))
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
