@@ -79,7 +79,6 @@ func Cut(text string, most int) (head string, length int) {
 	if len(text) <= most {
 		return text, 0
 	}
-	head = text
 	for i := range text {
 		if length == most {
 			head = text[:i]

@@ -93,6 +93,27 @@ func TestMaskIn(t *testing.T) {
 	}
 }
 
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text   string
+		most   int
+		head   string
+		length int
+	}{
+		{text: "", most: 0},
+		{text: "abc", most: 3, head: "abc"},
+		{text: "abcde", most: 3, head: "abc", length: 5},
+		{text: "äöü", most: 3, head: "äöü"},
+		{text: "äöü", most: 2, head: "äö", length: 3},
+		{text: "ä", most: 0, length: 1},
+	} {
+		if head, length := redact.Cut(tt.text, tt.most); head != tt.head || length != tt.length {
+			t.Errorf("%d of %q: got %q, %d, want %q, %d", tt.most, tt.text, head, length, tt.head, tt.length)
+		}
+	}
+}
+
 // A barcode that a text names is hidden wholly, and nothing else changes.
 func FuzzHide(f *testing.F) {
 	f.Add("No item with barcode 21234567 could be found", "21234567")
