@@ -236,6 +236,10 @@ func TestWatch_KeepsItsStateWhenTheDatabaseFails(t *testing.T) {
 		if err := b.watch.Check(inTenant(t, "old")); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("got %v, want the outage", err)
 		}
+		noTable := fault.New(fault.UnknownTenant, "no table")
+		if err := b.watch.Explain(inTenant(t, "old"), noTable); err.Error() != noTable.Error() {
+			t.Errorf("got %v without the schema, want %v", err, noTable)
+		}
 		b.fail(errors.New("permission denied"))
 		nextPoll()
 		if !strings.Contains(b.log.String(), "permission denied") {
@@ -248,7 +252,7 @@ func TestWatch_ExplainsARequestsError(t *testing.T) {
 	t.Parallel()
 	d := &database{schemas: map[string]readiness.Schema{}}
 	d.set("fine", 17, false)
-	d.set("old", 14, false)
+	d.set("old", 12, false)
 	d.set("torn", 16, true)
 	d.set("undone", 0, false)
 	d.set("ancient", 11, false)
@@ -272,10 +276,10 @@ func TestWatch_ExplainsARequestsError(t *testing.T) {
 		},
 		"an older table": {
 			tenant: "old", err: noColumn, want: fault.TenantNotReady,
-			says: "Tenant old has migration 14, this build needs migration 17",
+			says: "Tenant old has migration 12, this build needs migration 17",
 		},
 		"a table too new": {
-			tenant: "old", err: noTable, want: fault.TenantNotReady, says: "Tenant old has migration 14",
+			tenant: "old", err: noTable, want: fault.TenantNotReady, says: "Tenant old has migration 12",
 		},
 		"dirty": {
 			tenant: "torn", err: noColumn, want: fault.TenantNotReady,
@@ -307,6 +311,9 @@ func TestWatch_ExplainsARequestsError(t *testing.T) {
 			var f *fault.Error
 			if !errors.As(err, &f) || f.Code != tt.want || !strings.Contains(f.Msg, tt.says) {
 				t.Errorf("got %v, want %s with %q", err, tt.want, tt.says)
+			}
+			if again := strings.HasSuffix(tt.says, "again"); again != (f.RetryAfter > 0) {
+				t.Errorf("retry after %s", f.RetryAfter)
 			}
 			if !errors.Is(err, tt.err) {
 				t.Errorf("%v lost its cause", err)
