@@ -80,10 +80,8 @@ func (a *attempts) check(ctx context.Context, peer, name string, isRight func() 
 	address := networkOf(peer)
 	allowances := map[caller]left{}
 	for who, most := range map[caller]allowance{{address, name}: ofName, {address, ""}: ofAddress} {
-		has, known := a.callers[who]
-		if !known {
-			has = left{allowance: most, tries: most.most, at: now}
-		}
+		has := a.callers[who] // a new one has its whole allowance, because its time is long ago
+		has.allowance = most
 		has.tries, has.at = has.now(now), now
 		if has.tries < 1 {
 			a.count.WithLabelValues("too_soon").Inc()

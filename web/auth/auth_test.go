@@ -254,12 +254,14 @@ func TestGuard_RefusesChangesFromOtherSites(t *testing.T) {
 	}
 }
 
-func TestGuard_RefusesAnUnknownMode(t *testing.T) {
+func TestGuard_RefusesModesWithoutPrograms(t *testing.T) {
 	t.Parallel()
-	got := newDoor("").knock("GET", "localhost", "Authorization", basic("ann:"+password), okapi.PermissionsHeader, `["`+
-		maySee+`"]`)
-	if got.Code != http.StatusInternalServerError {
-		t.Errorf("got %d %s, want 500", got.Code, got.Body)
+	for mode, status := range map[auth.Mode]int{"": http.StatusInternalServerError, auth.OIDC: http.StatusForbidden} {
+		got := newDoor(mode).knock("GET", "localhost", "Authorization", basic("ann:"+password), okapi.PermissionsHeader, `["`+
+			maySee+`"]`)
+		if got.Code != status {
+			t.Errorf("%q: got %d %s, want %d", mode, got.Code, got.Body, status)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"crypto/subtle"
-	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -30,14 +29,9 @@ func (p *Pages) flowCookies() string { return p.Cookie + "_flow_" }
 
 func (p *Pages) flowCookie(state string) string { return p.flowCookies() + state[:flowKey] }
 
-// isState reports whether a text may be a state of rand.Text, so that it can name a cookie.
-func isState(text string) bool {
-	return len(text) > flowKey && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
-}
-
 // findFlow returns the flow with a state, and the name of its cookie. Fault: Unauthorized.
 func (p *Pages) findFlow(c echo.Context, state string) (f flow, cookie string, err error) {
-	if isState(state) {
+	if len(state) >= flowKey {
 		cookie = p.flowCookie(state)
 		if p.Guard.unseal(cookie, page.ReadCookie(c, cookie), &f) && time.Since(f.Began) < flowTime &&
 			subtle.ConstantTimeCompare([]byte(f.State), []byte(state)) == 1 {

@@ -72,9 +72,7 @@ func (p *provider) checkKeys(ctx context.Context, known *oidc.Provider) error {
 	var at struct {
 		Keys string `json:"jwks_uri"`
 	}
-	if err := known.Claims(&at); err != nil {
-		return fmt.Errorf("reading the address of the keys: %w", err)
-	}
+	_ = known.Claims(&at) // oidc.NewProvider has read the same
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.Keys, http.NoBody)
 	if err != nil {
 		return fmt.Errorf("making the request for the keys: %w", err)
@@ -305,15 +303,14 @@ func (g *Guard) permissionsOf(s session) []string {
 // next sign-in on this computer would ask nothing.
 func (p *Pages) leaveProvider(c echo.Context) error {
 	const title = "signIn.signedOut"
-	known, err := p.Guard.provider.find(c.Request().Context())
 	var at struct {
 		EndSession string `json:"end_session_endpoint"`
 	}
-	if err == nil {
-		err = known.Claims(&at)
+	if known, err := p.Guard.provider.find(c.Request().Context()); err == nil {
+		_ = known.Claims(&at) // without one, the session ends here alone
 	}
-	address, parseErr := url.Parse(at.EndSession)
-	if err != nil || parseErr != nil || at.EndSession == "" {
+	address, err := url.Parse(at.EndSession)
+	if err != nil || at.EndSession == "" {
 		return p.Show(c, http.StatusOK, "notice.html", title, page.Notice{Text: "signIn.endedHere", Link: p.linkRoot(c), LinkText: "signIn.again"})
 	}
 	q := address.Query()

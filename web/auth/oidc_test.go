@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -25,6 +26,7 @@ func byProvider() auth.Settings {
 		Auth: auth.OIDC, Limits: byPassword().Limits,
 		OIDC: auth.OIDCSettings{
 			Issuer: issuer, Client: clientID, Secret: clientSecret, URL: deskURL, GroupsClaim: "groups",
+			Scopes: []string{"email"},
 			Grants: []string{"desk=" + maySee, " admins = " + maySee + " " + mayPut, "owners=*"},
 		},
 	}
@@ -44,7 +46,7 @@ func visitWith(t *testing.T, p *provider, s auth.Settings) (site, *visitor) {
 func (v *visitor) goOn(p *provider, notice *httptest.ResponseRecorder) (back string) {
 	v.t.Helper()
 	_, address, ok := strings.Cut(notice.Header().Get("Refresh"), "0; url=")
-	if notice.Code != http.StatusOK || !ok {
+	if notice.Code != http.StatusOK || !ok || !strings.Contains(html.UnescapeString(notice.Body.String()), address) {
 		v.t.Fatalf("the way to the provider is %d %s %v", notice.Code, notice.Body, notice.Header())
 	}
 	w := httptest.NewRecorder()
@@ -86,6 +88,55 @@ func TestOIDC_SignIn(t *testing.T) {
 	v.header.Set("Authorization", basic("ann:"+clientSecret))
 	v.cookies = map[string]*http.Cookie{}
 	v.wantSignedOut() // no program signs in
+	wantStatus(t, v.do("POST", "/desk/diku/sign-in", url.Values{}), http.StatusMethodNotAllowed, "")
+}
+
+// Who has the secret makes cookies, so another secret ends all sessions.
+func TestOIDC_SessionEndsWithTheSecret(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	s, v := visitWith(t, p, byProvider())
+	v.signInAt(p)
+	s.registry = nil
+	s.settings.OIDC.Secret += "!"
+	v.at(s.start(t)).wantSignedOut()
+}
+
+// Another person in the same browser does not get the session of the first one.
+func TestOIDC_SessionIsOnePersons(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	_, v := visitWith(t, p, byProvider())
+	v.signInAt(p)
+	anns := v.at(v.handler)
+	p.person["preferred_username"] = "bo"
+	v.signInAt(p)
+	v.wantSignedIn("bo")
+	v.signOut()
+	v.wantSignedOut()
+	anns.wantSignedIn("ann")
+}
+
+func TestOIDC_SignOutHereAlone(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(p *provider){
+		"no address there":       func(p *provider) { p.logout = nil },
+		"a bad address there":    func(p *provider) { p.logout = "https://[::1" },
+		"no text as the address": func(p *provider) { p.logout = 1 },
+		"the provider is away":   func(p *provider) { p.away = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProvider(t)
+			change(p)
+			_, v := visitWith(t, p, byProvider())
+			left := v.get("/desk/diku/signed-out")
+			wantStatus(t, left, http.StatusOK, `href="../../desk/diku/"`)
+			if to := left.Header().Get("Refresh"); to != "" {
+				t.Errorf("the browser goes on to %s", to)
+			}
+		})
+	}
 }
 
 func TestOIDC_GroupsGrantPermissions(t *testing.T) {
@@ -319,7 +370,8 @@ func TestOIDC_ProviderAway(t *testing.T) {
 	p.away = true
 	wantStatus(t, v.get(back), http.StatusServiceUnavailable, "cannot be reached")
 	p.away = false
-	wantWayTo(t, v.get(back), "/desk/diku/") // the page loads itself again
+	p.broken = "/realms/library/.well-known/openid-configuration" // which is asked once
+	wantWayTo(t, v.get(back), "/desk/diku/")                      // the page loads itself again
 	v.wantSignedIn("ann")
 	wantStatus(t, v.get(back), http.StatusUnauthorized, "did not begin in this browser")
 }
@@ -364,7 +416,7 @@ func TestSettings_CheckTheProvider(t *testing.T) {
 		},
 		{
 			name: "no issuer", change: func(o *auth.OIDCSettings) { o.Issuer = "" },
-			want: `STAFF_OIDC_ISSUER is "", allowed: an https URL`,
+			want: `STAFF_OIDC_ISSUER is "", allowed: an https URL, such as`,
 		},
 		{
 			name: "http elsewhere", change: func(o *auth.OIDCSettings) { o.Issuer = "http://sso.example.org" },
@@ -384,7 +436,27 @@ func TestSettings_CheckTheProvider(t *testing.T) {
 		},
 		{
 			name: "an address with a path", change: func(o *auth.OIDCSettings) { o.URL = "https://x/staff" },
-			want: `STAFF_URL is "https://x/staff"`,
+			want: `STAFF_URL is "https://x/staff", allowed: an https URL without a path`,
+		},
+		{
+			name: "no host", change: func(o *auth.OIDCSettings) { o.Issuer = "https:///x" },
+			want: `STAFF_OIDC_ISSUER is "https:///x"`,
+		},
+		{
+			name: "no URL", change: func(o *auth.OIDCSettings) { o.URL = "https://[::1" },
+			want: "STAFF_URL is no such URL",
+		},
+		{
+			name: "a query", change: func(o *auth.OIDCSettings) { o.URL = "https://x?a" },
+			want: `STAFF_URL is "https://x?a"`,
+		},
+		{
+			name: "a fragment", change: func(o *auth.OIDCSettings) { o.URL = "https://x#a" },
+			want: `STAFF_URL is "https://x#a"`,
+		},
+		{
+			name: "too many groups", want: "STAFF_OIDC_GRANTS has groups of together 1001 bytes",
+			change: func(o *auth.OIDCSettings) { o.Grants = []string{strings.Repeat("g", 1001) + "=*"} },
 		},
 		{
 			name: "no grants", change: func(o *auth.OIDCSettings) { o.Grants = nil },

@@ -26,6 +26,8 @@ func TestPages_SignInByForm(t *testing.T) {
 	if got := v.get("/desk/diku/"); got.Header().Get("WWW-Authenticate") != "" {
 		t.Error("a page makes the browser ask by itself, which knows no sign-out")
 	}
+	wantStatus(t, v.get("/desk/-/signed-in"), http.StatusNotFound, "") // the way back from a provider
+	wantStatus(t, v.get("/desk/diku/sign-in?to=/desk/diku/list"), http.StatusOK, `value="/desk/diku/list"`)
 	wrong := v.signIn("Ann <Lee>", "wrong horse battery", "/desk/diku/list?x=1")
 	wantStatus(t, wrong, http.StatusUnprocessableEntity, "The password is wrong")
 	wantStatus(t, wrong, http.StatusUnprocessableEntity, `value="Ann &lt;Lee&gt;"`)
@@ -115,6 +117,9 @@ func TestPages_SessionEnds(t *testing.T) {
 		{name: "a cookie that nothing sealed", end: func(_ *site, v *visitor) {
 			v.cookies["desk_session_diku"].Value = "eyJuYW1lIjoiQW5uIn0"
 		}},
+		{name: "one character after the cookie", end: func(_ *site, v *visitor) {
+			v.cookies["desk_session_diku"].Value += "!"
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,6 +136,9 @@ func TestPages_SessionEnds(t *testing.T) {
 					copied.wantSignedIn("Ann")
 				} else {
 					copied.wantSignedOut()
+				}
+				if left, _ := copied.measureCookies(s.cookie + "_session_"); (len(left) > 0) != tt.says {
+					t.Errorf("the cookies %q are left", left)
 				}
 			})
 		})
@@ -179,6 +187,8 @@ func TestPages_KeepASessionInUse(t *testing.T) {
 		}
 		pass(2 * time.Second)
 		v.wantSignedOut()
+		v.header = stream
+		wantRefusedScript(v)
 	})
 }
 
@@ -208,7 +218,9 @@ func TestPages_SignOut(t *testing.T) {
 		t.Fatalf("the sign-out is %d %s to %q", out.Code, out.Body, to)
 	}
 	wantStatus(t, v.get("/desk/diku/signed-out"), http.StatusOK, "Sign in again")
+	wantStatus(t, v.get("/desk/diku/signed-out"), http.StatusOK, `href="../../desk/diku/"`)
 	v.wantSignedOut()
+	v.signOut() // without a session
 	copied.wantSignedOut()
 	v.signIn("Bo", password, "")
 	v.wantSignedIn("Bo")
@@ -244,7 +256,11 @@ func TestPages_FixNoSession(t *testing.T) {
 		v.cookies["staff_token"].Value == planted {
 		t.Error("a sign-in keeps the session or the token of forms from before")
 	}
+	anns := v.cookies["staff_token"].Value
 	v.signOut()
+	if v.cookies["staff_token"].Value == anns {
+		t.Error("a sign-out keeps the token of forms")
+	}
 	eves.wantSignedIn("Eve")
 }
 
@@ -360,6 +376,31 @@ func TestGuard_RemembersSomeCallers(t *testing.T) {
 			t.Errorf("%d callers are remembered, want 10000", n)
 		}
 	})
+}
+
+func TestGuard_EndsSessionsOfTheFuture(t *testing.T) {
+	t.Parallel()
+	g := auth.NewGuard(byPassword(), nil, slog.New(slog.DiscardHandler))
+	for ago, over := range map[time.Duration]bool{0: false, -59 * time.Second: false, -61 * time.Second: true} {
+		synctest.Test(t, func(t *testing.T) {
+			if got := g.IsOver(ago); got != over {
+				t.Errorf("used %s ago: got %t, want %t", ago, got, over)
+			}
+		})
+	}
+}
+
+func TestSettings_CheckTheContact(t *testing.T) {
+	t.Parallel()
+	for contact, right := range map[string]bool{
+		"": true, strings.Repeat("é", 200): true, strings.Repeat("é", 201): false, "a\nb": false,
+	} {
+		s := byPassword()
+		s.Contact = contact
+		if err := s.Validate(config.HTTP{}, nil); (err == nil) != right {
+			t.Errorf("%q: got %v", contact, err)
+		}
+	}
 }
 
 func TestSettings_CheckTheLimits(t *testing.T) {

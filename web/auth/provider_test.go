@@ -34,6 +34,7 @@ type provider struct {
 	away   bool
 	silent bool   // never answers
 	broken string // the path that answers 502; empty for none
+	logout any    // the address that ends a session there
 }
 
 func newProvider(t *testing.T) *provider {
@@ -42,7 +43,7 @@ func newProvider(t *testing.T) *provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &provider{key: key, codes: map[string]url.Values{}, person: map[string]any{
+	return &provider{key: key, codes: map[string]url.Values{}, logout: issuer + "/logout", person: map[string]any{
 		"sub": "17", "preferred_username": "ann", "groups": []string{"desk", "cooks"},
 	}}
 }
@@ -68,7 +69,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/realms/library/.well-known/openid-configuration":
 		writeJSON(w, map[string]any{
 			"issuer": issuer, "authorization_endpoint": issuer + "/auth", "token_endpoint": issuer + "/token",
-			"jwks_uri": issuer + "/keys", "end_session_endpoint": issuer + "/logout",
+			"jwks_uri": issuer + "/keys", "end_session_endpoint": p.logout,
 			"id_token_signing_alg_values_supported": []string{"ES256"},
 		})
 	case "/realms/library/keys":
@@ -91,7 +92,9 @@ func writeJSON(w http.ResponseWriter, v any) {
 func (p *provider) authorize(w http.ResponseWriter, asked url.Values) {
 	back, _ := url.Parse(asked.Get("redirect_uri"))
 	q := url.Values{"state": asked["state"], "iss": {issuer}}
-	if p.person == nil {
+	if asked.Get("scope") != "openid email" {
+		q.Set("error", "invalid_scope")
+	} else if p.person == nil {
 		q.Set("error", "login_required")
 	} else {
 		code := rand.Text()
@@ -118,7 +121,7 @@ func (p *provider) giveToken(w http.ResponseWriter, r *http.Request) {
 	}
 	claims := map[string]any{
 		"iss": issuer, "aud": clientID, "nonce": asked.Get("nonce"), "iat": time.Now().Unix(),
-		"exp": time.Now().Add(time.Minute).Unix(),
+		"exp": time.Now().Add(time.Minute).Unix(), "auth_time": time.Now().Unix(),
 	}
 	for name, value := range p.person {
 		claims[name] = value

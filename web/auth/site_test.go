@@ -107,7 +107,7 @@ func (s site) start(t *testing.T) http.Handler {
 	handle := web.Handle(func(c echo.Context) error {
 		ctx := c.Request().Context()
 		answer := okapi.FromContext(ctx).UserName + " sees"
-		if guard.May(ctx, mayPut) {
+		if guard.May(ctx, mayPut) && okapi.FromContext(ctx).HasPermission(mayPut) {
 			answer += " and changes"
 		}
 		return c.String(http.StatusOK, answer)
