@@ -138,6 +138,17 @@ func TestLoanPolicy_RefusesWhatFOLIORefuses(t *testing.T) {
 		},
 		{name: "fixed with a period for held items", policy: renewable + fixed + `,` + holds + `}`, want: noHolds},
 		{
+			name:   "fixed with a period for held items that are not renewed",
+			policy: renewable + fixed + `,` + strings.Replace(holds, "true", "false", 1) + `}`,
+		},
+		{
+			name:   "fixed without renewals, with a period for held items",
+			policy: `{"name":"n","loanable":true,"renewable":false,` + fixed + `,` + holds + `}`,
+		},
+		{
+			name: "fixed with held items", policy: renewable + fixed + `,` + strings.Replace(holds, period, "null", 1) + `}`,
+		},
+		{
 			name: "fixed with both", policy: renewable + fixed + `,` + holds + `,` + other + `,"period":` + period + `}}`,
 			want: noHolds + "\n" + noPeriod,
 		},

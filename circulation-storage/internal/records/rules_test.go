@@ -179,6 +179,11 @@ func TestItem_RequiresItsHoldingsRecord(t *testing.T) {
 		!fault.Is(err, fault.Internal) {
 		t.Errorf("got %v, want the outage unchanged", err)
 	}
+	const policy = `{"name":"n","allowedServicePoints":{"Hold":["idA"]}}`
+	if _, err = complete(t, records.RequestPolicy, outageReader{outage}, policy, ``); !errors.Is(err, outage) {
+		t.Errorf("a request policy: got %v, want the outage unchanged", err)
+	}
+	records.StampStatus(records.Write{Record: records.Record{}, Now: clock()}) // does not panic
 }
 
 func TestHoldings_EffectiveLocation(t *testing.T) {

@@ -54,9 +54,7 @@ func parseLockSettings(entry Record) (schemas.LockSettings, error) {
 // circulation then treats the feature as switched off.
 func prepareSettingsEntry(_ context.Context, _ Reader, w Write) error {
 	entry := w.Record
-	if id := entry.Text("userId"); id != "" {
-		entry["userId"] = strings.ToLower(id) // unique as text
-	}
+	entry.set("userId", strings.ToLower(entry.Text("userId"))) // unique as text
 	if !IsLockSettings(entry) {
 		return nil
 	}

@@ -150,6 +150,11 @@ func TestType_Violation(t *testing.T) {
 			params: []fault.Parameter{fault.Param("itemId", idC)},
 		},
 		{
+			typ: records.Request, constraint: "request_item_id_position_key", // the record has no position
+			msg: "Cannot have more than one request with the same position in the queue", code: fault.Invalid,
+			params: []fault.Parameter{fault.Param("itemId", idC)},
+		},
+		{
 			typ: records.SettingsEntry, constraint: "settings_entry_scope_key_user_id_key",
 			msg:  "There is an entry with this scope, key and userId already",
 			code: fault.Forbidden, params: nil,
