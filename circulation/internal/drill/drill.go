@@ -131,7 +131,7 @@ func (s *Service) begin() error {
 	if s.running {
 		return fault.New(fault.TooManyTries, "A drill runs at this instance. Try again when it has ended.")
 	}
-	if left := Gap - time.Since(s.ended); left > 0 && !s.ended.IsZero() {
+	if left := Gap - time.Since(s.ended); left > 0 {
 		return fault.New(fault.TooManyTries, "A drill has just ended. Wait for %d s, then try again.", int(left.Seconds())+1)
 	}
 	s.running = true

@@ -3,6 +3,7 @@ package drill_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -20,7 +21,10 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-const patronID = "025776f2-cbe0-471a-8bc1-a1b64e38f41e"
+const (
+	patronID     = "025776f2-cbe0-471a-8bc1-a1b64e38f41e"
+	servicePoint = "bbc823fa-06e7-42c6-87b5-605a5da22f15"
+)
 
 // backend is the library of the drills, and records which tenants are used. It lends beyond the limit
 // while the lock is off.
@@ -28,6 +32,8 @@ type backend struct {
 	mu       sync.Mutex
 	tenants  map[string]bool
 	tokens   []string
+	callers  []string // of settings, with the id of their request
+	fail     string   // the method that fails
 	on       bool
 	version  int
 	lent     map[string]bool
@@ -47,7 +53,17 @@ func (b *backend) note(ctx context.Context) {
 	b.tokens = append(b.tokens, call.Token+strings.Join(call.Permissions, ""))
 }
 
-func (b *backend) InstallDemo(ctx context.Context) error { b.lock(ctx)(); return ctx.Err() }
+var errDown = errors.New("down")
+
+// failure is the end of a call to a method.
+func (b *backend) failure(method string) error {
+	if b.fail == method {
+		return errDown
+	}
+	return nil
+}
+
+func (b *backend) InstallDemo(ctx context.Context) error { b.lock(ctx)(); return b.failure("install") }
 
 func (b *backend) lock(ctx context.Context) (unlock func()) {
 	b.mu.Lock()
@@ -57,7 +73,7 @@ func (b *backend) lock(ctx context.Context) (unlock func()) {
 
 func (b *backend) UserByBarcode(ctx context.Context, _ string) (library.User, error) {
 	defer b.lock(ctx)()
-	return library.User{ID: b.patron}, nil
+	return library.User{ID: b.patron}, b.failure("patron")
 }
 
 func (b *backend) PatronLoans(ctx context.Context, userID string, _ int) ([]json.RawMessage, int, error) {
@@ -65,25 +81,36 @@ func (b *backend) PatronLoans(ctx context.Context, userID string, _ int) ([]json
 	if userID != patronID {
 		return nil, 0, fmt.Errorf("counted the loans of %s", userID)
 	}
-	return nil, len(b.lent), nil
+	return nil, len(b.lent), b.failure("loans")
 }
 
-func (b *backend) CountLocks(ctx context.Context) (int, error) { b.lock(ctx)(); return 0, ctx.Err() }
+func (b *backend) CountLocks(ctx context.Context) (int, error) {
+	b.lock(ctx)()
+	return 0, b.failure("locks")
+}
 
 func (b *backend) Update(ctx context.Context, change settings.Change) (settings.Settings, error) {
 	defer b.lock(ctx)()
+	if len(change.Own.Waits) < 4 {
+		return settings.Settings{}, fmt.Errorf("the waits are %v", change.Own.Waits)
+	}
+	call := okapi.FromContext(ctx)
+	b.callers = append(b.callers, call.UserID+" "+call.RequestID)
 	b.on = *change.Own.Enabled
 	b.version++
-	return settings.Settings{Version: fmt.Sprint(b.version)}, nil
+	return settings.Settings{Version: fmt.Sprint(b.version)}, b.failure("settings")
 }
 
 func (b *backend) Read(ctx context.Context) (s settings.Settings, problem, err error) {
 	defer b.lock(ctx)()
-	return settings.Settings{Version: fmt.Sprint(b.version)}, nil, nil
+	return settings.Settings{Version: fmt.Sprint(b.version)}, nil, b.failure("read")
 }
 
 func (b *backend) checkOut(ctx context.Context, req checkout.Request) (checkout.Lent, error) {
 	defer b.lock(ctx)()
+	if req.UserBarcode != "P-1001" || req.ServicePointID != servicePoint {
+		return checkout.Lent{}, fmt.Errorf("lent by %+v", req)
+	}
 	if b.disturb != nil {
 		b.disturb(b)
 	}
@@ -103,7 +130,7 @@ func (b *backend) checkIn(ctx context.Context, book, _ string) error {
 	defer b.lock(ctx)()
 	delete(b.lent, book)
 	b.checkIns++
-	return nil
+	return b.failure("check-in")
 }
 
 func (b *backend) newService(t *testing.T) *drill.Service {
@@ -124,7 +151,9 @@ func visitor(t *testing.T) context.Context {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return okapi.NewContext(t.Context(), okapi.Call{Tenant: tenant, Token: "secret", Permissions: []string{"all"}})
+	return okapi.NewContext(t.Context(), okapi.Call{
+		Tenant: tenant, Token: "secret", Permissions: []string{"all"}, RequestID: "r1", UserID: "visitor",
+	})
 }
 
 func TestService_ShowsBothRounds(t *testing.T) {
@@ -153,6 +182,9 @@ func TestService_TouchesItsOwnTenantOnly(t *testing.T) {
 	}
 	if strings.Join(b.tokens, "") != "" {
 		t.Errorf("passed on what the caller may do elsewhere: %q", b.tokens)
+	}
+	if want := []string{patronID + " r1", patronID + " r1"}; !slices.Equal(b.callers, want) {
+		t.Errorf("called as %q, want the drill's patron under the caller's request id: %q", b.callers, want)
 	}
 }
 
@@ -205,22 +237,53 @@ func TestService_NoticesAnotherInstancesDrill(t *testing.T) {
 
 func TestService_CountsWhatFailed(t *testing.T) {
 	t.Parallel()
-	b := newBackend()
-	failures := []error{
-		context.DeadlineExceeded, fault.New(fault.Unavailable, "away"), fault.New(fault.LockNotAcquired, "busy"),
-	}
-	b.lend = func() error {
-		if len(failures) == 0 {
-			return nil
+	synctest.Test(t, func(t *testing.T) {
+		b := newBackend()
+		failures := []error{
+			context.DeadlineExceeded, fault.New(fault.Unavailable, "away"), fault.New(fault.LockNotAcquired, "busy"),
+			fault.New(fault.LockNotAcquired, "busy"), errDown, nil,
 		}
-		err := failures[0]
-		if failures = failures[1:]; len(failures) == 0 {
-			panic("a bug")
+		b.lend = func() error {
+			if len(failures) == 0 {
+				return nil
+			}
+			err := failures[0]
+			if failures = failures[1:]; len(failures) == 0 {
+				panic("a bug")
+			}
+			if errors.Is(err, context.DeadlineExceeded) {
+				b.mu.Unlock() // for the others
+				<-time.After(time.Second)
+				b.mu.Lock()
+			}
+			return err
 		}
-		return err
-	}
-	r, err := b.newService(t).Run(visitor(t))
-	if err != nil || r.Off.Failed != 3 || r.Off.Lent != drill.CheckOuts-3 {
-		t.Errorf("got %+v, %v, want three failures", r, err)
+		r, err := b.newService(t).Run(visitor(t))
+		if err != nil || r.Off.Failed != 4 || r.Off.Refused != 2 || r.Off.Lent != drill.CheckOuts-6 {
+			t.Errorf("got %+v, %v, want four failures and two refusals", r, err)
+		}
+		if want := []drill.Reason{
+			{Code: "INTERNAL", Count: 2}, {Code: "busy", Count: 2}, {Code: "TIMEOUT", Count: 1}, {Code: "UNAVAILABLE", Count: 1},
+		}; !slices.Equal(r.Off.Reasons, want) || r.Off.Longest != time.Second {
+			t.Errorf("got %v in %v, want %v in 1 s", r.Off.Reasons, r.Off.Longest, want)
+		}
+	})
+}
+
+func TestService_EndsWithTheFirstFailure(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]string{
+		"install": "making the library", "patron": "finding the patron", "settings": "setting the lock",
+		"check-in": "taking the books", "loans": "counting the loans", "locks": "counting the locks",
+		"read": "reading the settings",
+	} {
+		b := newBackend()
+		b.fail = method
+		if _, err := b.newService(t).Run(visitor(t)); !errors.Is(err, errDown) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s ...", method, err, want)
+		}
+		if b.version > 1 || method == "check-in" && len(b.lent) > 0 {
+			t.Errorf("%s: went on, with %d settings and %d loans", method, b.version, len(b.lent))
+		}
 	}
 }
