@@ -187,7 +187,7 @@ func TestStore_KeepsTheLockAfterAFailedAnnouncement(t *testing.T) {
 			waitUntilAged()
 		}
 		if n := strings.Count(p.on.log.String(), "level=ERROR"); n < 2 || n > 3 ||
-			p.on.fallbacks[settings.ReasonNotAnnounced] != 20 {
+			p.on.fallbacks[settings.ReasonNotAnnounced] != 20 || !strings.Contains(p.on.log.String(), "no such endpoint") {
 			t.Errorf("logged %d times in 22 s, counted %v:\n%s", n, p.on.fallbacks, p.on.log)
 		}
 		p.storage.announceErr = nil

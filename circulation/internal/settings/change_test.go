@@ -43,6 +43,7 @@ func TestParseChange(t *testing.T) {
 		"the bounds": {
 			body: `{"lockTtlMs":250,"retryIntervalsMs":[10000,10000,5000]}`, want: "- 250ms [10s 10s 5s]", version: "",
 		},
+		"the longest TTL": {body: `{"lockTtlMs":600000}`, want: "- 10m0s -", version: ""},
 		"as it is shown": {
 			body: `{"enabled":{"value":true,"source":"tenant"},"lockTtlMs":{"value":3000,"source":"environment"},` +
 				`"retryIntervalsMs":{"value":[500,1000],"source":"environment"},"version":"7","longestWaitMs":1500}`,
@@ -82,29 +83,36 @@ func TestParseChange_Reason(t *testing.T) {
 
 func TestParseChange_AcceptsAViewThatIsSentBack(t *testing.T) {
 	t.Parallel()
-	b := newHarness(`{"checkOutLockFeatureEnabled":true,"retryIntervals":[1,2]}`)
-	ctx := inTenant(t, "diku")
-	s, problem, err := b.Read(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := s.View(problem)
-	raw, err := json.Marshal(before)
-	if err != nil {
-		t.Fatal(err)
-	}
-	change, err := environment.ParseChange(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err = b.Update(ctx, change)
-	if err != nil {
-		t.Fatal(err)
-	}
-	after := s.View(nil)
-	before.Version = after.Version // a change without new values is one too
-	if fmt.Sprint(after) != fmt.Sprint(before) {
-		t.Errorf("got  %v\nwant %v", after, before)
+	turnsOn := environment
+	turnsOn.Enabled = true
+	for value, e := range map[string]settings.Environment{
+		`{"checkOutLockFeatureEnabled":true,"retryIntervals":[1,2]}`: environment,
+		`{"lockTtl":300}`: turnsOn,
+	} {
+		b := (&storage{value: value, version: 1}).harness(e)
+		ctx := inTenant(t, "diku")
+		s, problem, err := b.Read(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := s.View(problem)
+		raw, err := json.Marshal(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change, err := e.ParseChange(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err = b.Update(ctx, change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := s.View(nil)
+		before.Version = after.Version // a change without new values is one too
+		if fmt.Sprint(after) != fmt.Sprint(before) {
+			t.Errorf("%s: got  %v\nwant %v", value, after, before)
+		}
 	}
 }
 
@@ -128,31 +136,36 @@ func TestParseChange_NamesWhatIsAllowed(t *testing.T) {
 			`{"Enabled":true}`,
 			[]string{"Enabled is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version, reason"},
 		},
-		"enabled as text":   {`{"enabled":"true"}`, []string{"enabled must be true or false"}},
-		"enabled as number": {`{"enabled":1}`, []string{"enabled must be true or false"}},
-		"TTL too short":     {`{"lockTtlMs":249}`, []string{ttl}},
-		"TTL too long":      {`{"lockTtlMs":600001}`, []string{ttl}},
-		"TTL that wraps":    {`{"lockTtlMs":-9223372036854775000}`, []string{ttl}},
-		"TTL wraps to 3 s":  {`{"lockTtlMs":18446744076710}`, []string{ttl}},
-		"a wait that wraps": {`{"retryIntervalsMs":[18446744073710]}`, []string{waits}},
-		"TTL huge":          {`{"lockTtlMs":99999999999999999999}`, []string{ttl}},
-		"TTL as text":       {`{"lockTtlMs":"3000"}`, []string{ttl}},
-		"TTL with fraction": {`{"lockTtlMs":3000.5}`, []string{ttl}},
-		"waits as number":   {`{"retryIntervalsMs":500}`, []string{waits}},
-		"wait too long":     {`{"retryIntervalsMs":[10001]}`, []string{waits}},
-		"wait negative":     {`{"retryIntervalsMs":[-1]}`, []string{waits}},
-		"wait null":         {`{"retryIntervalsMs":[500,null]}`, []string{waits}},
-		"waits too long":    {`{"retryIntervalsMs":[10000,10000,5001]}`, []string{waits}},
-		"too many waits":    {`{"retryIntervalsMs":[` + strings.Repeat("0,", 100) + `0]}`, []string{waits}},
-		"version as number": {`{"version":7}`, []string{"version must be the version that was read, a string"}},
-		"reason as number":  {`{"reason":7}`, []string{"reason must be a text"}},
+		"enabled as text":            {`{"enabled":"true"}`, []string{"enabled must be true or false"}},
+		"enabled as number":          {`{"enabled":1}`, []string{"enabled must be true or false"}},
+		"TTL too short":              {`{"lockTtlMs":249}`, []string{ttl}},
+		"TTL too long":               {`{"lockTtlMs":600001}`, []string{ttl}},
+		"TTL that wraps":             {`{"lockTtlMs":-9223372036854775000}`, []string{ttl}},
+		"TTL wraps to 3 s":           {`{"lockTtlMs":18446744076710}`, []string{ttl}},
+		"a wait that wraps":          {`{"retryIntervalsMs":[18446744073710]}`, []string{waits}},
+		"a negative wait that wraps": {`{"retryIntervalsMs":[-18446744073209]}`, []string{waits}},
+		"TTL huge":                   {`{"lockTtlMs":99999999999999999999}`, []string{ttl}},
+		"TTL as text":                {`{"lockTtlMs":"3000"}`, []string{ttl}},
+		"TTL with fraction":          {`{"lockTtlMs":3000.5}`, []string{ttl}},
+		"waits as number":            {`{"retryIntervalsMs":500}`, []string{waits}},
+		"wait too long":              {`{"retryIntervalsMs":[10001]}`, []string{waits}},
+		"wait negative":              {`{"retryIntervalsMs":[-1]}`, []string{waits}},
+		"wait null":                  {`{"retryIntervalsMs":[500,null]}`, []string{waits}},
+		"waits too long":             {`{"retryIntervalsMs":[10000,10000,5001]}`, []string{waits}},
+		"too many waits":             {`{"retryIntervalsMs":[` + strings.Repeat("0,", 100) + `0]}`, []string{waits}},
+		"version as number":          {`{"version":7}`, []string{"version must be the version that was read, a string"}},
+		"version empty":              {`{"version":""}`, []string{"version must be the version that was read, a string"}},
+		"reason as number":           {`{"reason":7}`, []string{"reason must be a text"}},
 		"reason too long": {
 			`{"reason":"` + strings.Repeat("é", 501) + `"}`, []string{"reason must have at most 500 characters, not 501"},
 		},
 		"reason with a bell": {
 			`{"reason":"a\u0007b"}`, []string{"reason must have no control characters but line breaks and tabs"},
 		},
-		"no value":         {`{"enabled":{"valeu":true}}`, []string{"enabled must be true or false, or {value, source}"}},
+		"no value": {`{"enabled":{"valeu":true}}`, []string{"enabled must be true or false, or {value, source}"}},
+		"no source": {
+			`{"enabled":{"value":true,"source":7}}`, []string{"enabled must be true or false, or {value, source}"},
+		},
 		"wrong when shown": {`{"lockTtlMs":{"value":"x","source":"tenant"}}`, []string{ttl}},
 		"everything at once": {
 			`{"enabled":0,"lockTtlMs":0,"retryIntervalsMs":0,"x":0}`,
@@ -183,8 +196,11 @@ func TestParseChange_NamesWhatIsAllowed(t *testing.T) {
 
 func TestSettings_View(t *testing.T) {
 	t.Parallel()
-	v := environment.Settings().View(errors.New("no good"))
+	e := environment
+	e.MachinePatience, e.LongestAnswer = 20*time.Second, 30*time.Second
+	v := e.Settings().View(errors.New("no good"))
 	if v.LongestWaitMs != 1500 || v.Problem != "no good" || v.LockTTLMs.Value != 3000 ||
+		v.MachinePatienceMs != 20_000 || v.LongestAnswerMs != 30_000 ||
 		v.Enabled.Source != settings.FromEnvironment {
 		t.Errorf("got %+v", v)
 	}

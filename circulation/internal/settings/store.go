@@ -97,17 +97,11 @@ func NewStore(storage Storage, env Environment, log *slog.Logger, report func(re
 // Callers at the same time share one reading, which does not end with the caller
 // that began it.
 func (s *Store) Current(ctx context.Context) Settings {
-	id, err := okapi.TenantFrom(ctx)
-	if err != nil {
-		return s.env.Settings()
-	}
+	id, _ := okapi.TenantFrom(ctx) // the zero tenant has no settings
 	if current, ok := s.getFresh(id); ok {
 		return current
 	}
 	current, err := s.readings.Get(ctx, id, func(ctx context.Context, _ Settings) (Settings, error) {
-		if current, ok := s.getFresh(id); ok { // another reading has just ended
-			return current, nil
-		}
 		return s.Refresh(ctx), nil
 	})
 	if err != nil { // the caller left

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -145,6 +146,9 @@ func TestStore_KeepsGoodValuesUnderAMalformedEntry(t *testing.T) {
 		if s := b.Current(ctx); !s.Enabled || s.Version != "2" {
 			t.Errorf("got %+v, want the last good values with the stored version", s)
 		}
+		if known := b.ListEnabled(); !maps.Equal(known, map[string]bool{"diku": true}) {
+			t.Errorf("lists %v, want the last good value", known)
+		}
 		if b.fallbacks[settings.ReasonMalformed] == 0 || !strings.Contains(b.log.String(), `using="last good"`) {
 			t.Errorf("not noted: %v %s", b.fallbacks, b.log)
 		}
@@ -159,9 +163,12 @@ func TestStore_UsesTheEnvironmentWithoutGoodValues(t *testing.T) {
 		if s := b.Current(ctx); s.TTL != environment.TTL || s.TTLSource != settings.FromEnvironment || s.Version != "1" {
 			t.Errorf("malformed: got %+v", s)
 		}
+		if known := b.ListEnabled(); len(known) > 0 {
+			t.Errorf("lists %v of a tenant whose own settings were never read", known)
+		}
 		b = newHarness(on)
 		b.storage.fail(errors.New("down"))
-		if s := b.Current(ctx); s.Enabled || s.Version != "" {
+		if s := b.Current(ctx); s.Enabled || s.Version != "" || s.TTL != environment.TTL {
 			t.Errorf("unreadable: got %+v, want the environment's and no version", s)
 		}
 		b.storage.fail(nil)
@@ -248,7 +255,9 @@ func TestStore_TakesACallerThatLeavesForNoOutage(t *testing.T) {
 		b.storage.delay = 100 * time.Millisecond
 		ctx, cancel := context.WithCancel(inTenant(t, "diku"))
 		cancel()
-		b.Current(ctx)
+		if s := b.Current(ctx); s.TTL != environment.TTL {
+			t.Errorf("got %+v, want the environment's", s)
+		}
 		synctest.Wait()
 		<-time.After(200 * time.Millisecond)
 		if !b.Current(inTenant(t, "diku")).Enabled || b.storage.timesRead() != 1 || len(b.fallbacks) != 0 {
@@ -320,6 +329,17 @@ func TestStore_KeepsSettingsByTenant(t *testing.T) {
 	}
 }
 
+func TestStore_KeepsNothingWithoutATenant(t *testing.T) {
+	t.Parallel()
+	b := newHarness(on)
+	if s := b.Current(t.Context()); s.Enabled || s.TTL != environment.TTL || s.Version != "" {
+		t.Errorf("got %+v, want the environment's", s)
+	}
+	if s, _, err := b.Read(t.Context()); err == nil {
+		t.Errorf("read %+v, want an error", s)
+	}
+}
+
 func TestStore_TakesAnUnknownTenantForNoOutage(t *testing.T) {
 	t.Parallel()
 	b := newHarness("")
@@ -373,4 +393,22 @@ func TestStore_DropsInventedTenantsFirst(t *testing.T) {
 	if !b.Refresh(inTenant(t, "diku")).Enabled {
 		t.Error("the last good values of a real tenant were dropped")
 	}
+}
+
+func TestStore_DropsTheTenantReadLongestAgo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newHarness(on)
+		for i := range 1001 {
+			b.Refresh(inTenant(t, fmt.Sprintf("t%d", i)))
+			<-time.After(time.Millisecond)
+		}
+		b.storage.fail(errors.New("unknown tenant"))
+		b.Refresh(inTenant(t, "x0")) // takes the room of the oldest
+		b.Refresh(inTenant(t, "x1")) // takes that of x0
+		known := b.ListEnabled()
+		if len(known) != 999 || known["t0"] || known["t1"] || !known["t2"] {
+			t.Errorf("%d tenants are known, t2 among them: %t; want all but the two oldest", len(known), known["t2"])
+		}
+	})
 }
