@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -30,10 +31,11 @@ type storage struct {
 	answer  *keyed.Answer
 	leases  []string // the ids of the granted leases
 	renewed int
-	panics  bool    // in the next renewal
-	given   int     // times the lease was given up
-	lose    []error // of the next leases: granted, but the answer gets lost
-	refuse  []error // of the next changes
+	panics  bool          // in the next renewal
+	slow    time.Duration // of each renewal, whatever its context
+	given   int           // times the lease was given up
+	lose    []error       // of the next leases: granted, but the answer gets lost
+	refuse  []error       // of the next changes
 	ended   []keyed.Outcome
 	inside  int   // places occupied now
 	late    int   // calls of admit on a context that has ended
@@ -78,6 +80,8 @@ func (s *storage) lease(r schemas.KeyLeaseRequest) (checkout.KeyLease, *keyed.An
 	defer s.mu.Unlock()
 	lease := checkout.KeyLease{ID: r.LeaseID, LoanID: loanID, Taken: s.hash != ""}
 	switch {
+	case r.Key != "k":
+		return checkout.KeyLease{}, nil, fmt.Errorf("the key is %q", r.Key)
 	case s.hash != "" && s.hash != r.BodyHash:
 		return checkout.KeyLease{}, nil, fault.New(fault.KeyReused, "another body")
 	case s.answer != nil:
@@ -96,6 +100,10 @@ func (s *storage) lease(r schemas.KeyLeaseRequest) (checkout.KeyLease, *keyed.An
 }
 
 func (s *storage) RenewLease(ctx context.Context, leaseID string, lease time.Duration) error {
+	if s.slow > 0 && lease > 0 {
+		<-time.After(s.slow)
+		ctx = context.WithoutCancel(ctx)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.panics {

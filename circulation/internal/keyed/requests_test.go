@@ -32,15 +32,16 @@ func TestRequests_RepeatARefusalAndRetryAFailure(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		err     error
-		verdict bool
+		verdict string // the code of its reason; none if a repeat tries again
 	}{
-		"invalid":           {fault.Validation(fault.Detail{Message: "no", Code: "C"}), true},
-		"lock not acquired": {fault.New(fault.LockNotAcquired, "unable to acquire lock"), false},
-		"outcome unknown":   {fault.New(fault.OutcomeUnknown, "?"), false},
-		"item changed":      {fault.New(fault.ItemChanged, "?"), false},
-		"forbidden":         {fault.New(fault.Forbidden, "?"), false},
-		"unavailable":       {fault.New(fault.Unavailable, "?"), false},
-		"a bug":             {errors.New("boom"), false},
+		"without a list":    {fault.New(fault.Invalid, "no"), "INVALID"},
+		"invalid":           {fault.Validation(fault.Detail{Message: "no", Code: "C"}), "C"},
+		"lock not acquired": {fault.New(fault.LockNotAcquired, "unable to acquire lock"), ""},
+		"outcome unknown":   {fault.New(fault.OutcomeUnknown, "?"), ""},
+		"item changed":      {fault.New(fault.ItemChanged, "?"), ""},
+		"forbidden":         {fault.New(fault.Forbidden, "?"), ""},
+		"unavailable":       {fault.New(fault.Unavailable, "?"), ""},
+		"a bug":             {errors.New("boom"), ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestRequests_RepeatARefusalAndRetryAFailure(t *testing.T) {
 			if _, err := s.requests().Do(t.Context(), "k", hash, s.admit, fails(tt.err)); !errors.Is(err, tt.err) {
 				t.Errorf("got %v, want %v", err, tt.err)
 			}
-			if !tt.verdict {
+			if tt.verdict == "" {
 				s.wantLent(t, func(_ context.Context, c checkout.KeyLease) (keyed.Answer, error) {
 					if !c.Taken || c.LoanID != loanID {
 						t.Errorf("the repeat has the lease %+v, want one that was taken, for the same loan", c)
@@ -60,7 +61,8 @@ func TestRequests_RepeatARefusalAndRetryAFailure(t *testing.T) {
 			}
 			_, err := s.requests().Do(t.Context(), "k", hash, s.admit, never(t))
 			var f *fault.Error
-			if !errors.As(err, &f) || f.Code != fault.Invalid || len(f.Details) != 1 || f.Details[0].Code != "C" {
+			if !errors.As(err, &f) || f.Code != fault.Invalid || len(f.Details) != 1 || f.Details[0].Message != "no" ||
+				f.Details[0].Code != tt.verdict || s.answer.LoanID != loanID {
 				t.Errorf("the repeat got %v, want %v", err, tt.err)
 			}
 		})
@@ -114,6 +116,38 @@ func TestRequests_RenewTheLeaseDuringTheWork(t *testing.T) {
 		<-time.After(time.Minute)
 		if s.renewed > 20 {
 			t.Errorf("renewed %d times, also after the end", s.renewed)
+		}
+	})
+}
+
+func TestRequests_GiveUpNoLeaseBeforeItsRenewalEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &storage{slow: 5 * time.Second}
+		_, err := s.requests().Do(t.Context(), "k", hash, s.admit,
+			func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
+				<-time.After(1500 * time.Millisecond)
+				return keyed.Answer{}, fault.New(fault.LockNotAcquired, "unable to acquire lock")
+			})
+		<-time.After(10 * time.Second)
+		if !fault.Is(err, fault.LockNotAcquired) || s.given != 1 || !s.until.IsZero() {
+			t.Errorf("got %v; the lease was given up %d times and lasts until %s, want an end of it", err, s.given, s.until)
+		}
+	})
+}
+
+func TestRequests_AnswerAfterTheirTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &storage{until: time.Now().Add(time.Second), holder: "other"}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		got, err := s.requests().Do(ctx, "k", hash, s.admit, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
+			<-time.After(3 * time.Second)
+			return lent, nil
+		})
+		if err != nil || !same(got, lent) {
+			t.Errorf("got %+v, %v after a wait for another request, want the loan", got, err)
 		}
 	})
 }
