@@ -90,7 +90,7 @@ type waiter struct{ admitted chan struct{} }
 // New returns an empty line.
 func New(o Options) *Line {
 	assumed := float64(o.Places) / assumedTime.Seconds()
-	return &Line{options: o, patrons: map[patronKey]*patron{}, rate: rate{assumed: assumed, updated: time.Now()}}
+	return &Line{options: o, patrons: map[patronKey]*patron{}, rate: rate{assumed: assumed}}
 }
 
 // Enter waits for a place, for a bounded time, and returns the function that frees
@@ -154,7 +154,7 @@ func (l *Line) joinLine(key patronKey) (*waiter, Result) {
 	defer l.mu.Unlock()
 	now, p := time.Now(), l.patrons[key]
 	if p == nil {
-		p = &patron{key: key, rate: rate{assumed: l.rate.assumed / lineShare, updated: now}}
+		p = &patron{key: key, rate: rate{assumed: l.rate.assumed / lineShare}}
 	}
 	if !l.hasPlace(p) {
 		if refused := l.judgeEntry(p, now); refused != "" {
@@ -260,8 +260,6 @@ func (l *Line) findNext() *patron {
 // awaitPlace waits until w has its place or its time is over. It returns the error of a context that
 // ends before.
 func (l *Line) awaitPlace(ctx context.Context, key patronKey, w *waiter) (Result, error) {
-	timer := time.NewTimer(l.options.Wait)
-	defer timer.Stop()
 	select {
 	case <-w.admitted:
 		return Admitted, nil
@@ -270,7 +268,7 @@ func (l *Line) awaitPlace(ctx context.Context, key patronKey, w *waiter) (Result
 			l.freePlace(key)
 		}
 		return "", ctx.Err()
-	case <-timer.C:
+	case <-time.After(l.options.Wait):
 		if !l.leaveLine(key, w) {
 			return Admitted, nil
 		}

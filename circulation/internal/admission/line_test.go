@@ -95,6 +95,9 @@ func (d *door) want(t *testing.T, admitted, waiting int, came ...string) {
 	if !slices.Equal(d.came, came) {
 		t.Errorf("admitted were %v, want %v", d.came, came)
 	}
+	if n := d.Patrons(); n > admitted+waiting {
+		t.Errorf("%d patrons are known", n)
+	}
 }
 
 // wantRefused expects that a check-out was refused after that time, and no other.
@@ -170,6 +173,8 @@ func TestLine_Enter(t *testing.T) {
 			synctest.Wait()
 			d.want(t, 1, 0, "a")
 			d.wantRefused(t, "b", wait, admission.WaitOver)
+			d.goOut("a")
+			d.want(t, 0, 0, "a")
 		},
 		"a caller that leaves loses its place in line": func(t *testing.T) {
 			d := newDoor(t, 1)
@@ -182,8 +187,21 @@ func TestLine_Enter(t *testing.T) {
 			if !errors.Is(d.errs["b"], context.Canceled) || len(d.refused) > 0 {
 				t.Errorf("the caller that left got %v, and refused were %v", d.errs["b"], d.refused)
 			}
+			d.want(t, 1, 1, "a")
 			d.goOut("a")
 			d.want(t, 1, 0, "a", "c")
+		},
+		"no place is for a caller without a library, or one that has left": func(t *testing.T) {
+			d := newDoor(t, 1)
+			d.come(t.Context(), "a", "a")
+			left, leave := context.WithCancel(inTenant(t, "diku"))
+			leave()
+			for range 20 {
+				d.come(left, "b", "b")
+			}
+			if d.want(t, 0, 0); d.errs["a"] == nil || !errors.Is(d.errs["b"], context.Canceled) {
+				t.Errorf("got %v and %v", d.errs["a"], d.errs["b"])
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,10 +15,10 @@ const remembered = 2 * time.Second
 type rate struct {
 	assumed float64 // places in a second
 
-	updated time.Time
-	demand  bool    // since updated
-	freed   float64 // places, in the last seconds
-	known   float64 // the part of the last seconds with demand, 0 to 1
+	updated time.Time // zero is long ago
+	demand  bool      // since updated
+	freed   float64   // places, in the last seconds
+	known   float64   // the part of the last seconds with demand, 0 to 1
 }
 
 // update moves the rate on to now. From now on there is demand or not.

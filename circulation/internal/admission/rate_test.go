@@ -142,6 +142,9 @@ func TestLine_AdmitsWhatItServesInTime(t *testing.T) {
 			wantRoom(t, c.Line, 4, 4)
 			c.come(6, func(i int) string { return "late " + each(i) })
 			c.want(t, map[admission.Result]int{admission.LineFull: 2})
+			<-time.After(wait + time.Millisecond)
+			c.come(4, each)
+			c.want(t, map[admission.Result]int{admission.WaitOver: 4})
 		},
 		"an idle minute forgets a low rate": func(t *testing.T) {
 			c := newCrowd(t, 4, 2*time.Second)
@@ -196,6 +199,21 @@ func TestLine_PilesOfOnePatron(t *testing.T) {
 				t.Errorf("%d of 50 were refused at two in a second, want those that would wait for longer than %s", n, wait)
 			}
 		},
+		"a pile that is served slowly takes no more": func(t *testing.T) {
+			c := newCrowd(t, 8, 500*time.Millisecond)
+			c.come(30, one)
+			<-time.After(2600 * time.Millisecond)
+			c.takeResults()
+			c.come(10, one)
+			c.want(t, map[admission.Result]int{admission.PatronFull: 10})
+		},
+		"one long check-out says nothing of a pile": func(t *testing.T) {
+			c := newCrowd(t, 8, 20*time.Second)
+			c.come(1, one)
+			<-time.After(10 * time.Second)
+			c.come(70, one)
+			c.want(t, map[admission.Result]int{admission.Admitted: 1, admission.PatronFull: 10})
+		},
 		"others take no notice of a pile": func(t *testing.T) {
 			c := newCrowd(t, 8, 40*time.Millisecond)
 			c.come(61, one)
@@ -219,9 +237,19 @@ func TestLine_PilesOfOnePatron(t *testing.T) {
 			c.want(t, map[admission.Result]int{admission.LineFull: 1})
 		},
 		"a quarter of the memory": func(t *testing.T) {
-			c := newCrowd(t, 1000, 10*time.Millisecond)
+			c := newCrowd(t, 1000, time.Minute)
 			c.come(3000, one)
 			c.want(t, map[admission.Result]int{admission.Admitted: 125, admission.PatronFull: 3000 - 125 - 2500})
+			c.come(3*2625, func(i int) string { return "pile " + strconv.Itoa(i%3) })
+			c.come(1, one)
+			c.want(t, map[admission.Result]int{admission.Admitted: 3 * 125, admission.LineFull: 1})
+			c.takes = time.Second
+			c.come(500, each) // there are places for others
+			c.come(1, func(int) string { return "late" })
+			c.want(t, map[admission.Result]int{admission.Admitted: 500, admission.LineFull: 1})
+			<-time.After(time.Second)
+			c.come(1, func(int) string { return "later" })
+			c.want(t, map[admission.Result]int{admission.Admitted: 1})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
