@@ -33,6 +33,9 @@ func details(err error) (messages []string) {
 func TestService_Settings(t *testing.T) {
 	t.Parallel()
 	b := &backend{problem: errors.New("no good")}
+	if e := b.service().Environment(); e.TTL != environment.TTL {
+		t.Errorf("the environment is %+v", e)
+	}
 	view, err := b.service().Settings(t.Context())
 	if err != nil || view.Problem != "no good" || view.LockTTLMs.Value != 3000 {
 		t.Errorf("got %+v, %v", view, err)
@@ -76,7 +79,7 @@ func TestService_NamesTheActor(t *testing.T) {
 		"when it cannot be read": {info: okapi.Call{UserID: staffID}, noUsers: errors.New("down"), want: "", lookups: 1},
 		"not at all":             {want: ""},
 		"unprintable and long": {
-			info: okapi.Call{UserName: " a\x00\n" + strings.Repeat("é", 120)}, want: "a" + strings.Repeat("é", 99),
+			info: okapi.Call{UserName: " a\x00\n\xff" + strings.Repeat("é", 120)}, want: "a" + strings.Repeat("é", 99),
 		},
 	}
 	for name, tt := range tests {
@@ -124,9 +127,10 @@ func TestService_Release(t *testing.T) {
 		t.Errorf("asked %q", b.asked)
 	}
 	b.err = fault.New(fault.NotFound, "Not found")
+	log.Reset()
 	if _, err := s.Release(t.Context(), lockID, "stuck"); !fault.Is(err, fault.NotFound) ||
-		!strings.Contains(err.Error(), "no such lock any more") {
-		t.Errorf("got %v, want %s", err, fault.NotFound)
+		!strings.Contains(err.Error(), "no such lock any more") || log.Len() > 0 {
+		t.Errorf("got %v, logged %s, want %s", err, &log, fault.NotFound)
 	}
 }
 
@@ -209,6 +213,49 @@ func TestService_Lock(t *testing.T) {
 	b := &backend{}
 	if l, err := b.service().Lock(t.Context(), lockID); err != nil || l.ID != lockID || b.asked[0] != "lock "+lockID {
 		t.Errorf("got %+v, %v, asked %q", l, err, b.asked)
+	}
+}
+
+func TestService_EndsWithTheFirstFailure(t *testing.T) {
+	t.Parallel()
+	findAnn := func(ctx context.Context, s *admin.Service) error { return readError(s.FindPatron(ctx, "anna")) }
+	review := func(ctx context.Context, s *admin.Service) error { return readError(s.ReviewLimit(ctx)) }
+	rules := func(ctx context.Context, s *admin.Service) error { return readError(s.Rules(ctx)) }
+	for _, tt := range []struct {
+		failing string // the last call
+		do      func(context.Context, *admin.Service) error
+	}{
+		{failing: "named", do: findAnn},
+		{failing: "search anna", do: findAnn},
+		{failing: "search ann,", do: findAnn},
+		{failing: "read", do: review},
+		{failing: "changes", do: review},
+		{failing: "limit", do: review},
+		{failing: "rules", do: rules},
+		{failing: "policies", do: rules},
+		{failing: "existing", do: rules},
+		{failing: "rules", do: func(ctx context.Context, s *admin.Service) error {
+			return readError(s.CountUncounted(ctx))
+		}},
+		{failing: "user", do: func(ctx context.Context, s *admin.Service) error { return readError(s.PatronID(ctx, "ann")) }},
+		{failing: "add", do: func(ctx context.Context, s *admin.Service) error {
+			return s.AddTerminal(ctx, admin.NewTerminal{})
+		}},
+		{failing: "change", do: func(ctx context.Context, s *admin.Service) error {
+			return s.ChangeTerminal(ctx, "t1", admin.TerminalChange{})
+		}},
+		{failing: "set", do: func(ctx context.Context, s *admin.Service) error {
+			return s.SetTerminalPassword(ctx, "t1", "secret")
+		}},
+	} {
+		b := &backend{err: errors.New("down"), failing: tt.failing}
+		b.rules = "priority: last-line\nfallback-policy: l free r r1 n n1 o o1 i i1\n"
+		b.current = environment.Settings()
+		b.current.Enabled, b.current.EnabledSource, b.current.Version = true, settings.FromTenant, "7"
+		err := tt.do(inTenant(t, "diku"), b.service())
+		if !errors.Is(err, b.err) || !strings.HasPrefix(b.asked[len(b.asked)-1], tt.failing) {
+			t.Errorf("got %v after %q, want it to end with %s", err, b.asked, tt.failing)
+		}
 	}
 }
 

@@ -32,7 +32,8 @@ type backend struct {
 
 	mu      sync.Mutex
 	asked   []string
-	err     error // of every call but Users
+	err     error  // of every call but Users
+	failing string // the beginning of the calls that err is for; "" for all
 	users   []library.User
 	noUsers error
 	change  settings.Change
@@ -51,7 +52,11 @@ type backend struct {
 func (b *backend) note(format string, args ...any) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.asked = append(b.asked, fmt.Sprintf(format, args...))
+	call := fmt.Sprintf(format, args...)
+	b.asked = append(b.asked, call)
+	if !strings.HasPrefix(call, b.failing) {
+		return nil
+	}
 	return b.err
 }
 
@@ -74,6 +79,18 @@ func (b *backend) ExistingPolicies(_ context.Context, kind policy.Kind, ids []st
 	return existing, b.note("existing %s %s", kind, ids)
 }
 
+func (b *backend) AddTerminal(_ context.Context, t admin.NewTerminal) error {
+	return b.note("add %s", t.Login)
+}
+
+func (b *backend) ChangeTerminal(_ context.Context, id string, _ admin.TerminalChange) error {
+	return b.note("change %s", id)
+}
+
+func (b *backend) SetTerminalPassword(_ context.Context, id, password string) error {
+	return b.note("set %s %s", id, password)
+}
+
 func (b *backend) Locks(_ context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error) {
 	return schemas.CheckoutLocks{TotalRecords: 7}, b.note("locks %s %s %d %d", f.UserID, f.Holder, f.Offset, f.Limit)
 }
@@ -87,7 +104,8 @@ func (b *backend) ForceRelease(_ context.Context, id string, r schemas.ForcedRel
 }
 
 func (b *backend) LockChanges(_ context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
-	return schemas.LockChanges{TotalRecords: 7, Changes: b.changes}, b.note("changes %s %d %d", kind, offset, limit)
+	page := b.changes[min(offset, len(b.changes)):min(offset+limit, len(b.changes))]
+	return schemas.LockChanges{TotalRecords: 7, Changes: page}, b.note("changes %s %d %d", kind, offset, limit)
 }
 
 func (b *backend) PastCheckOuts(_ context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
@@ -116,9 +134,12 @@ func (b *backend) CheckLimit(_ context.Context, since time.Time) (schemas.LimitC
 func (b *backend) NamedInRules(_ context.Context, kind string, ids []string) ([]library.Named, error) {
 	var found []library.Named
 	for _, id := range ids {
-		found = append(found, library.Named{ID: id, Name: "the " + kind})
+		found = append(found, library.Named{ID: strings.ToUpper(id), Name: "the " + kind})
 	}
-	return found, b.note("names of %s %s", kind, ids)
+	if err := b.note("names of %s %s", kind, ids); err != nil {
+		return nil, err
+	}
+	return found, nil
 }
 
 func lastMinutes(n int) schemas.FigureFilter { return schemas.FigureFilter{Minutes: n} }

@@ -22,7 +22,12 @@ func TestService_FindPatron(t *testing.T) {
 		near     int
 		asked    []string
 	}{
-		"by barcode": {text: "569", named: []library.User{ann}, want: annID, asked: []string{"named 569"}},
+		"by barcode":  {text: "569", named: []library.User{ann}, want: annID, asked: []string{"named 569"}},
+		"by username": {text: "ann", named: []library.User{ann}, want: annID, asked: []string{"named ann"}},
+		"four words at most": {text: "a b c d e", asked: []string{
+			"named a b c d e", "search a b c d, 6", "search a b c d, 6",
+		}},
+		"blanks": {text: "  "},
 		"a barcode that is another's username": {
 			text: "569", named: []library.User{ben, ann}, want: annID, asked: []string{"named 569"},
 		},
@@ -54,10 +59,6 @@ func TestService_FindPatron(t *testing.T) {
 				t.Errorf("got %q, %d near, %v after %q", id, len(found.Near), err, b.asked)
 			}
 		})
-	}
-	b := &backend{err: errors.New("down")}
-	if _, err := b.service().FindPatron(t.Context(), "ann"); !errors.Is(err, b.err) {
-		t.Errorf("got %v, want %v", err, b.err)
 	}
 }
 

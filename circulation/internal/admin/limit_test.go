@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,11 @@ func TestReviewLimit(t *testing.T) {
 		}
 	}
 	const on, off = `{"checkOutLockFeatureEnabled":true}`, `{"checkOutLockFeatureEnabled":false}`
+	changed := slices.Repeat([]schemas.LockChange{change(1, on, on)}, schemas.MaxChangePage)
+	offNow := environment.Settings()
+	offNow.EnabledSource, offNow.Version = settings.FromTenant, "7"
+	byDefault := environment.Settings()
+	byDefault.Enabled, byDefault.Version = true, "7"
 	onNow := environment.Settings()
 	onNow.Enabled, onNow.EnabledSource, onNow.Version = true, settings.FromTenant, "7"
 	for name, tt := range map[string]struct {
@@ -27,17 +33,25 @@ func TestReviewLimit(t *testing.T) {
 		countedDays int
 	}{
 		"on since the last time": {
-			current: onNow, changes: []schemas.LockChange{change(1, on, on), change(2, off, on), change(9, "", on)},
+			current: onNow, changes: []schemas.LockChange{
+				change(1, on, on), change(1, off, off), change(2, `{"lockTtl":300}`, on), change(9, "", on),
+			},
 			onFor: 2, countedDays: 2,
 		},
 		"on for longer than kept": {
 			current: onNow, changes: []schemas.LockChange{change(90, "", on)}, onFor: 90, countedDays: 30,
 		},
+		"on since a change on the second page": {
+			current: onNow, changes: append(changed, change(3, off, on)), onFor: 3, countedDays: 3,
+		},
+		"on by default": {
+			current: byDefault, changes: []schemas.LockChange{change(2, off, on)}, onFor: -1, countedDays: 30,
+		},
 		"no change is known": {
 			current: onNow, onFor: -1, countedDays: 30,
 		},
 		"off": {
-			changes: []schemas.LockChange{change(1, on, off), change(2, off, on)}, onFor: -1, countedDays: 30,
+			current: offNow, changes: []schemas.LockChange{change(1, on, off), change(2, off, on)}, onFor: -1, countedDays: 30,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
