@@ -241,3 +241,29 @@ func TestKeyLeaseStore_RefusesTheLeaseIDOfAnotherKey(t *testing.T) {
 	second.LeaseID = first.LeaseID
 	k.refused(second, fault.Invalid)
 }
+
+func TestKeyLeaseStore_RunsUntilTheLeaseIsOver(t *testing.T) {
+	t.Parallel()
+	k := newKeys(t)
+	running := func(want bool) {
+		t.Helper()
+		if got, err := k.Running(k.ctx(), ask("k")); err != nil || got != want {
+			t.Errorf("got running %t, %v, want %t", got, err, want)
+		}
+	}
+	running(false)
+	lease := ask("k")
+	k.lease(lease)
+	running(true)
+	k.age("k", "61 seconds")
+	running(false)
+	k.id = pgtest.Tenant(t) // not installed
+	_, err := k.Running(k.ctx(), lease)
+	for _, err := range []error{
+		err, k.Renew(k.ctx(), lease.LeaseID, time.Minute), k.Finish(k.ctx(), lease.LeaseID, json.RawMessage(`{}`)),
+	} {
+		if !fault.Is(err, fault.UnknownTenant) {
+			t.Errorf("got %v, want %s", err, fault.UnknownTenant)
+		}
+	}
+}
