@@ -337,6 +337,35 @@ func TestConnection_AllowsSteadyFrames(t *testing.T) {
 	})
 }
 
+func TestConnection_EndsWhenItsLockIsLostAtOnce(t *testing.T) {
+	inBubble(t, func(f *harness) {
+		f.store.stored = func(q engine.Claim) {
+			err := f.claims.ForceWithdraw(t.Context(), q.Namespace, q.ID, engine.Note{By: "ann", Reason: "stuck"})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		holder := f.connect("")
+		holder.lock("w a")
+		holder.wantsError("the lock is gone", websocket.CloseInternalServerErr)
+	})
+}
+
+// The news of a lock may come after its release, when the client waits for another one.
+func TestConnection_PassesOverEarlierLocks(t *testing.T) {
+	inBubble(t, func(f *harness) {
+		earlier, err := f.claims.Lock(t.Context(), "library", "x", 0, []engine.Resource{{Path: []string{"a"}, Write: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &connection{session: session{state: stateEnqueued}}
+		c.handleTicket(t.Context(), earlier)
+		if c.session.state != stateEnqueued {
+			t.Errorf("the state is %s", c.session.state)
+		}
+	})
+}
+
 func TestConnection_EndsWhenItsLockIsLost(t *testing.T) {
 	inBubble(t, func(f *harness) {
 		holder, waiter := f.connect(""), f.connect("")

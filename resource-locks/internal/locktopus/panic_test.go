@@ -23,6 +23,7 @@ type breakingStore struct {
 	*enginetest.Store
 
 	broken atomic.Bool
+	stored func(q engine.Claim) // is called for each new claim before its caller goes on; may be nil
 }
 
 func (s *breakingStore) panicIfBroken() {
@@ -44,6 +45,9 @@ func (s *breakingStore) Stats(ctx context.Context, ns string) (engine.NamespaceS
 func (s *breakingStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place, error) {
 	place, err := s.Store.Enqueue(ctx, q)
 	s.panicIfBroken()
+	if s.stored != nil {
+		s.stored(q)
+	}
 	return place, err
 }
 

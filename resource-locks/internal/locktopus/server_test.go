@@ -128,6 +128,25 @@ func TestServer_CountsGroupsAndResources(t *testing.T) {
 	})
 }
 
+// A frame before the answer to the upgrade might be another request's, as seen by a proxy.
+func TestServer_RefusesFramesBeforeTheUpgrade(t *testing.T) {
+	inBubble(t, func(f *harness) {
+		conn, err := f.pipes.dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.WriteString(conn, "GET /v1?namespace=library HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"+
+			"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n\x81\x80abcd")
+		if answer, _ := io.ReadAll(conn); err != nil || len(answer) > 0 {
+			t.Errorf("got %q, %v, want no upgrade", answer, err)
+		}
+		synctest.Wait()
+		if f.server.connections() != 0 || f.countPanics() != 0 {
+			t.Errorf("%d connections are counted, and %d panics", f.server.connections(), f.countPanics())
+		}
+	})
+}
+
 func TestServer_BoundsConnections(t *testing.T) {
 	inBubble(t, func(f *harness) {
 		f.server.limit = 2
