@@ -294,6 +294,35 @@ func TestKafka_GoesOnBesideATopicThatCannotBeCreated(t *testing.T) {
 	}
 }
 
+// What a broker never takes is refused. What was not sent is not received.
+func TestKafka_TellsRefusalsFromFailures(t *testing.T) {
+	t.Parallel()
+	b := startBroker(t, 0)
+	b.now.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "bad", Err: kerr.InvalidRecord, Count: -1})
+	s := sink.Settings{Brokers: []string{b.address()}, Environment: "e", Retention: time.Hour}
+	id := pgtest.Tenant(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	loan := events.Message{Topic: "loan", Tenant: id, Value: []byte("1")}
+	to := openSink(t, s)
+	errs := to.Send(ctx, []events.Message{
+		loan, {Topic: "loan", Tenant: id, Value: make([]byte, 2<<20)}, {Topic: "bad", Tenant: id, Value: []byte("2")},
+	})
+	if errs[0] != nil || !errors.Is(errs[1], events.ErrRefused) || !errors.Is(errs[2], events.ErrRefused) {
+		t.Errorf("got %v, want the last two refused", errs)
+	}
+	for _, err := range []*kerr.Error{kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed} {
+		b.now.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Err: err})
+		if errs := openSink(t, s).Send(ctx, []events.Message{loan}); errs[0] != nil {
+			t.Errorf("without the right to create a topic that exists: got %v", errs[0])
+		}
+	}
+	cancel()
+	if errs := to.Send(ctx, slices.Repeat([]events.Message{loan}, 20)); slices.Contains(errs, nil) {
+		t.Errorf("after the time: got %v, want no message received", errs)
+	}
+}
+
 func TestKafka_SASL(t *testing.T) {
 	t.Parallel()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(),

@@ -29,7 +29,8 @@ func TestPoster(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		got = append(got, strings.Join([]string{
-			r.Method, r.Header.Get("X-Okapi-Tenant"), r.Header.Get("X-Event-Topic"), r.Header.Get("X-Event-Key"), string(body),
+			r.Method, r.Header.Get("Content-Type"), r.Header.Get("X-Okapi-Tenant"),
+			r.Header.Get("X-Event-Topic"), r.Header.Get("X-Event-Key"), string(body),
 		}, " "))
 		switch string(body) {
 		case "refused":
@@ -53,7 +54,7 @@ func TestPoster(t *testing.T) {
 		t.Errorf("got %v, want the second one refused for itself, and the third one failed", errs)
 	}
 	slices.Sort(got)
-	want := "POST " + id.String() + " topic key "
+	want := "POST application/json " + id.String() + " topic key "
 	if !slices.Equal(got, []string{want + "moved", want + "received", want + "refused"}) {
 		t.Errorf("got %q", got)
 	}
@@ -126,7 +127,8 @@ func TestSettings_NameAllThatIsWrong(t *testing.T) {
 		},
 		"a password in URL": {environ: []string{"EVENTS_URL=http://u:secret@x"}, says: []string{"without a password"}},
 		"SASL without user": {
-			environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_SASL=PLAIN"}, says: []string{"EVENTS_SASL needs"},
+			environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_SASL=PLAIN", "EVENTS_PASSWORD=p"},
+			says:    []string{"EVENTS_SASL needs"},
 		},
 		"user without SASL": {environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_USER=u"}, says: []string{"need EVENTS_SASL"}},
 		"files of TLS without TLS": {
@@ -137,6 +139,20 @@ func TestSettings_NameAllThatIsWrong(t *testing.T) {
 			environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_TLS=true", "EVENTS_TLS_CERTIFICATE=/none"},
 			says:    []string{"EVENTS_TLS_CERTIFICATE and EVENTS_TLS_KEY cannot be used"},
 		},
+		"password without SASL": {
+			environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_PASSWORD=p"}, says: []string{"need EVENTS_SASL"},
+		},
+		"SASL without password": {
+			environ: []string{"EVENTS_BROKERS=a:1", "EVENTS_SASL=SCRAM-SHA-256", "EVENTS_USER=u"},
+			says:    []string{"EVENTS_SASL needs"},
+		},
+		"SASL without broker": {
+			environ: []string{"EVENTS_SASL=PLAIN", "EVENTS_USER=u", "EVENTS_PASSWORD=p"}, says: []string{"need EVENTS_BROKERS"},
+		},
+		"no host":            {environ: []string{"EVENTS_BROKERS=:9092"}, says: []string{"EVENTS_BROKERS is"}},
+		"port 0":             {environ: []string{"EVENTS_BROKERS=a:0"}, says: []string{"EVENTS_BROKERS is"}},
+		"port 70000":         {environ: []string{"EVENTS_BROKERS=a:70000"}, says: []string{"EVENTS_BROKERS is"}},
+		"no host in URL":     {environ: []string{"EVENTS_URL=http:///events"}, says: []string{"EVENTS_URL cannot be used"}},
 		"TLS without broker": {environ: []string{"EVENTS_TLS=true"}, says: []string{"need EVENTS_BROKERS"}},
 	} {
 		t.Run(name, func(t *testing.T) {
