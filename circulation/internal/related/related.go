@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"checkoutlock/circulation/internal/library"
@@ -195,7 +196,8 @@ func dropRepeats(ids []string) []string {
 	return found
 }
 
-// fetchByID starts to fetch records in bulk.
+// fetchByID starts to fetch records in bulk. Each is found by its own id, and by those of ids that name
+// it: ids of stored records may have capitals.
 func fetchByID[T any](ctx context.Context, g *library.Calls, into *map[string]T, find func(context.Context, []string) ([]T, error), ids []string, idOf func(T) string) {
 	if len(ids) == 0 {
 		return
@@ -204,7 +206,12 @@ func fetchByID[T any](ctx context.Context, g *library.Calls, into *map[string]T,
 		records, err := find(ctx, ids)
 		*into = make(map[string]T, len(records))
 		for _, record := range records {
-			(*into)[idOf(record)] = record
+			(*into)[strings.ToLower(idOf(record))] = record
+		}
+		for _, id := range ids {
+			if record, exists := (*into)[strings.ToLower(id)]; exists {
+				(*into)[id] = record
+			}
 		}
 		return err
 	})

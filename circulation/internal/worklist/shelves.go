@@ -40,10 +40,10 @@ func (s *Service) HoldShelfClearance(ctx context.Context, servicePointID string)
 		if err := json.Unmarshal(request, &r); err != nil {
 			return nil, fmt.Errorf("a stored request cannot be read: %w", err)
 		}
-		if !seen[r.ItemID] && strings.EqualFold(r.PickupServicePointID, servicePointID) {
+		if !seen[itemOf(r)] && strings.EqualFold(r.PickupServicePointID, servicePointID) {
 			cleared = append(cleared, request)
 		}
-		seen[r.ItemID] = true
+		seen[itemOf(r)] = true
 	}
 	return cleared, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/related"
@@ -88,22 +89,25 @@ func (s *Service) keepServed(ctx context.Context, requests []schemas.QueuedReque
 	}
 	isHere := map[string]bool{}
 	for _, i := range items {
-		isHere[i.ID] = isServed[i.EffectiveLocationID]
+		isHere[i.ID] = isServed[strings.ToLower(i.EffectiveLocationID)]
 	}
 	for _, h := range holdings {
-		isHere[h.InstanceID] = isHere[h.InstanceID] || isServed[h.EffectiveLocationID]
+		if isServed[strings.ToLower(h.EffectiveLocationID)] {
+			isHere[strings.ToLower(h.InstanceID)] = true
+		}
 	}
 	return slices.DeleteFunc(requests, func(r schemas.QueuedRequest) bool { return !isHere[itemOf(r)] && !isHere[titleOf(r)] }), nil
 }
 
-func itemOf(r schemas.QueuedRequest) string { return r.ItemID }
+// itemOf returns the id of the item as its record has it: that of a request may have capitals.
+func itemOf(r schemas.QueuedRequest) string { return strings.ToLower(r.ItemID) }
 
-// titleOf returns the title of a request that any item of it may fill.
+// titleOf is itemOf for the title of a request that any item of it may fill.
 func titleOf(r schemas.QueuedRequest) string {
 	if r.ItemID != "" {
 		return ""
 	}
-	return r.InstanceID
+	return strings.ToLower(r.InstanceID)
 }
 
 // describe returns the slips in the order of mod-circulation. A missing part of the order comes as "_".
@@ -121,7 +125,7 @@ func (s *Service) describe(ctx context.Context, requests []schemas.QueuedRequest
 	slips := make([]Slip, len(requests))
 	for i, r := range requests {
 		slips[i] = Slip{
-			Request: r, Copy: found.Copy(r.ItemID), Parts: found.Slip(r.ItemID, r.RequesterID), At: found.ServicePoints[servicePointID],
+			Request: r, Copy: found.Copy(itemOf(r)), Parts: found.Slip(itemOf(r), r.RequesterID), At: found.ServicePoints[servicePointID],
 			Pickup:      found.ServicePoints[r.PickupServicePointID],
 			AddressType: found.AddressTypes[r.DeliveryAddressTypeID].Name,
 		}

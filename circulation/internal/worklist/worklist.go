@@ -4,6 +4,7 @@ package worklist
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/related"
@@ -43,12 +44,13 @@ type Service struct{ Library Library }
 // maxRead bounds the items and requests of one list, which is made in memory.
 const maxRead = 10_000
 
-// keepFirst returns by key the first record that has it.
+// keepFirst returns by key, in lower case, the first record that has it.
 func keepFirst[T any](records []T, keyOf func(T) string) map[string]T {
 	first := make(map[string]T, len(records))
 	for _, r := range records {
-		if _, exists := first[keyOf(r)]; !exists {
-			first[keyOf(r)] = r
+		key := strings.ToLower(keyOf(r))
+		if _, exists := first[key]; !exists {
+			first[key] = r
 		}
 	}
 	return first
