@@ -63,12 +63,16 @@ func (c HTTP) Listen() string {
 // SplitAddr reads host:port, the value of the setting with the name. Without a host it
 // means all addresses of the machine, which may have no IPv6.
 func SplitAddr(name, addr string) (host string, port int, err error) {
-	host, text, _ := net.SplitHostPort(addr)
-	number, err := strconv.ParseUint(text, 10, 16)
+	host, text, err := net.SplitHostPort(addr)
+	if err == nil {
+		var number uint64
+		number, err = strconv.ParseUint(text, 10, 16)
+		port = int(number)
+	}
 	if err != nil {
 		return "", 0, OutOfRange(name, strconv.Quote(addr), "host:port with a port from 0 to 65535, such as 127.0.0.1:9000")
 	}
-	return cmp.Or(host, "0.0.0.0"), int(number), nil
+	return cmp.Or(host, "0.0.0.0"), port, nil
 }
 
 // CheckRange returns an OutOfRange error unless value is from low to high. allowed replaces

@@ -25,10 +25,14 @@ type Validator interface{ Validate() error }
 func Load(cfg Validator, environ []string) error {
 	values := env.ToMap(environ)
 	errs := readSecrets(cfg, values)
-	errs = append(errs, parseValues(cfg, values)...)
-	// Validate gets the defaults of unreadable values, so that each is reported once.
-	errs = append(errs, parseValues(cfg, values)...)
-	err := errors.Join(append(errs, cfg.Validate())...)
+	parseErrs := parseValues(cfg, values)
+	errs = append(errs, parseErrs...)
+	if len(parseErrs) > 0 {
+		// Validate gets the defaults of unreadable values, so that each is reported once.
+		errs = append(errs, parseValues(cfg, values)...)
+	}
+	errs = append(errs, cfg.Validate())
+	err := errors.Join(errs...)
 	if err == nil {
 		return nil
 	}
@@ -68,13 +72,19 @@ const fileSuffix = "_FILE"
 // and values; those of the library name Go fields.
 func parseValues(cfg any, values map[string]string) []error {
 	err := env.ParseWithOptions(cfg, env.Options{Environment: values})
+	if err == nil {
+		return nil
+	}
 	list := []error{err}
 	if aggregate, ok := errors.AsType[env.AggregateError](err); ok {
 		list = aggregate.Errors
 	}
 	settings := settingsOf(reflect.TypeOf(cfg))
 	for i, err := range list {
-		pe, _ := errors.AsType[env.ParseError](err)
+		pe, ok := errors.AsType[env.ParseError](err)
+		if !ok {
+			continue
+		}
 		for _, s := range settings {
 			if s.field == pe.Name && values[s.variable] != "" {
 				list[i] = OutOfRange(s.variable, fmt.Sprintf("%q", values[s.variable]), s.kind)

@@ -34,7 +34,7 @@ func (w *writer) writeClause(c syntax.Clause) (string, error) {
 	case c.BoolClause != nil:
 		return w.writeBoolean(*c.BoolClause)
 	}
-	w.count++
+	w.count++ // writeOrder, which comes last, bounds it
 	return w.writeSearch(*c.SearchClause)
 }
 
