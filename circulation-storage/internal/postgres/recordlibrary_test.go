@@ -39,10 +39,10 @@ func (l library) alone(t *testing.T) library {
 	return l
 }
 
-// in is the context of a call for the tenant.
+// in is the context of a call of Ann for the tenant.
 func (l library) in(tb testing.TB) context.Context {
 	tb.Helper()
-	return okapi.WithTenant(tb.Context(), l.id)
+	return okapi.NewContext(tb.Context(), okapi.Call{Tenant: l.id, UserID: annID})
 }
 
 // object is a record as a client writes it.

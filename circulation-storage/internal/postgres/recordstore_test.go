@@ -24,7 +24,8 @@ func TestRecordStore_CreateReplacesASettingOfTheSameName(t *testing.T) {
 		"id": annID, "name": "OTHER_settings", "value": object{"b": 2},
 	})
 	if again.ID() != first.ID() || again.Object("value")["a"] != nil ||
-		again.Text("metadata.createdDate") != first.Text("metadata.createdDate") {
+		again.Text("metadata.createdDate") != first.Text("metadata.createdDate") ||
+		again.Text("metadata.updatedByUserId") != annID {
 		t.Errorf("got %v, want the first setting with another value", again)
 	}
 	var writes sync.WaitGroup
@@ -177,6 +178,12 @@ func TestRecordStore_ReportsUnfencedLoans(t *testing.T) {
 			o := newLoan(uuid.NewString(), user)
 			o["id"] = uuid.NewString()
 			return l.update(t, records.Loan, o)
+		}, want: 3},
+		{name: "a PUT of one without a patron is refused", do: func() error {
+			o := newLoan(uuid.NewString(), "")
+			o["id"], o["userId"] = uuid.NewString(), nil
+			wantCode(t, l.update(t, records.Loan, o), fault.Invalid)
+			return nil
 		}, want: 3},
 		{name: "a closed loan", do: func() error {
 			o := newLoan(uuid.NewString(), user)

@@ -34,10 +34,7 @@ func explain(err, fault error) error {
 
 // findBroken returns the reference that err violates, and the type that has it.
 func findBroken(err error) (t records.Type, ref records.Reference, ok bool) {
-	code, constraint := database.SQLState(err)
-	if code != database.ForeignKeyViolation {
-		return t, ref, false
-	}
+	_, constraint := database.SQLState(err)
 	return records.FindReference(constraint)
 }
 
