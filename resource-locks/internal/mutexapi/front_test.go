@@ -28,6 +28,7 @@ func TestOutage(t *testing.T) {
 		{fault.New(fault.Timeout, "slow"), 503},
 		{context.DeadlineExceeded, 503},
 		{errors.New("secret"), 500},
+		{fault.New(fault.Internal, "secret"), 500},
 	} {
 		s.store.Fail(tt.err)
 		for _, method := range []string{"POST", "DELETE", "GET"} {

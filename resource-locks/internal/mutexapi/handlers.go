@@ -44,8 +44,7 @@ func (h *handlers) routes() []web.Route {
 	var routes []web.Route
 	for _, path := range []string{prefix + ":uid/", prefix + ":uid"} {
 		routes = append(routes,
-			web.Route{Method: http.MethodPost, Path: path, NoTenant: true, Endpoint: web.Handle(h.post,
-				web.Answer{Status: http.StatusOK, Body: lockAnswer{}}, web.Answer{Status: http.StatusLocked, Body: failure{}})},
+			web.Route{Method: http.MethodPost, Path: path, NoTenant: true, Endpoint: web.Handle(h.post)},
 			web.Route{Method: http.MethodDelete, Path: path, NoTenant: true, Endpoint: web.Empty(http.StatusNoContent, h.release)},
 			web.Route{Method: http.MethodGet, Path: path, NoTenant: true, Endpoint: web.JSON(http.StatusOK, h.get)},
 		)
@@ -164,8 +163,8 @@ const maxExact = 1<<53 - 1
 // userIDOf returns a user's id as clients expect it: a number if it is written as one that
 // JSON keeps exactly, else a string.
 func userIDOf(user string) any {
-	n, err := strconv.ParseInt(user, 10, 64)
-	if err != nil || n < -maxExact || n > maxExact || strconv.FormatInt(n, 10) != user {
+	n, _ := strconv.ParseInt(user, 10, 64)
+	if n < -maxExact || n > maxExact || strconv.FormatInt(n, 10) != user {
 		return user
 	}
 	return n

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"checkoutlock/resource-locks/internal/engine"
 )
 
 func TestPost_Answers(t *testing.T) {
@@ -21,6 +23,10 @@ func TestPost_Answers(t *testing.T) {
 	s.store.Advance(time.Second) // the refused call did not lengthen it
 	s.want(t, "POST", "/api/lock/u/", "2", 200, `"user_id":2,`)
 	s.want(t, "POST", "/api/lock/other/", "1", 200, `"uid":"other"`)
+	counts, err := s.store.Count(t.Context())
+	if err != nil || len(counts) != 1 || counts[0] != (engine.KindCount{Namespace: "mutex", Kind: "mutex", Locks: 2}) {
+		t.Errorf("got %v, %v, want two of the kind", counts, err)
+	}
 }
 
 func TestDelete_IsAlways204(t *testing.T) {
@@ -80,6 +86,7 @@ func TestUserID_IsANumberIfJSONKeepsIt(t *testing.T) {
 		{"0", "0"},
 		{"-7", "-7"},
 		{"9007199254740991", "9007199254740991"},
+		{"-9007199254740991", "-9007199254740991"},
 		{"9007199254740992", `"9007199254740992"`},
 		{"-9007199254740992", `"-9007199254740992"`},
 		{"99999999999999999999", `"99999999999999999999"`},

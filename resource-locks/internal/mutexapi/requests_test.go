@@ -90,22 +90,26 @@ func TestBrokenEscapes(t *testing.T) {
 	}
 }
 
-func TestUserHeader_WithTwoValues(t *testing.T) {
+func TestUserHeader(t *testing.T) {
 	t.Parallel()
 	s := startHarness(t)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+"/api/lock/u/",
-		strings.NewReader("no JSON"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header["X-User-Id"] = []string{"1", "2"}
-	resp, err := s.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("got %d", resp.StatusCode)
+	for status, sent := range map[int][]string{
+		http.StatusBadRequest: {"1", "2"}, http.StatusOK: {"1", "1"}, http.StatusUnauthorized: {""},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+"/api/lock/u/",
+			strings.NewReader("no JSON"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header["X-User-Id"] = sent
+		resp, err := s.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != status {
+			t.Errorf("%q: got %d, want %d", sent, resp.StatusCode, status)
+		}
 	}
 }
 
