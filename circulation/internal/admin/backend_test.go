@@ -172,11 +172,11 @@ func (b *backend) SearchUsers(_ context.Context, beginnings []string, limit int)
 }
 
 func (b *backend) ItemsByBarcode(_ context.Context, barcodes []string) ([]library.Item, error) {
-	return []library.Item{{Barcode: "B1", HoldingsRecordID: "h1"}}, b.note("items %s", barcodes)
+	return []library.Item{{Barcode: "B1", HoldingsRecordID: "H1"}}, b.note("items %s", barcodes)
 }
 
 func (b *backend) HoldingsRecords(_ context.Context, ids []string) ([]library.Holdings, error) {
-	return []library.Holdings{{ID: "h1", InstanceID: "t1"}}, b.note("holdings %s", ids)
+	return []library.Holdings{{ID: "h1", InstanceID: "T1"}}, b.note("holdings %s", ids)
 }
 
 func (b *backend) Instances(_ context.Context, ids []string) ([]library.Instance, error) {

@@ -166,7 +166,7 @@ func (s *Service) findTitles(ctx context.Context, list []schemas.PastCheckOut) (
 	}
 	titles := map[string]string{}
 	for _, i := range items {
-		titles[strings.ToLower(i.Barcode)] = titleOf[instanceOf[i.HoldingsRecordID]]
+		titles[strings.ToLower(i.Barcode)] = titleOf[strings.ToLower(instanceOf[strings.ToLower(i.HoldingsRecordID)])]
 	}
 	return titles, nil
 }

@@ -76,7 +76,7 @@ func TestService_NamePastCallsOnceForEachKind(t *testing.T) {
 		t.Errorf("got %+v", names)
 	}
 	slices.Sort(b.asked)
-	want := []string{"holdings [h1]", "instances [t1]", "items [b1 b2]", "service points [desk]", "users " + annID}
+	want := []string{"holdings [H1]", "instances [T1]", "items [b1 b2]", "service points [desk]", "users " + annID}
 	if !slices.Equal(b.asked, want) {
 		t.Errorf("asked %q, want %q", b.asked, want)
 	}

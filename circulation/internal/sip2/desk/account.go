@@ -125,7 +125,7 @@ func readAll[T any](stored []json.RawMessage) []T {
 	return all
 }
 
-// readBarcodes returns the barcodes of the items of loans by the item's id.
+// readBarcodes returns the barcodes of the items of loans by the item's id, in lower case.
 func (d *Desk) readBarcodes(ctx context.Context, loans []storedLoan) (map[string]string, error) {
 	items, err := d.Library.Items(ctx, related.IDs(loans, func(l storedLoan) string { return l.ItemID }))
 	barcodes := make(map[string]string, len(items))
@@ -158,7 +158,7 @@ func (d *Desk) nameLoans(ctx context.Context, id string, loans []storedLoan) ([]
 	barcodes, err := d.readBarcodes(ctx, loans)
 	var list wire.Answer
 	for _, loan := range loans {
-		list.AddFilled(id, barcodes[loan.ItemID])
+		list.AddFilled(id, barcodes[strings.ToLower(loan.ItemID)])
 	}
 	return list.Fields, err
 }

@@ -198,7 +198,7 @@ func (b *backend) PatronRequests(context.Context, string, int) ([]json.RawMessag
 func (b *backend) Items(_ context.Context, ids []string) ([]library.Item, error) {
 	var items []library.Item
 	for _, id := range ids {
-		items = append(items, library.Item{ID: id, Barcode: strings.ToUpper(id)})
+		items = append(items, library.Item{ID: strings.ToLower(id), Barcode: strings.ToUpper(id)})
 	}
 	return items, nil
 }
@@ -236,7 +236,7 @@ func (b *backend) Renew(_ context.Context, req renewal.Request) (json.RawMessage
 }
 
 func (b *backend) RenewByID(_ context.Context, req renewal.ByIDRequest) (json.RawMessage, error) {
-	if strings.HasPrefix(req.ItemID, "kept") {
+	if strings.HasPrefix(req.ItemID, "KEPT") {
 		return nil, fault.Validation(fault.Refusal("LOAN_RENEWAL_LIMIT_REACHED", "loan at maximum renewal number"))
 	}
 	b.renewed = append(b.renewed, req.ItemID)

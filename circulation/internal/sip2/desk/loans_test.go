@@ -142,9 +142,9 @@ func renewedLoan(by, at string) string {
 		`","updatedByUserId":"` + by + `"}}`
 }
 
-// loanOf returns an open loan of an item that is due on a day of March.
+// loanOf returns an open loan of an item that is due on a day of March. It names the item in capitals.
 func loanOf(item, day, more string) string {
-	return `{"id":"` + item + `","itemId":"` + item + `","userId":"` + librarytest.AnnID + `","dueDate":"2026-03-` + day +
+	return `{"id":"` + item + `","itemId":"` + strings.ToUpper(item) + `","userId":"` + librarytest.AnnID + `","dueDate":"2026-03-` + day +
 		`T12:00:00Z","status":{"name":"Open"}` + more + `}`
 }
 
@@ -157,7 +157,7 @@ func TestRenewAll(t *testing.T) {
 	b.loans = []string{loanOf("kept", "03", ""), loanOf("b", "02", ""), loanOf("a", "02", "")}
 	b.loans = append(b.loans, loanOf("done", "04", justNow))
 	want := "66100030001" + now + "AOmain|BMA|BMB|BMDONE|BNKEPT|AFKEPT: This loan has no renewals left.|"
-	if got := b.send(t, all); got != want || strings.Join(b.renewed, " ") != "a b" {
+	if got := b.send(t, all); got != want || strings.Join(b.renewed, " ") != "A B" {
 		t.Errorf("got  %s\nwant %s, renewed %q", got, want, b.renewed)
 	}
 

@@ -97,7 +97,7 @@ func (d *Desk) renewAll(ctx context.Context, v *visit) wire.Answer {
 	}
 	var renewed, unrenewed, says []string
 	for i, loan := range loans {
-		item := barcodes[loan.ItemID]
+		item := barcodes[strings.ToLower(loan.ItemID)]
 		why := v.say(texts.MachineNotTried, nil)
 		if i < maxListed {
 			why = d.renewOne(ctx, v, loan, &p)
