@@ -89,7 +89,7 @@ func (p *pages) release(c echo.Context) error {
 		_, err = p.locks.ForceRelease(ctx, engine.Key{Namespace: t.Namespace, Name: t.Name}, uuid.MustParse(t.Lock), note)
 	}
 	if fault.Is(err, fault.NotFound) {
-		return p.showRelease(c, http.StatusNotFound, releasePage{Target: t, Gone: true})
+		return p.showRelease(c, http.StatusNotFound, releasePage{Gone: true})
 	}
 	if err != nil {
 		return err
