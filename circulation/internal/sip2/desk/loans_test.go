@@ -144,8 +144,8 @@ func renewedLoan(by, at string) string {
 
 // loanOf returns an open loan of an item that is due on a day of March. It names the item in capitals.
 func loanOf(item, day, more string) string {
-	return `{"id":"` + item + `","itemId":"` + strings.ToUpper(item) + `","userId":"` + librarytest.AnnID + `","dueDate":"2026-03-` + day +
-		`T12:00:00Z","status":{"name":"Open"}` + more + `}`
+	return `{"id":"` + item + `","itemId":"` + strings.ToUpper(item) + `","userId":"` + librarytest.AnnID +
+		`","dueDate":"2026-03-` + day + `T12:00:00Z","status":{"name":"Open"}` + more + `}`
 }
 
 func TestRenewAll(t *testing.T) {
