@@ -49,7 +49,7 @@ func (p *pages) askTerminal(v *visit) error {
 // readChange is the change that leaves a machine as it is.
 func readChange(t library.Terminal) admin.TerminalChange {
 	return admin.TerminalChange{
-		Version: t.Version, Name: t.Name, ServicePointID: t.ServicePointID, Institution: t.Institution, Language: t.Language,
+		Version: t.Version, Name: t.Name, ServicePointID: strings.ToLower(t.ServicePointID), Institution: t.Institution, Language: t.Language,
 		CharacterSet: t.CharacterSet, LineEnd: t.LineEnd, Enabled: t.IsEnabled(),
 	}
 }

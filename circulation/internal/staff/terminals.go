@@ -167,7 +167,7 @@ func (v *visit) listTerminals(found []library.Terminal, states []schemas.Termina
 		key := strings.ToLower(t.Login)
 		row := newTerminalRow(t, byLogin[key])
 		delete(byLogin, key)
-		row.Place = names[t.ServicePointID]
+		row.Place = names[strings.ToLower(t.ServicePointID)]
 		if v.may(admin.MayChangeTerminals) {
 			row.Edit, row.Password = v.path("/machines/"+url.PathEscape(t.ID)), v.path("/machines/"+url.PathEscape(t.ID)+"/password")
 		}

@@ -58,7 +58,7 @@ func TestTerminalsPage_ListsMachines(t *testing.T) {
 	t.Parallel()
 	no := false
 	v := visit(t, &library{Admin: &machines{list: []records.Terminal{
-		{ID: annID, Name: "Hall <1>", Login: "desk-1", ServicePointID: heldID, HasPassword: true},
+		{ID: annID, Name: "Hall <1>", Login: "desk-1", ServicePointID: strings.ToUpper(heldID), HasPassword: true},
 		{ID: benID, Name: "Annex 2", Login: "desk-2", ServicePointID: newID},
 		{ID: newID, Name: "Cellar", Login: "desk-3", ServicePointFromLogin: true, HasPassword: true, Enabled: &no},
 	}}})
@@ -180,7 +180,8 @@ func TestTerminalsPage_ListsNotesForStaff(t *testing.T) {
 func TestTerminalsPage_ChangesAMachine(t *testing.T) {
 	t.Parallel()
 	m := &machines{list: []records.Terminal{{
-		ID: annID, Version: 7, Name: "Hall", Login: "desk-1", ServicePointID: heldID, Institution: "main", Language: "de",
+		ID: annID, Version: 7, Name: "Hall", Login: "desk-1", ServicePointID: strings.ToUpper(heldID), Institution: "main",
+		Language: "de",
 	}}}
 	v := visit(t, &library{Admin: m})
 	path := machinesPath + "/" + annID
@@ -210,8 +211,8 @@ func TestTerminalsPage_ChangesAMachine(t *testing.T) {
 	m.refusal = fault.New(fault.Conflict, "of another version")
 	v.post(t, path, form).want(t, http.StatusUnprocessableEntity, "The machine was changed meanwhile.")
 	m.list[0] = records.Terminal{
-		ID: annID, Version: 8, Name: "Cellar", Login: "desk-1", ServicePointID: benID, Language: "es", CharacterSet: "utf-8",
-		LineEnd: "crlf", Enabled: new(false),
+		ID: annID, Version: 8, Name: "Cellar", Login: "desk-1", ServicePointID: strings.ToUpper(benID), Language: "es",
+		CharacterSet: "utf-8", LineEnd: "crlf", Enabled: new(false),
 	}
 	p = v.post(t, path, form) // the form is sent twice
 	if got := p.header.Get("Location"); p.status != http.StatusSeeOther || got != machinesPath+"?done=changed" {
