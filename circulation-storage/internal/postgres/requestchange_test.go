@@ -56,7 +56,7 @@ func TestChangeRequest_CancelsAndMovesTheQueueUp(t *testing.T) {
 	t.Parallel()
 	const cancelled = "Closed - Cancelled"
 	eachLevel(t, func(t *testing.T, l harness, titles bool) {
-		of := l.addTitle(1)
+		of := l.addTitle(2)
 		item := of.copies[0]
 		if _, err := l.place(request{
 			id: uuid.New(), by: uuid.New(), of: of, item: item, position: 1,
@@ -65,6 +65,8 @@ func TestChangeRequest_CancelsAndMovesTheQueueUp(t *testing.T) {
 		}
 		l.exec(`DELETE FROM {schema}.request`)
 		queue := l.queue(of, item, uuid.New(), uuid.New(), uuid.New())
+		other := request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[1], position: 4}
+		l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, $2)`, other.id, other.doc())
 		if err := l.changeRequest(queue[2], fmt.Sprintf(`,"titleLevelRequests":%t`, titles), `"future"`,
 			`"patronComments":"soon","future"`); err != nil {
 			t.Fatal(err)
@@ -73,6 +75,10 @@ func TestChangeRequest_CancelsAndMovesTheQueueUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.wantStates(queue, cancelled, notYet+"1", notYet+"2")
+		if titles { // the copies share the queue
+			l.wantStates([]request{other}, notYet+"3")
+		}
+		l.exec(`DELETE FROM {schema}.request WHERE id = $1`, other.id)
 		if err := l.cancel(queue[0], titles); err != nil {
 			t.Errorf("the same again: got %v", err)
 		}
