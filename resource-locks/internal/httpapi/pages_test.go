@@ -180,7 +180,7 @@ func TestLocksPage(t *testing.T) {
 		d.acquire("sunbird/content", "do_2", "ann")
 		all := d.send(http.MethodGet, "/locks/", nil)
 		want(t, all, 200, "do_1", "ann <b>", "Bob: please", "eve", "Content under edit (Sunbird)</td>",
-			`id="lock-`+l.ID.String(), `id="lock-`+c.ID.String(), `<span class="id">shelves`, ">127.0.0.1:1</td>",
+			`id="lock-`+l.ID.String(), `id="lock-`+c.ID.String(), `<span class="id">shelves`, `<span class="id">sunbird/content`, ">127.0.0.1:1</td>",
 			"write /floor 1/a, write /floor 2</td>", `write /floor 2 <span class="badge plain">waits</span>`,
 			"127.0.0.1:1 for write /floor 2", "Fence 1", "Sign-in is off", "granted")
 		body := all.Body.String()
@@ -215,13 +215,20 @@ func TestLocksPage(t *testing.T) {
 		d := newHarness(t, auth.None)
 		d.acquire("sunbird/content", "do_1", "ann")
 		d.acquire("mutex", "draft-1", "bob")
-		ctx, leave := context.WithCancel(t.Context())
-		w := visitor{httptest.NewRecorder(), leave}
-		d.handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet,
-			"http://localhost/locks/live?kind=content", nil))
-		news := w.Body.String()
+		follow := func() string {
+			ctx, leave := context.WithCancel(t.Context())
+			w := visitor{httptest.NewRecorder(), leave}
+			d.handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet,
+				"http://localhost/locks/live?kind=content", nil))
+			return w.Body.String()
+		}
+		news := follow()
 		if strings.Count(news, `<tr id="lock-`) != 1 || !strings.Contains(news, `<td class="id first">do_1</td>`) {
-			t.Errorf("got %d: %s", w.Code, news)
+			t.Errorf("got %s", news)
+		}
+		d.store.Fail(errors.New("away"))
+		if news := follow(); !strings.Contains(news, "<p class=\"strip\">") || strings.Contains(news, "data-rows") {
+			t.Errorf("without the database: got %s", news)
 		}
 	})
 	t.Run("says when the database is away", func(t *testing.T) {
@@ -367,7 +374,7 @@ func TestRelease_Refuses(t *testing.T) {
 		},
 		{name: "a long reason", form: func(d *harness) url.Values {
 			return url.Values{"token": {d.token()}, "reason": {strings.Repeat("x", 501)}}
-		}, status: 422, says: "500"},
+		}, status: 422, says: "at most 500 characters"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
