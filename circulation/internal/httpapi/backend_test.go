@@ -66,7 +66,8 @@ type backend struct {
 	query     string
 	offset    int
 	limit     int
-	noUsers   error // of reading the records around a loan
+	noUsers   error // of reading the records around a loan or request
+	notStored error // of storing rules
 	rules     string
 	wish      string // the body of a new request
 	question  requests.AllowedQuestion
@@ -176,7 +177,7 @@ func (b *backend) StoredRules(context.Context) (schemas.CirculationRules, error)
 
 func (b *backend) PutRules(_ context.Context, text string) error {
 	b.rules = text
-	return b.err
+	return cmp.Or(b.notStored, b.err)
 }
 
 func (b *backend) ExistingPolicies(_ context.Context, kind policy.Kind, ids []string) ([]string, error) {

@@ -222,6 +222,20 @@ func TestRoutes_KeepTheStatusOfFaults(t *testing.T) {
 		{method: "GET", path: "/circulation/loans/" + loanID, body: ``},
 		{method: "GET", path: "/circulation/rules", body: ``},
 		{method: "PUT", path: "/circulation/rules", body: `{"rulesAsText":` + quoted(goodRules) + `}`},
+		{method: "GET", path: "/circulation/requests", body: ``},
+		{method: "GET", path: "/circulation/settings", body: ``},
+		{method: "POST", path: "/circulation/requests/" + loanID + "/move", body: `{"destinationItemId":"` + loanID + `"}`},
+	}
+	down := fault.New(fault.Unavailable, "down")
+	for _, path := range []string{"/circulation/loans", "/circulation/loans/" + loanID} {
+		if status, _, answer := (&backend{noUsers: down}).send(t, "GET", path, ""); status != http.StatusServiceUnavailable {
+			t.Errorf("%s without users: got %d %s, want %d", path, status, answer, http.StatusServiceUnavailable)
+		}
+	}
+	b := &backend{notStored: down}
+	if status, _, answer := b.send(t, "PUT", "/circulation/rules", `{"rulesAsText":`+quoted(goodRules)+`}`); status !=
+		http.StatusServiceUnavailable {
+		t.Errorf("rules that are not stored: got %d %s, want %d", status, answer, http.StatusServiceUnavailable)
 	}
 	for _, r := range requests {
 		for _, code := range []fault.Code{fault.Unavailable, fault.Conflict, fault.Internal, fault.Timeout} {
