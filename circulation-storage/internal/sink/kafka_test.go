@@ -295,7 +295,7 @@ func TestKafka_GoesOnBesideATopicThatCannotBeCreated(t *testing.T) {
 }
 
 // What a broker never takes is refused. What was not sent is not received.
-func TestKafka_TellsRefusalsFromFailures(t *testing.T) {
+func TestKafka_DistinguishesRefusalsFromFailures(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t, 0)
 	b.now.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "bad", Err: kerr.InvalidRecord, Count: -1})
