@@ -234,19 +234,7 @@ func TestService_EndsWithTheFirstFailure(t *testing.T) {
 		{failing: "rules", do: rules},
 		{failing: "policies", do: rules},
 		{failing: "existing", do: rules},
-		{failing: "rules", do: func(ctx context.Context, s *admin.Service) error {
-			return readError(s.CountUncounted(ctx))
-		}},
 		{failing: "user", do: func(ctx context.Context, s *admin.Service) error { return readError(s.PatronID(ctx, "ann")) }},
-		{failing: "add", do: func(ctx context.Context, s *admin.Service) error {
-			return s.AddTerminal(ctx, admin.NewTerminal{})
-		}},
-		{failing: "change", do: func(ctx context.Context, s *admin.Service) error {
-			return s.ChangeTerminal(ctx, "t1", admin.TerminalChange{})
-		}},
-		{failing: "set", do: func(ctx context.Context, s *admin.Service) error {
-			return s.SetTerminalPassword(ctx, "t1", "secret")
-		}},
 	} {
 		b := &backend{err: errors.New("down"), failing: tt.failing}
 		b.rules = "priority: last-line\nfallback-policy: l free r r1 n n1 o o1 i i1\n"

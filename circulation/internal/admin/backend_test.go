@@ -79,18 +79,6 @@ func (b *backend) ExistingPolicies(_ context.Context, kind policy.Kind, ids []st
 	return existing, b.note("existing %s %s", kind, ids)
 }
 
-func (b *backend) AddTerminal(_ context.Context, t admin.NewTerminal) error {
-	return b.note("add %s", t.Login)
-}
-
-func (b *backend) ChangeTerminal(_ context.Context, id string, _ admin.TerminalChange) error {
-	return b.note("change %s", id)
-}
-
-func (b *backend) SetTerminalPassword(_ context.Context, id, password string) error {
-	return b.note("set %s %s", id, password)
-}
-
 func (b *backend) Locks(_ context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error) {
 	return schemas.CheckoutLocks{TotalRecords: 7}, b.note("locks %s %s %d %d", f.UserID, f.Holder, f.Offset, f.Limit)
 }
@@ -134,12 +122,9 @@ func (b *backend) CheckLimit(_ context.Context, since time.Time) (schemas.LimitC
 func (b *backend) NamedInRules(_ context.Context, kind string, ids []string) ([]library.Named, error) {
 	var found []library.Named
 	for _, id := range ids {
-		found = append(found, library.Named{ID: strings.ToUpper(id), Name: "the " + kind})
+		found = append(found, library.Named{ID: id, Name: "the " + kind})
 	}
-	if err := b.note("names of %s %s", kind, ids); err != nil {
-		return nil, err
-	}
-	return found, nil
+	return found, b.note("names of %s %s", kind, ids)
 }
 
 func lastMinutes(n int) schemas.FigureFilter { return schemas.FigureFilter{Minutes: n} }

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"checkoutlock/circulation/internal/settings"
@@ -74,11 +73,7 @@ func (s *Service) findTurnedOn(ctx context.Context) (time.Time, error) {
 		}
 		for _, c := range list.Changes {
 			if isOn(c.After) && !isOn(c.Before) {
-				at, err := time.Parse(schemas.FolioTime, c.Date)
-				if err != nil {
-					err = fmt.Errorf("reading the date of a change: %w", err)
-				}
-				return at, err
+				return time.Parse(schemas.FolioTime, c.Date)
 			}
 		}
 		if len(list.Changes) < schemas.MaxChangePage {

@@ -1,16 +1,10 @@
 package admin_test
 
 import (
-	"errors"
-	"maps"
 	"slices"
-	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"checkoutlock/circulation/internal/policy"
-	"checkoutlock/schemas/okapi"
 )
 
 func TestService_ReviewsTheRules(t *testing.T) {
@@ -71,49 +65,6 @@ func TestService_ReviewsTheRules(t *testing.T) {
 	b.rules, b.policies = "priority: last-line\nfallback-policy: l three"+rest+"m book: l free"+rest, limited
 	if _, err := s.Rules(t.Context()); err != nil || !slices.Contains(b.asked, "policies [three free]") {
 		t.Errorf("got %v, asked %q, want both policies read", err, b.asked)
-	}
-}
-
-func TestService_CountUncountedKeepsItForAMinute(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := &backend{
-			rules: "priority: last-line\nfallback-policy: l free r r1 n n1 o o1 i i1\n" +
-				"g adults: l three r r1 n n1 o o1 i i1\n",
-			policies: []policy.LoanPolicy{{ID: "three", Name: "Three", ItemLimit: 3}},
-		}
-		s, ctx := b.service(), inTenant(t, "diku")
-		for range 2 {
-			if n, err := s.CountUncounted(ctx); err != nil || n != 1 {
-				t.Errorf("got %d, %v, want 1", n, err)
-			}
-		}
-		if b.rules = ""; len(b.asked) == 0 || slices.Index(b.asked[1:], "rules") >= 0 {
-			t.Errorf("asked %q, want the rules once", b.asked)
-		}
-		<-time.After(time.Minute)
-		if n, err := s.CountUncounted(ctx); err != nil || n != 0 {
-			t.Errorf("a minute later got %d, %v, want 0", n, err)
-		}
-		if _, err := s.CountUncounted(t.Context()); !errors.Is(err, okapi.ErrNoTenant) {
-			t.Errorf("got %v, want %v", err, okapi.ErrNoTenant)
-		}
-	})
-}
-
-func TestService_NameRules(t *testing.T) {
-	t.Parallel()
-	book, three := strings.ToUpper(annID), staffID
-	b := &backend{err: errors.New("down"), failing: "names of g"}
-	names := b.service().NameRules(t.Context(), "m "+book+" + g "+lockID+": l "+three+"\nm "+annID+": l "+three+"\n")
-	// The groups cannot be read.
-	if want := map[string]string{annID: "the m", three: "the l"}; !maps.Equal(names, want) {
-		t.Errorf("got %v, want %v", names, want)
-	}
-	slices.Sort(b.asked)
-	want := []string{"names of g [" + lockID + "]", "names of l [" + three + "]", "names of m [" + annID + "]"}
-	if !slices.Equal(b.asked, want) {
-		t.Errorf("asked %q, want %q", b.asked, want)
 	}
 }
 

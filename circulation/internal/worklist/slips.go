@@ -92,9 +92,8 @@ func (s *Service) keepServed(ctx context.Context, requests []schemas.QueuedReque
 		isHere[i.ID] = isServed[strings.ToLower(i.EffectiveLocationID)]
 	}
 	for _, h := range holdings {
-		if isServed[strings.ToLower(h.EffectiveLocationID)] {
-			isHere[strings.ToLower(h.InstanceID)] = true
-		}
+		title := strings.ToLower(h.InstanceID)
+		isHere[title] = isHere[title] || isServed[strings.ToLower(h.EffectiveLocationID)]
 	}
 	return slices.DeleteFunc(requests, func(r schemas.QueuedRequest) bool { return !isHere[itemOf(r)] && !isHere[titleOf(r)] }), nil
 }
