@@ -134,6 +134,22 @@ func TestCheckOut_ARepeatMeanwhileIsNoSecondRenewal(t *testing.T) {
 	}
 }
 
+// The instance of the first message has renewed the loan, and ends before it keeps the outcome.
+func TestCheckOut_RepeatOfALostRenewalIsNoSecondOne(t *testing.T) {
+	t.Parallel()
+	b := newBackend()
+	b.openLoan, b.noLoan = annsLoan, fault.New(fault.Unavailable, "gone")
+	b.lend = refuse(fault.Refusal(library.CodeItemHadByPatron, "Item is already checked out"))
+	mayRenew := strings.Replace(checkOutBook, "11N", "11Y", 1)
+	if got := b.answer(t.Context(), t, b.desk(t), mayRenew); got.Result != wire.Failed {
+		t.Fatalf("got %+v, want a failure", got)
+	}
+	b.openLoan, b.noLoan = renewedLoan(terminalID, "2026-03-01T09:59:30Z"), nil
+	if got := b.send(t, mayRenew); !strings.HasPrefix(got, "121YUY") || len(b.seen) != 0 {
+		t.Errorf("got %s after %d renewals", got, len(b.seen))
+	}
+}
+
 // The loan of the first message exists. A patron who reads that it does not walks off with the item,
 // or leaves it with the loan on the account.
 func TestCheckOut_RepeatWhoseLoanCannotBeRead(t *testing.T) {
