@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"checkoutlock/circulation/internal/checkin"
@@ -20,6 +21,7 @@ type sessionStore struct {
 	setting string               // "" for none
 	expired []checkin.EndSession // the same at any time
 	before  []time.Time          // of all calls
+	takes   time.Duration        // each deletion
 }
 
 func (s *sessionStore) DeleteSessions(_ context.Context, e checkin.EndSession, createdBefore time.Time) error {
@@ -28,6 +30,7 @@ func (s *sessionStore) DeleteSessions(_ context.Context, e checkin.EndSession, c
 	}
 	s.deleted = append(s.deleted, e.PatronID+" "+e.ActionType)
 	s.before = append(s.before, createdBefore)
+	<-time.After(s.takes)
 	return nil
 }
 
@@ -80,6 +83,16 @@ func TestSessions_ExpireByTheSetting(t *testing.T) {
 	if err := s.endExpired(t); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v, want %s", err, fault.Unavailable)
 	}
+}
+
+func TestSessions_ARunIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := sessionStore{expired: slices.Repeat([]checkin.EndSession{{}}, 9), takes: 2500 * time.Millisecond}
+		if err := s.endExpired(t); err != nil || len(s.deleted) != 3 { // the third begins after 5 s
+			t.Errorf("ended %d sessions, %v, want 3", len(s.deleted), err)
+		}
+	})
 }
 
 func TestSessions_RefuseABadTimeout(t *testing.T) {
