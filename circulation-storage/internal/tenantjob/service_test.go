@@ -114,6 +114,7 @@ func TestService_EndsAJobByItsWorkAndItsLease(t *testing.T) {
 					t.Fatal(err)
 				}
 				<-time.After(time.Minute)
+				synctest.Wait()
 				if took != tt.took || !strings.HasPrefix(store.end, tt.end) || (store.end == "") != (tt.end == "") {
 					t.Errorf("the job ended with %q after %s, want %q after %s", store.end, took, tt.end, tt.took)
 				}
