@@ -42,11 +42,14 @@ func TestDescribeProblem_SaysWhatAnOutageMeans(t *testing.T) {
 			}
 			got := page.DescribeProblem(c, tt.err, "back", page.Outage{Means: "outage.lending", Contact: "Ann"})
 			calls := got.Call.Values["contact"] == "Ann"
-			if got.Text.Code != texts.Code(tt.means) || got.Detail != tt.detail || calls != tt.call {
+			if got.Back != "back" || got.Text.Code != texts.Code(tt.means) || got.Detail != tt.detail || calls != tt.call {
 				t.Errorf("got %+v", got)
 			}
 			if refresh := w.Header().Get("Refresh"); (got.Again.Code != "") != tt.again || (refresh == "10") != tt.again {
 				t.Errorf("it is loaded again after %q s: %q", refresh, got.Again.Code)
+			}
+			if nobody := page.DescribeProblem(c, tt.err, "back", page.Outage{}); nobody.Call.Code != "" {
+				t.Errorf("without a contact: got %+v", nobody.Call)
 			}
 		})
 	}

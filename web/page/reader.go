@@ -76,10 +76,7 @@ func (r Reader) Say(t texts.Text) string { return r.catalogue.Say(t, r.Language)
 // placeholders.
 func (r Reader) say(what any, pairs ...any) (string, error) {
 	t, err := r.makeText(what, pairs)
-	if err != nil || t.Code == "" {
-		return "", err
-	}
-	return r.Say(t), nil
+	return r.Say(t), err
 }
 
 func (r Reader) makeText(what any, pairs []any) (texts.Text, error) {

@@ -47,10 +47,21 @@ func TestLanguage(t *testing.T) {
 				t.Fatal(err)
 			}
 			kept := w.Header().Get("Set-Cookie")
-			if chosen := strings.Contains(tt.path, "="+tt.want); chosen != strings.HasPrefix(kept, "language="+tt.want+";") {
+			chosen := strings.Contains(tt.path, "="+tt.want)
+			if chosen != strings.HasPrefix(kept, "language="+tt.want+";") || !chosen && kept != "" {
 				t.Errorf("the cookie is %q", kept)
 			}
 		})
+	}
+}
+
+func TestFrame_LinksLanguages(t *testing.T) {
+	t.Parallel()
+	c, _ := visit(t, "/?a=1&language=de", http.Header{})
+	got := page.Files{}.NewFrame(c).Languages
+	want := page.Link{Path: "?a=1&language=de", Text: "Deutsch", Language: "de", Current: true}
+	if len(got) != len(texts.Languages) || got[0].Current || got[0].Path != "?a=1&language=en" || got[1] != want {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -59,7 +70,7 @@ func TestRender_WritesForTheReader(t *testing.T) {
 	files := fstest.MapFS{"templates/one.html": {Data: []byte(
 		`{{define "main"}}{{end}}{{define "part"}}{{say "frame.signedInAs" "name" .Name}}; ` +
 			`{{(when .At).Text}}; {{clock .Date}}; {{ms 2500}}; {{number 12345}}; ` +
-			`{{linked .Linked "there?a=1&b=2"}}; {{say .None}}{{end}}`)}}
+			`{{linked .Linked "there?a=1&b=2"}}; {{say .None}}.{{end}}`)}}
 	templates, err := page.ParseTemplates(files, map[string]any{"maxReason": func() int { return 0 }})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +106,8 @@ func TestRender_WritesForTheReader(t *testing.T) {
 			c, _ := visit(t, "/?language="+tt.language, http.Header{"Cookie": {"timezone=" + tt.zone}})
 			for range 3 { // copies of templates are used again
 				got, err := templates.Render(templates.Reader(c), "one.html", "part", data)
-				if err != nil || !strings.HasPrefix(string(got), tt.want) {
+				if err != nil || !strings.HasPrefix(string(got), tt.want) ||
+					!strings.HasSuffix(string(got), `; See <a href="there?a=1&amp;b=2">{place}</a> &amp; more; .`) {
 					t.Errorf("got %s (%v), want %s", got, err, tt.want)
 				}
 			}

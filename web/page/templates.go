@@ -57,7 +57,7 @@ func ParseTemplates(own fs.FS, formats template.FuncMap) (*Templates, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the pages: %w", err)
 	}
-	if parts, err := fs.Glob(own, "templates/parts.html"); err == nil && len(parts) > 0 {
+	if parts, _ := fs.Glob(own, "templates/parts.html"); len(parts) > 0 {
 		if base, err = base.ParseFS(own, parts...); err != nil {
 			return nil, fmt.Errorf("reading the pages: %w", err)
 		}
@@ -88,41 +88,27 @@ func (b *boundPage) functions() template.FuncMap {
 
 // add parses each page of a folder templates on top of base.
 func (t *Templates) add(base *template.Template, source fs.FS) error {
-	files, err := fs.Glob(source, "templates/*.html")
-	if err != nil {
-		return fmt.Errorf("listing the pages: %w", err)
-	}
+	files, _ := fs.Glob(source, "templates/*.html") // its only error is of a wrong pattern
 	for _, file := range files {
-		name := path.Base(file)
-		if name == Layout || name == "parts.html" {
-			continue
-		}
-		page, err := base.Clone()
-		if err == nil {
-			page, err = page.ParseFS(source, file)
-		}
+		page, err := template.Must(base.Clone()).ParseFS(source, file) // nothing has executed base
 		if err != nil {
-			return fmt.Errorf("reading the page %s: %w", name, err)
+			return fmt.Errorf("reading the page %s: %w", file, err)
 		}
-		t.pages[name] = pageCopies{source: page, idle: make(chan *boundPage, keptCopies)}
+		t.pages[path.Base(file)] = pageCopies{source: page, idle: make(chan *boundPage, keptCopies)}
 	}
 	return nil
 }
 
 // take returns a copy that is not in use, or makes one.
-func (p pageCopies) take() (*boundPage, error) {
+func (p pageCopies) take() *boundPage {
 	select {
 	case b := <-p.idle:
-		return b, nil
+		return b
 	default:
 	}
-	copied, err := p.source.Clone()
-	if err != nil {
-		return nil, err
-	}
-	b := &boundPage{template: copied}
-	copied.Funcs(b.functions())
-	return b, nil
+	b := &boundPage{template: template.Must(p.source.Clone())} // nothing has executed the source
+	b.template.Funcs(b.functions())
+	return b
 }
 
 // giveBack keeps a copy for the next use.
@@ -144,10 +130,7 @@ func (t *Templates) Render(r Reader, file, name string, data any) ([]byte, error
 	if !ok {
 		return nil, fmt.Errorf("there is no page %s", file)
 	}
-	page, err := copies.take()
-	if err != nil {
-		return nil, fmt.Errorf("copying the page %s: %w", file, err)
-	}
+	page := copies.take()
 	defer copies.giveBack(page)
 	page.reader = r
 	var out bytes.Buffer
