@@ -48,8 +48,8 @@ func TestDescribeProblem_SaysWhatAnOutageMeans(t *testing.T) {
 			if refresh := w.Header().Get("Refresh"); (got.Again.Code != "") != tt.again || (refresh == "10") != tt.again {
 				t.Errorf("it is loaded again after %q s: %q", refresh, got.Again.Code)
 			}
-			if nobody := page.DescribeProblem(c, tt.err, "back", page.Outage{}); nobody.Call.Code != "" {
-				t.Errorf("without a contact: got %+v", nobody.Call)
+			if bare := page.DescribeProblem(c, tt.err, "back", page.Outage{}); bare.Call.Code != "" {
+				t.Errorf("without a contact: got %+v", bare.Call)
 			}
 		})
 	}
