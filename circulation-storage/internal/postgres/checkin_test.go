@@ -70,6 +70,11 @@ func TestCheckIn_OfAnItemThatIsNotOnLoan(t *testing.T) {
 	if err != nil || got.Loan != nil || field(t, got.Item, "status", "name") != "Available" {
 		t.Errorf("got loan %s, item %s, %v, want an available item alone", got.Loan, got.Item, err)
 	}
+	for version := range 2 { // without an id the second one is no repeat
+		if _, _, err := l.takeBackAs(uuid.Nil, item, version+2); err != nil {
+			t.Errorf("without an id: %v", err)
+		}
+	}
 }
 
 func TestCheckIn_KeepsTheDateOfAStatusThatStays(t *testing.T) {

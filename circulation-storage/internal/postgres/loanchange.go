@@ -104,9 +104,7 @@ func (s *CommitStore) CheckIn(ctx context.Context, c commit.CheckIn) (schemas.Ch
 		decide: c.Decide, violation: c.Violation,
 		locks: rowLocks{itemID: c.ItemID, openLoan: true, queue: true, titleLevel: c.TitleLevel},
 		read: func(b *batch, seen *commit.Seen) {
-			if c.ID != uuid.Nil {
-				b.query(pastCheckInSQL, []any{c.ID}, &seen.Before, &seen.Past.Item, &seen.Past.Loan)
-			}
+			b.query(pastCheckInSQL, []any{c.ID}, &seen.Before, &seen.Past.Item, &seen.Past.Loan)
 			b.query(clockSQL, nil, &seen.Now)
 		},
 		write: func(b *batch, change commit.Change, answer *schemas.CheckInResult) {
