@@ -240,12 +240,14 @@ func TestCheckOutsPage_RefusesAnInvalidSearchAtItsField(t *testing.T) {
 		"two kinds of times": {
 			query: "around=14:03&from=2026-08-22T14:04", field: "around", words: "Leave From and Until empty beside this.",
 		},
-		"no such outcome": {query: "outcome=%3Cscript%3E", field: "outcome", words: "There is no outcome <script>"},
+		"no such outcome":  {query: "outcome=%3Cscript%3E", field: "outcome", words: "There is no outcome <script>"},
+		"no service point": {query: "servicePoint=desk", field: "servicePoint", words: "This is no id of a service point."},
 		"a long barcode": {
 			query: "patron=" + strings.Repeat("9", 256), field: "patron",
 			words: "The barcode has 256 characters; at most 255 are possible.",
 		},
-		"no text": {query: "item=%00%ff", field: "item", words: "The barcode has characters that no barcode can have."},
+		"no text":  {query: "item=%ff", field: "item", words: "The barcode has characters that no barcode can have."},
+		"with NUL": {query: "item=a%00b", field: "item", words: "The barcode has characters that no barcode can have."},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

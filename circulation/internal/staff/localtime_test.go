@@ -82,6 +82,10 @@ func TestFindSpan(t *testing.T) {
 			last: "2026-04-04T15:15:59.999Z",
 		},
 		{
+			name: "an hour that is repeated for the last time", zone: "Europe/Moscow", typed: "2014-10-26T01:30",
+			first: "2014-10-25T21:30:00.000Z", last: "2014-10-25T22:30:59.999Z",
+		},
+		{
 			name: "a zone without changes", zone: kolkata, typed: "2026-10-25T02:30", first: "2026-10-24T21:00:00.000Z",
 			last: "2026-10-24T21:00:59.999Z",
 		},

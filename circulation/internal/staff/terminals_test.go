@@ -182,13 +182,14 @@ func TestTerminalsPage_ChangesAMachine(t *testing.T) {
 	m := &machines{list: []records.Terminal{{
 		ID: annID, Version: 7, Name: "Hall", Login: "desk-1", ServicePointID: strings.ToUpper(heldID), Institution: "main",
 		Language: "de",
-	}}}
+	}, {ID: newID, Name: "Annex", ServicePointFromLogin: true}}}
 	v := visit(t, &library{Admin: m})
 	path := machinesPath + "/" + annID
 	p := v.get(t, path)
 	p.want(t, http.StatusOK, "Edit Hall", "desk-1")
 	p.has(t, `name="version" value="7"`, `value="`+heldID+`" selected`, `value="de" selected`, `value="main"`,
 		`value="true" selected`)
+	v.get(t, machinesPath+"/"+newID).has(t, `<option value="" selected>from the login</option>`)
 	v.get(t, machinesPath+"/"+benID).want(t, http.StatusNotFound, "This machine is not there any more.")
 	form := url.Values{
 		"version": {"7"}, "name": {" Cellar "}, "place": {benID}, "institution": {""}, "language": {"es"},
