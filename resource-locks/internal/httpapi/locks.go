@@ -175,10 +175,12 @@ func (p *pages) addClaims(ctx context.Context, body *locksPage) error {
 	}
 	waits := map[place][]texts.Text{}
 	for _, claim := range claims {
-		at := place{claim.Namespace, claim.WaitsFor} // number 0, which no claim has, for one that is held
-		waits[at] = append(waits[at], texts.Text{Code: "locks.waitsFor", Values: texts.Values{
-			"owner": claim.Owner, "paths": engine.FormatResources(claim.Resources),
-		}})
+		if !claim.Held {
+			at := place{claim.Namespace, claim.WaitsFor}
+			waits[at] = append(waits[at], texts.Text{Code: "locks.waitsFor", Values: texts.Values{
+				"owner": claim.Owner, "paths": engine.FormatResources(claim.Resources),
+			}})
+		}
 	}
 	for _, claim := range claims {
 		row := lockRow{
