@@ -3,15 +3,18 @@ package events_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/events"
+	"checkoutlock/schemas/okapi"
 )
 
 func TestDeliverer_InOrderForEachPatron(t *testing.T) {
@@ -227,6 +230,34 @@ func TestDeliverer_KeepsEventsWhileTheReaderIsAway(t *testing.T) {
 		}
 		<-tick.C
 	}
+}
+
+// The events of a tenant that was purged no longer count as late.
+func TestDeliverer_ForgetsATenantThatIsGone(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.sink.down = true
+	h.add(uuid.New(), "1")
+	var gone atomic.Bool
+	tenants := func(context.Context) ([]okapi.Tenant, error) {
+		if gone.Load() {
+			return nil, nil
+		}
+		return []okapi.Tenant{h.id}, nil
+	}
+	d := events.New(h.store, h.sink, events.Names{}, tenants, h.sink, slog.New(slog.DiscardHandler))
+	d.SetInterval(20 * time.Millisecond)
+	go d.Run(t.Context())
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	wait := func(want bool) {
+		for late := !want; late != want; h.sink.set(func() { late = h.sink.lag > 0 }) {
+			<-tick.C
+		}
+	}
+	wait(true)
+	gone.Store(true)
+	wait(false)
 }
 
 // A process that died still has its lease.
