@@ -6,18 +6,15 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"checkoutlock/config"
 	"checkoutlock/web/auth"
 )
 
@@ -295,38 +292,6 @@ func TestOIDC_WayBackIsOneVisitors(t *testing.T) {
 	}
 }
 
-// A person that the provider disables loses the session: at the next page after 5 minutes, and after 15
-// minutes for forms too.
-func TestOIDC_AsksTheProviderAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProvider(t)
-		p.person["groups"] = []string{"admins"}
-		_, v := visitWith(t, p, byProvider())
-		v.signInAt(p)
-		first := v.at(v.handler)
-		for range 3 { // with a session there, a page comes back at once
-			pass(6 * time.Minute)
-			if got := v.get("/desk/diku/list"); got.Code != http.StatusSeeOther {
-				t.Fatalf("the page after 6 minutes is %d %s", got.Code, got.Body)
-			}
-			wantStatus(t, v.do("POST", "/desk/diku/", url.Values{}), http.StatusOK, "ann sees and changes")
-			v.signInAt(p)
-			v.wantSignedIn("ann")
-		}
-		copied := v.at(v.handler)
-		p.person = nil
-		pass(6 * time.Minute)
-		wantStatus(t, v.signInAt(p), http.StatusUnauthorized, "did not let you in (login_required)")
-		v.wantSignedOutOfPages()
-		wantStatus(t, v.do("POST", "/desk/diku/", url.Values{}), http.StatusOK, "ann")
-		pass(9 * time.Minute)
-		v.wantSignedOut()
-		copied.wantSignedOut()
-		first.wantSignedOut()
-	})
-}
-
 func (v *visitor) wantSignedOutOfPages() {
 	v.t.Helper()
 	if got := v.get("/desk/diku/list"); got.Code != http.StatusSeeOther {
@@ -357,129 +322,4 @@ func TestOIDC_SignOut(t *testing.T) {
 			t.Errorf("the browser goes on to %q, want %q", got, want)
 		}
 	})
-}
-
-func TestOIDC_ProviderAway(t *testing.T) {
-	t.Parallel()
-	p := newProvider(t)
-	p.away = true
-	_, v := visitWith(t, p, byProvider())
-	wantStatus(t, v.get("/desk/diku/sign-in"), http.StatusServiceUnavailable, "cannot be reached")
-	p.away = false
-	back := v.goOn(p, v.get("/desk/diku/sign-in"))
-	p.away = true
-	wantStatus(t, v.get(back), http.StatusServiceUnavailable, "cannot be reached")
-	p.away = false
-	p.broken = "/realms/library/.well-known/openid-configuration" // which is asked once
-	wantWayTo(t, v.get(back), "/desk/diku/")                      // the page loads itself again
-	v.wantSignedIn("ann")
-	wantStatus(t, v.get(back), http.StatusUnauthorized, "did not begin in this browser")
-}
-
-// A call to a silent provider delays no other visitor.
-func TestOIDC_ProviderSilent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newProvider(t)
-		p.silent = true
-		_, v := visitWith(t, p, byProvider())
-		began := time.Now()
-		var others sync.WaitGroup
-		defer others.Wait()
-		for range 3 {
-			other := v.at(v.handler)
-			others.Go(func() {
-				wantStatus(t, other.get("/desk/diku/sign-in"), http.StatusServiceUnavailable, "cannot be reached")
-				if took := time.Since(began); took != 5*time.Second {
-					t.Errorf("the answer took %v, want 5s", took)
-				}
-			})
-		}
-		synctest.Wait()
-		p.silent = false
-		v.signInAt(p)
-		v.wantSignedIn("ann")
-	})
-}
-
-func TestSettings_CheckTheProvider(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name   string
-		change func(o *auth.OIDCSettings)
-		want   string // in the error; empty for none
-	}{
-		{name: "all is there", change: func(*auth.OIDCSettings) {}},
-		{
-			name:   "http on this machine",
-			change: func(o *auth.OIDCSettings) { o.Issuer, o.URL = "http://127.0.0.1:1", "http://localhost:2" },
-		},
-		{
-			name: "no issuer", change: func(o *auth.OIDCSettings) { o.Issuer = "" },
-			want: `STAFF_OIDC_ISSUER is "", allowed: an https URL, such as`,
-		},
-		{
-			name: "http elsewhere", change: func(o *auth.OIDCSettings) { o.Issuer = "http://sso.example.org" },
-			want: `STAFF_OIDC_ISSUER is "http://sso.example.org"`,
-		},
-		{
-			name: "a password in the URL", change: func(o *auth.OIDCSettings) { o.Issuer = "https://u:hidden@x" },
-			want: "STAFF_OIDC_ISSUER is no such URL",
-		},
-		{
-			name: "no client", change: func(o *auth.OIDCSettings) { o.Client = "" },
-			want: "STAFF_OIDC_CLIENT is empty",
-		},
-		{
-			name: "no secret", change: func(o *auth.OIDCSettings) { o.Secret = "" },
-			want: "STAFF_OIDC_SECRET, which STAFF_AUTH=oidc needs, has 0",
-		},
-		{
-			name: "an address with a path", change: func(o *auth.OIDCSettings) { o.URL = "https://x/staff" },
-			want: `STAFF_URL is "https://x/staff", allowed: an https URL without a path`,
-		},
-		{
-			name: "no host", change: func(o *auth.OIDCSettings) { o.Issuer = "https:///x" },
-			want: `STAFF_OIDC_ISSUER is "https:///x"`,
-		},
-		{
-			name: "no URL", change: func(o *auth.OIDCSettings) { o.URL = "https://[::1" },
-			want: "STAFF_URL is no such URL",
-		},
-		{
-			name: "a query", change: func(o *auth.OIDCSettings) { o.URL = "https://x?a" },
-			want: `STAFF_URL is "https://x?a"`,
-		},
-		{
-			name: "a fragment", change: func(o *auth.OIDCSettings) { o.URL = "https://x#a" },
-			want: `STAFF_URL is "https://x#a"`,
-		},
-		{
-			name: "too many groups", want: "STAFF_OIDC_GRANTS has groups of together 1001 bytes",
-			change: func(o *auth.OIDCSettings) { o.Grants = []string{strings.Repeat("g", 1001) + "=*"} },
-		},
-		{
-			name: "no grants", change: func(o *auth.OIDCSettings) { o.Grants = nil },
-			want: "STAFF_OIDC_GRANTS has groups of together 0 bytes",
-		},
-		{
-			name: "nothing granted", change: func(o *auth.OIDCSettings) { o.Grants = []string{"desk="} },
-			want: "without permissions",
-		},
-		{
-			name: "an unknown permission", change: func(o *auth.OIDCSettings) { o.Grants = []string{"desk=x.item.gte"} },
-			want: `a permission in STAFF_OIDC_GRANTS is "x.item.gte", allowed: *, x.item.get`,
-		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := byProvider()
-			tt.change(&s.OIDC)
-			err := s.Validate(config.HTTP{}, []string{maySee, mayPut})
-			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) ||
-				strings.Contains(fmt.Sprint(err), "hidden") {
-				t.Errorf("got %v, want %q", err, tt.want)
-			}
-		})
-	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"checkoutlock/config"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web/auth"
 )
@@ -387,36 +386,5 @@ func TestGuard_EndsSessionsOfTheFuture(t *testing.T) {
 				t.Errorf("used %s ago: got %t, want %t", ago, got, over)
 			}
 		})
-	}
-}
-
-func TestSettings_CheckTheContact(t *testing.T) {
-	t.Parallel()
-	for contact, right := range map[string]bool{
-		"": true, strings.Repeat("é", 200): true, strings.Repeat("é", 201): false, "a\nb": false,
-	} {
-		s := byPassword()
-		s.Contact = contact
-		if err := s.Validate(config.HTTP{}, nil); (err == nil) != right {
-			t.Errorf("%q: got %v", contact, err)
-		}
-	}
-}
-
-func TestSettings_CheckTheLimits(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		idle, longest time.Duration
-		want          string
-	}{
-		{idle: 2 * time.Minute, longest: 168 * time.Hour, want: ""},
-		{idle: time.Minute, longest: time.Hour, want: "STAFF_IDLE_TIMEOUT is 1m0s, allowed: 2m to 24h"},
-		{idle: time.Hour, longest: time.Minute, want: "STAFF_SESSION_TIMEOUT is 1m0s, allowed: STAFF_IDLE_TIMEOUT to 168h"},
-	} {
-		s := auth.Settings{Auth: auth.Gateway, Limits: auth.Limits{Idle: tt.idle, Longest: tt.longest}}
-		err := s.Validate(config.HTTP{}, nil)
-		if (err == nil) != (tt.want == "") || err != nil && err.Error() != tt.want {
-			t.Errorf("%s, %s: got %v, want %q", tt.idle, tt.longest, err, tt.want)
-		}
 	}
 }

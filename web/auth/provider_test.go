@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -147,4 +149,79 @@ func signToken(key *ecdsa.PrivateKey, claims map[string]any) string {
 		panic(err)
 	}
 	return token
+}
+
+// A person that the provider disables loses the session: at the next page after 5 minutes, and after 15
+// minutes for forms too.
+func TestOIDC_AsksTheProviderAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		p.person["groups"] = []string{"admins"}
+		_, v := visitWith(t, p, byProvider())
+		v.signInAt(p)
+		first := v.at(v.handler)
+		for range 3 { // with a session there, a page comes back at once
+			pass(6 * time.Minute)
+			if got := v.get("/desk/diku/list"); got.Code != http.StatusSeeOther {
+				t.Fatalf("the page after 6 minutes is %d %s", got.Code, got.Body)
+			}
+			wantStatus(t, v.do("POST", "/desk/diku/", url.Values{}), http.StatusOK, "ann sees and changes")
+			v.signInAt(p)
+			v.wantSignedIn("ann")
+		}
+		copied := v.at(v.handler)
+		p.person = nil
+		pass(6 * time.Minute)
+		wantStatus(t, v.signInAt(p), http.StatusUnauthorized, "did not let you in (login_required)")
+		v.wantSignedOutOfPages()
+		wantStatus(t, v.do("POST", "/desk/diku/", url.Values{}), http.StatusOK, "ann")
+		pass(9 * time.Minute)
+		v.wantSignedOut()
+		copied.wantSignedOut()
+		first.wantSignedOut()
+	})
+}
+
+func TestOIDC_ProviderAway(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	p.away = true
+	_, v := visitWith(t, p, byProvider())
+	wantStatus(t, v.get("/desk/diku/sign-in"), http.StatusServiceUnavailable, "cannot be reached")
+	p.away = false
+	back := v.goOn(p, v.get("/desk/diku/sign-in"))
+	p.away = true
+	wantStatus(t, v.get(back), http.StatusServiceUnavailable, "cannot be reached")
+	p.away = false
+	p.broken = "/realms/library/.well-known/openid-configuration" // which is asked once
+	wantWayTo(t, v.get(back), "/desk/diku/")                      // the page loads itself again
+	v.wantSignedIn("ann")
+	wantStatus(t, v.get(back), http.StatusUnauthorized, "did not begin in this browser")
+}
+
+// A call to a silent provider delays no other visitor.
+func TestOIDC_ProviderSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		p.silent = true
+		_, v := visitWith(t, p, byProvider())
+		began := time.Now()
+		var others sync.WaitGroup
+		defer others.Wait()
+		for range 3 {
+			other := v.at(v.handler)
+			others.Go(func() {
+				wantStatus(t, other.get("/desk/diku/sign-in"), http.StatusServiceUnavailable, "cannot be reached")
+				if took := time.Since(began); took != 5*time.Second {
+					t.Errorf("the answer took %v, want 5s", took)
+				}
+			})
+		}
+		synctest.Wait()
+		p.silent = false
+		v.signInAt(p)
+		v.wantSignedIn("ann")
+	})
 }

@@ -3,6 +3,7 @@ package events_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -54,4 +55,36 @@ func TestDeliverer_GoesOnBehindManyThatFailSlowly(t *testing.T) {
 		t.Errorf("got %q, want each patron's events in order", got)
 	}
 	h.awaitNone()
+}
+
+// slowly is a sink that takes its time for each message, and gives up at the end of ctx.
+type slowly struct{ *memory }
+
+func (s slowly) Send(ctx context.Context, messages []events.Message) []error {
+	errs := make([]error, len(messages))
+	for i := range messages {
+		select {
+		case <-ctx.Done():
+			errs[i] = ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+			errs[i] = s.memory.Send(ctx, messages[i:i+1])[0]
+		}
+	}
+	return errs
+}
+
+// A slow reader gets all events, batch after batch, and is not taken for one that is away.
+func TestDeliverer_GoesOnWithASlowReader(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.lease = 3 * time.Second
+	const count = 50 // they take longer than the time for a batch, two thirds of that
+	for n := range count {
+		h.add(uuid.New(), fmt.Sprint(n))
+	}
+	h.start(slowly{h.sink})
+	h.awaitNone()
+	if got := h.sink.all(); len(got) != count || h.sink.pings > 0 {
+		t.Errorf("got %d events and %d pings, want %d and none", len(got), h.sink.pings, count)
+	}
 }

@@ -180,7 +180,8 @@ func TestLocksPage(t *testing.T) {
 		d.acquire("sunbird/content", "do_2", "ann")
 		all := d.send(http.MethodGet, "/locks/", nil)
 		want(t, all, 200, "do_1", "ann <b>", "Bob: please", "eve", "Content under edit (Sunbird)</td>",
-			`id="lock-`+l.ID.String(), `id="lock-`+c.ID.String(), `<span class="id">shelves`, `<span class="id">sunbird/content`, ">127.0.0.1:1</td>",
+			`id="lock-`+l.ID.String(), `id="lock-`+c.ID.String(), `<span class="id">shelves`,
+			`<span class="id">sunbird/content`, ">127.0.0.1:1</td>",
 			"write /floor 1/a, write /floor 2</td>", `write /floor 2 <span class="badge plain">waits</span>`,
 			"127.0.0.1:1 for write /floor 2", "Fence 1", "Sign-in is off", "granted")
 		body := all.Body.String()
