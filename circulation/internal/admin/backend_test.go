@@ -68,12 +68,12 @@ func (b *backend) LoanPolicyRecords(_ context.Context, ids []string) ([]policy.L
 	return b.policies, b.note("policies %s", ids)
 }
 
-// ExistingPolicies knows all but those of which the id begins with "missing".
+// ExistingPolicies knows all but those of which the id begins with "missing". It has ids in lower case.
 func (b *backend) ExistingPolicies(_ context.Context, kind policy.Kind, ids []string) ([]string, error) {
 	var existing []string
 	for _, id := range ids {
 		if !strings.HasPrefix(id, "missing") {
-			existing = append(existing, id)
+			existing = append(existing, strings.ToLower(id))
 		}
 	}
 	return existing, b.note("existing %s %s", kind, ids)

@@ -63,7 +63,7 @@ func CheckRules(ctx context.Context, policies Policies, rules *policy.Rules) err
 			return err
 		}
 		for _, ref := range named {
-			if !slices.Contains(existing, ref.ID) {
+			if !slices.ContainsFunc(existing, func(id string) bool { return strings.EqualFold(id, ref.ID) }) {
 				return ref.NewNotFound()
 			}
 		}

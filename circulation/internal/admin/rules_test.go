@@ -38,7 +38,8 @@ func TestService_ReviewsTheRules(t *testing.T) {
 			text:   "priority: last-line\nfallback-policy: l free r r1 n n1 o o1 i missing\n",
 			broken: "line 2, column 41: The policy i does not exist",
 		},
-		"rules with a fault": {text: "priority: last-line\nfallback-policy: l free" + rest + "g\n", fault: 3},
+		"policies in capitals": {text: "priority: last-line\nfallback-policy: l FREE r R1 n N1 o O1 i I1\n"},
+		"rules with a fault":   {text: "priority: last-line\nfallback-policy: l free" + rest + "g\n", fault: 3},
 	} {
 		b := &backend{}
 		s := b.service()
