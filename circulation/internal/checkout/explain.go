@@ -172,7 +172,7 @@ func (p *plan) findTerms(rule string) []RuleTerm {
 		{criteria, RuleTerm{item.MaterialTypeID, "materialType", p.facts.Material.Name}},
 		{criteria, RuleTerm{user.PatronGroup, "patronGroup", p.facts.Group.Group}},
 		{criteria, RuleTerm{item.EffectiveLocationID, "location", p.facts.Location.Name}},
-		{policies, RuleTerm{p.chosen.policy.ID, "loanPolicy", p.chosen.policy.Name}},
+		{policies, RuleTerm{p.chosen.match.PolicyID, "loanPolicy", p.chosen.policy.Name}},
 	} {
 		words := strings.FieldsFunc(t.where, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("+!", r) })
 		if t.term.Name != "" && slices.Contains(words, t.term.ID) {

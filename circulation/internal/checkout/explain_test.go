@@ -17,7 +17,8 @@ const (
 		` r r1 n n1 o o1 i i1","fallback":false,"names":["materialType"],"terms":[{"id":"` + librarytest.BookTypeID +
 		`","kind":"materialType","name":"book"},{"id":"` + librarytest.ThreeID + `","kind":"loanPolicy","name":"Three"}]}`
 	fallbackRule = `{"line":2,"text":"fallback-policy: l ` + librarytest.OtherID +
-		` r r1 n n1 o o1 i i1","fallback":true,"names":[],"terms":[]}`
+		` r r1 n n1 o o1 i i1","fallback":true,"names":[],"terms":[{"id":"` + librarytest.OtherID +
+		`","kind":"loanPolicy","name":"Three"}]}`
 	threePolicy = `{"id":"` + librarytest.ThreeID + `","name":"Three"}`
 	ann         = `{"id":"` + librarytest.AnnID + `","name":"Reader, Ann","group":"adults"}`
 	book        = `{"id":"` + librarytest.BookItemID +
@@ -131,14 +132,15 @@ func TestExplain_NamesTheRecordsInTheRule(t *testing.T) {
 	const policies = ": l " + librarytest.ThreeID + " r r1 n n1 o o1 i i1"
 	const policyTerm = " loanPolicy Three"
 	for rule, want := range map[string]string{
-		"g " + librarytest.AdultsID:                              "patronGroup adults" + policyTerm,
-		"g !" + librarytest.OtherID + "+s " + librarytest.MainID: "location Main" + policyTerm,
-		"m all": strings.TrimSpace(policyTerm),
+		"g " + librarytest.AdultsID + policies:                              "patronGroup adults" + policyTerm,
+		"g !" + librarytest.OtherID + "+s " + librarytest.MainID + policies: "location Main" + policyTerm,
+		"m all" + policies: strings.TrimSpace(policyTerm),
+		"m all: l " + strings.ToUpper(librarytest.ThreeID) + " r r1 n n1 o o1 i i1": strings.TrimSpace(policyTerm),
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
 			w := newBackend()
-			w.RulesText = librarytest.Rules + rule + policies
+			w.RulesText = librarytest.Rules + rule
 			e, err := w.service().Explain(t.Context(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"})
 			if err != nil {
 				t.Fatal(err)
