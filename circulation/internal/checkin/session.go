@@ -108,11 +108,11 @@ func (s Sessions) readTimeout(ctx context.Context) (int, error) {
 		return defaultTimeout, err
 	}
 	stored := struct {
-		On      bool `json:"checkoutTimeout"`
-		Minutes int  `json:"checkoutTimeoutDuration"`
+		On      bool    `json:"checkoutTimeout"`
+		Minutes float64 `json:"checkoutTimeoutDuration"` // an integer may be written 3.0
 	}{Minutes: defaultTimeout}
 	err = json.Unmarshal(value, &stored)
-	if err == nil && stored.On && (stored.Minutes < 0 || stored.Minutes > maxTimeout) {
+	if err == nil && stored.On && (stored.Minutes < 0 || stored.Minutes > maxTimeout || stored.Minutes != float64(int(stored.Minutes))) {
 		err = fmt.Errorf("checkoutTimeoutDuration must be a number of minutes from 0 to %d", maxTimeout)
 	}
 	switch {
@@ -121,7 +121,7 @@ func (s Sessions) readTimeout(ctx context.Context) (int, error) {
 	case !stored.On:
 		return defaultTimeout, nil
 	}
-	return stored.Minutes, nil
+	return int(stored.Minutes), nil
 }
 
 func (r EndSessionsRequest) check() fault.List {

@@ -62,6 +62,7 @@ func TestSessions_ExpireByTheSetting(t *testing.T) {
 		`{"checkoutTimeout":true,"audioAlertsEnabled":false}`:     3,
 		`{"checkoutTimeout":false,"checkoutTimeoutDuration":-10}`: 3,
 		`{` + fields + `10}`:      10,
+		`{` + fields + `10.0}`:    10,
 		`{` + fields + `0}`:       0,
 		`{` + fields + `1000000}`: 1000000,
 	} {
