@@ -251,7 +251,7 @@ func (l *listener) patience(t library.Terminal) time.Duration {
 
 // complete fills in what the terminal leaves to the service.
 func (l *listener) complete(t library.Terminal) library.Terminal {
-	t.PatienceMs = int(l.patience(t).Milliseconds())
+	t.PatienceMs = float64(l.patience(t).Milliseconds())
 	if t.TimeZone == "" {
 		t.TimeZone = time.Local.String()
 	}

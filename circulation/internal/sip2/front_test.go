@@ -237,7 +237,7 @@ func TestHandler_HasTheMachinesDeadline_WhileStorageIsSlow(t *testing.T) {
 			return lend(ctx, terminal, r)
 		}
 	})
-	h.others.terminal = &library.Terminal{Login: "stored", PatienceMs: int(short.Milliseconds())}
+	h.others.terminal = &library.Terminal{Login: "stored", PatienceMs: float64(short.Milliseconds())}
 	m := h.connect()
 	m.expect("9300CNstored|COany|", "941")
 	h.others.wait = func(ctx context.Context) {

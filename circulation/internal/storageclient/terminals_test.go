@@ -22,7 +22,7 @@ func TestClient_KeepsATerminalForASecond(t *testing.T) {
 		}
 		reads.Add(1)
 		answer(w, 200, "", `{"selfCheckTerminals":[{"login":"desk-1","enabled":true,"timeZone":"Europe/Berlin",
-			"patienceMs":4000,"addresses":["10.1.0.0/16"],"texts":{"BUSY":"Moment"}}],"totalRecords":1}`)
+			"patienceMs":4000.0,"addresses":["10.1.0.0/16"],"texts":{"BUSY":"Moment"}}],"totalRecords":1}`)
 	})
 	advance := stopClock(c)
 	for _, step := range []struct {
