@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -80,7 +81,7 @@ func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err erro
 }
 
 // chooseRecalled returns the copy that the fewest open recalls name, of these the one that is due
-// first. A copy that is not on loan comes last.
+// first. Loans without a due date come behind the others, and a copy that is not on loan last.
 func (s *Service) chooseRecalled(ctx context.Context, w wish, items []library.Item, loans []library.OpenLoan) (library.Item, error) {
 	queue, err := readQueue(s.Keeper.TitleQueue(ctx, w.record.InstanceID))
 	if err != nil {
@@ -92,11 +93,10 @@ func (s *Service) chooseRecalled(ctx context.Context, w wish, items []library.It
 			recalls[strings.ToLower(r.ItemID)]++
 		}
 	}
+	never := s.Now().AddDate(1000, 0, 0) // for loans without a due date
 	slices.SortStableFunc(loans, func(a, b library.OpenLoan) int {
-		if more := recalls[strings.ToLower(a.ItemID)] - recalls[strings.ToLower(b.ItemID)]; more != 0 {
-			return more
-		}
-		return a.DueDate.Compare(b.DueDate.Time)
+		return cmp.Or(recalls[strings.ToLower(a.ItemID)]-recalls[strings.ToLower(b.ItemID)],
+			cmp.Or(a.DueDate.Time, never).Compare(cmp.Or(b.DueDate.Time, never)))
 	})
 	for _, loan := range loans {
 		if at := slices.IndexFunc(items, func(i library.Item) bool { return strings.EqualFold(i.ID, loan.ItemID) }); at >= 0 {

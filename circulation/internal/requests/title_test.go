@@ -52,6 +52,10 @@ func TestCreate_ForAnyCopy(t *testing.T) {
 		"recall, recalled before":     {kind: "Recall", change: recalled(bookID), item: otherID},
 		"recall, recalled least":      {kind: "Recall", change: recalled(bookID, bookID, otherID), item: otherID},
 		"recall, as often, due first": {kind: "Recall", change: recalled(otherID, bookID), item: bookID},
+		"recall, without a due date last": {
+			kind: "Recall", item: otherID,
+			change: func(l *fakeLibrary, _ *fakeKeeper) { l.loans[0].DueDate = library.Instant{} },
+		},
 		"recall, a hold of one, due first": {
 			kind: "Recall", item: bookID, change: func(l *fakeLibrary, k *fakeKeeper) {
 				slices.Reverse(l.loans)

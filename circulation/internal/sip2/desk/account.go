@@ -83,7 +83,7 @@ func (d *Desk) readAccount(ctx context.Context, v *visit, userID string) (accoun
 		return account{}, err
 	}
 	for _, loan := range has.charged {
-		if loan.DueDate.Before(v.now) {
+		if !loan.DueDate.IsZero() && loan.DueDate.Before(v.now) {
 			has.overdue = append(has.overdue, loan)
 		}
 		if loan.Recalled {

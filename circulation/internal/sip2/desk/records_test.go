@@ -191,6 +191,16 @@ func TestPatronInformation(t *testing.T) {
 	}
 }
 
+func TestPatronInformation_WithoutADueDateNothingIsOverdue(t *testing.T) {
+	t.Parallel()
+	b := newBackend()
+	b.loans = []string{strings.Replace(loanOf("a", "01", ""), "dueDate", "noDate", 1)}
+	got := b.send(t, "6300120260301    105959 Y        AOmain|AAann|AC|")
+	if want := "000000000001    00000000AO"; !strings.Contains(got, now+want) || strings.Contains(got, "|AT") {
+		t.Errorf("got %s, want %s and no list", got, want)
+	}
+}
+
 func TestPatronInformation_IsBounded(t *testing.T) {
 	t.Parallel()
 	b := newBackend()
