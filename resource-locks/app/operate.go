@@ -129,9 +129,10 @@ func releaseClaim(ctx context.Context, claims *engine.Claims, r Release, note en
 	return err
 }
 
-// withEngine waits for the database and calls f with the engine of a command, which takes no
-// lease and reports no events.
+// withEngine calls f with the engine of a command, which takes no lease and reports no events. It does not
+// wait for the database.
 func withEngine(ctx context.Context, cfg Config, f func(engines) error) error {
+	cfg.Database.Wait = 0
 	log := slog.New(slog.DiscardHandler)
 	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error { return f(newEngines(db, log)) })
 }

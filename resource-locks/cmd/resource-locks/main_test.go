@@ -197,3 +197,21 @@ func TestServe_LogsTheErrorThatEndsIt(t *testing.T) {
 		t.Errorf("the log ends with %q, want an ERROR with the cause", lines[len(lines)-1])
 	}
 }
+
+// A person at a terminal waits for them, and they print nothing meanwhile.
+func TestListAndRelease_DoNotWaitForADatabase(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"list"},
+		{"release", "-namespace", "mutex", "-name", "a", "-id", uuid.NewString(), "-reason", "a test"},
+	} {
+		err := run(t.Context(), command.Process{
+			Args: args, Environ: []string{"DATABASE_URL=postgres://u@127.0.0.1:1/x", "DATABASE_WAIT=1ms"},
+			Stdout: io.Discard, Stderr: io.Discard,
+		})
+		ended, ok := errors.AsType[*command.StatusError](err)
+		if !ok || ended.Status != command.Unreachable || strings.Contains(err.Error(), "waited") {
+			t.Errorf("%s: got %v, want status %d without a wait", args[0], err, command.Unreachable)
+		}
+	}
+}
