@@ -99,8 +99,7 @@ func Main(name, usage string, run func(context.Context, Process) error) {
 	context.AfterFunc(ctx, stop) // the next signal has Go's default behaviour
 	err := run(ctx, Process{Args: os.Args[1:], Environ: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr})
 	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(os.Stdout, usage)
-		return
+		_, err = fmt.Fprint(os.Stdout, usage)
 	}
 	if err == nil {
 		return

@@ -165,6 +165,21 @@ func TestMain_ReportsAnErrorOnce(t *testing.T) {
 	}
 }
 
+func TestMain_FailsIfItsHelpCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	in, out, err := os.Pipe() // its end for reading takes no writes
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	defer out.Close()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env, cmd.Stdout = append(os.Environ(), failing+"=helped"), in
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("got %v, want status 1", err)
+	}
+}
+
 func TestMain_SecondSignalEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
