@@ -17,7 +17,7 @@ import (
 // warnings, 2 if something is broken.
 func (l Listing) Diagnose(ctx context.Context, cfg Config, patience time.Duration) error {
 	if _, err := parseTenants(l.Tenant); l.Tenant != "" && err != nil {
-		return &command.StatusError{Err: err, Status: command.BadUsage}
+		return err
 	}
 	db, err := openDatabase(ctx, cfg, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -116,8 +116,11 @@ func (l Listing) ListTenants(ctx context.Context, cfg Config) error {
 
 // ListHistory prints ended check-outs, newest first.
 func (l Listing) ListHistory(ctx context.Context, cfg Config, patron, item, outcome string, since time.Duration) error {
-	if rule := history.CheckOutcome(outcome); outcome != "" && rule != "" {
+	switch rule := history.CheckOutcome(outcome); {
+	case outcome != "" && rule != "":
 		return command.NewUsage("-outcome %s", rule)
+	case since < 0:
+		return command.NewUsage("-since is how long ago, such as 1h, and not %s", since)
 	}
 	return withOneTenant(ctx, cfg, l.Tenant, func(ctx context.Context, db *postgres.DB) error {
 		f := history.Filter{UserBarcode: patron, ItemBarcode: item, Outcome: outcome, Since: since, Limit: maxListed}
@@ -136,11 +139,7 @@ func (l Listing) ListHistory(ctx context.Context, cfg Config, patron, item, outc
 // PrintSettings prints the tenant's own lock settings.
 func (l Listing) PrintSettings(ctx context.Context, cfg Config) error {
 	return withOneTenant(ctx, cfg, l.Tenant, func(ctx context.Context, db *postgres.DB) error {
-		state, err := postgres.NewLockSettingsStore(db).State(ctx)
-		if err != nil {
-			return err
-		}
-		return command.PrintJSON(l.Out, func() (schemas.LockSettingsState, error) { return state, nil })
+		return command.PrintJSON(l.Out, func() (schemas.LockSettingsState, error) { return postgres.NewLockSettingsStore(db).State(ctx) })
 	})
 }
 

@@ -65,14 +65,8 @@ func Repair(ctx context.Context, cfg Config, log *slog.Logger) error {
 }
 
 // MigrateDown undoes all migrations of the tenants. Their records are lost.
-func MigrateDown(ctx context.Context, cfg Config, names []string, log *slog.Logger) error {
-	ids, err := parseTenants(names...)
-	if err != nil {
-		return err
-	}
-	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error {
-		return forEach(ids, func(id okapi.Tenant) error { return db.MigrateDown(ctx, id) })
-	})
+func MigrateDown(ctx context.Context, cfg Config, log *slog.Logger) error {
+	return withTenants(ctx, cfg, log, func(ctx context.Context, db *postgres.DB, id okapi.Tenant) error { return db.MigrateDown(ctx, id) })
 }
 
 // readTTL returns the time to live that the tenant has set for its locks. It is the longest
@@ -102,7 +96,7 @@ func ReleaseLock(ctx context.Context, cfg Config, tenantName, id, reason, by str
 		return command.NewUsage("say why with -reason TEXT: it is kept with who releases the lock")
 	}
 	if err := note.Check(); err != nil {
-		return err
+		return &command.StatusError{Err: err, Status: command.BadUsage}
 	}
 	return withOneTenant(ctx, cfg, tenantName, func(ctx context.Context, db *postgres.DB) error {
 		l, err := postgres.NewLockStore(db).ForceRelease(ctx, lockID, note)
@@ -120,7 +114,7 @@ func withOneTenant(ctx context.Context, cfg Config, tenantName string, f func(co
 	}
 	ids, err := parseTenants(tenantName)
 	if err != nil {
-		return &command.StatusError{Err: err, Status: command.BadUsage}
+		return err
 	}
 	return withDatabase(ctx, cfg, slog.New(slog.DiscardHandler), func(db *postgres.DB) error {
 		return f(okapi.WithTenant(ctx, ids[0]), db)
@@ -180,7 +174,7 @@ func parseTenants(names ...string) ([]okapi.Tenant, error) {
 	for i, name := range names {
 		id, err := okapi.ParseTenant(name)
 		if err != nil {
-			return nil, fmt.Errorf("tenant %q: %w", name, err)
+			return nil, command.NewUsage("tenant %q: %w", name, err)
 		}
 		ids[i] = id
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"time"
 
@@ -54,10 +55,14 @@ func changes(fs *flag.FlagSet) func(context.Context, command.Process) error {
 	return listing(fs, func(ctx context.Context, l app.Listing, cfg app.Config) error { return l.ListChanges(ctx, cfg) })
 }
 
-// machinePatience is circulation's default of MACHINE_PATIENCE.
-const machinePatience = 5 * time.Second
-
 func diagnose(fs *flag.FlagSet) func(context.Context, command.Process) error {
-	patience := fs.Duration("patience", machinePatience, "")
-	return listing(fs, func(ctx context.Context, l app.Listing, cfg app.Config) error { return l.Diagnose(ctx, cfg, *patience) })
+	patience := fs.Duration("patience", 5*time.Second, "") // circulation's default of MACHINE_PATIENCE
+	run := listing(fs, func(ctx context.Context, l app.Listing, cfg app.Config) error { return l.Diagnose(ctx, cfg, *patience) })
+	return func(ctx context.Context, p command.Process) error {
+		err := run(ctx, p)
+		if err == nil || errors.As(err, new(*command.StatusError)) {
+			return err
+		}
+		return &command.StatusError{Err: err, Status: 2} // 1 stands for warnings
+	}
 }

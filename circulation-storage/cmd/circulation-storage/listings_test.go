@@ -123,6 +123,13 @@ func TestCommands_EndWithTheStatusOfTheirFault(t *testing.T) {
 		{args: "locks -tenant " + id.String() + " -release 7", database: pgtest.URL(t), want: 2},
 		{args: "locks -tenant " + id.String() + " -user nope", database: pgtest.URL(t), want: 1},
 		{args: "history -tenant " + id.String() + " -outcome Lent", database: pgtest.URL(t), want: 2},
+		{args: "history -tenant " + id.String() + " -since -1h", database: pgtest.URL(t), want: 2},
+		{
+			args:     "locks -tenant diku -release " + uuid.NewString() + " -reason " + strings.Repeat("x", 501),
+			database: pgtest.URL(t), want: 2,
+		},
+		{args: "migrate -tenant A!", database: pgtest.URL(t), want: 2},
+		{args: "migrate -down -tenant A!", database: pgtest.URL(t), want: 2},
 		{args: "changes -tenant " + id.String() + " now", database: pgtest.URL(t), want: 2},
 		{args: "version now", want: 2},
 		{args: "migrate -down", database: pgtest.URL(t), want: 2},
@@ -130,6 +137,8 @@ func TestCommands_EndWithTheStatusOfTheirFault(t *testing.T) {
 		{args: "settings -tenant diku", database: nowhere, want: 3},
 		{args: "migrate -tenant diku", database: nowhere, want: 3},
 		{args: "doctor", database: nowhere, want: 2}, // it is broken
+		{args: "doctor", database: "no URL", want: 2},
+		{args: "tenants", database: "no URL", want: 1},
 	} {
 		if _, got := runCommand(t, tt.database, strings.Fields(tt.args)...); got != tt.want {
 			t.Errorf("%s: got status %d, want %d", tt.args, got, tt.want)

@@ -116,7 +116,7 @@ func migrate(fs *flag.FlagSet) func(context.Context, command.Process) error {
 		case len(cfg.Tenants) == 0:
 			return command.NewUsage("no tenant: name some with -tenant or TENANTS")
 		case *down:
-			return app.MigrateDown(ctx, cfg, named, log)
+			return app.MigrateDown(ctx, cfg, log)
 		case *repair:
 			return app.Repair(ctx, cfg, log)
 		}
