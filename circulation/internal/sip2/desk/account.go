@@ -32,6 +32,7 @@ type storedRequest struct {
 	ID          string          `json:"id"`
 	Status      string          `json:"status"`
 	RequestDate library.Instant `json:"requestDate"`
+	ItemID      string          `json:"itemId"`
 	Item        struct {
 		Barcode string `json:"barcode"`
 	} `json:"item"`
@@ -125,9 +126,9 @@ func readAll[T any](stored []json.RawMessage) []T {
 	return all
 }
 
-// readBarcodes returns the barcodes of the items of loans by the item's id, in lower case.
-func (d *Desk) readBarcodes(ctx context.Context, loans []storedLoan) (map[string]string, error) {
-	items, err := d.Library.Items(ctx, related.IDs(loans, func(l storedLoan) string { return l.ItemID }))
+// readBarcodes returns the barcodes of the items of records by the item's id, in lower case.
+func readBarcodes[T any](ctx context.Context, d *Desk, records []T, itemOf func(T) string) (map[string]string, error) {
+	items, err := d.Library.Items(ctx, related.IDs(records, itemOf))
 	barcodes := make(map[string]string, len(items))
 	for _, item := range items {
 		barcodes[item.ID] = item.Barcode
@@ -139,7 +140,7 @@ func (d *Desk) readBarcodes(ctx context.Context, loans []storedLoan) (map[string
 func (d *Desk) chooseList(ctx context.Context, v *visit, has account) ([]wire.Field, error) {
 	switch strings.IndexAny(v.Fixed(wire.Summary), "Yy") {
 	case 0:
-		return nameRequests("AS", choosePart(v, has.ready)), nil
+		return d.nameRequests(ctx, "AS", choosePart(v, has.ready))
 	case 1:
 		return d.nameLoans(ctx, "AT", choosePart(v, has.overdue))
 	case 2:
@@ -147,7 +148,7 @@ func (d *Desk) chooseList(ctx context.Context, v *visit, has account) ([]wire.Fi
 	case 4:
 		return d.nameLoans(ctx, "BU", choosePart(v, has.recalled))
 	case 5:
-		return nameRequests("CD", choosePart(v, has.waiting)), nil
+		return d.nameRequests(ctx, "CD", choosePart(v, has.waiting))
 	default:
 		return nil, nil
 	}
@@ -155,7 +156,7 @@ func (d *Desk) chooseList(ctx context.Context, v *visit, has account) ([]wire.Fi
 
 // nameLoans returns a field with the item's barcode for each loan. Items without one are left out.
 func (d *Desk) nameLoans(ctx context.Context, id string, loans []storedLoan) ([]wire.Field, error) {
-	barcodes, err := d.readBarcodes(ctx, loans)
+	barcodes, err := readBarcodes(ctx, d, loans, storedLoan.itemID)
 	var list wire.Answer
 	for _, loan := range loans {
 		list.AddFilled(id, barcodes[strings.ToLower(loan.ItemID)])
@@ -163,24 +164,22 @@ func (d *Desk) nameLoans(ctx context.Context, id string, loans []storedLoan) ([]
 	return list.Fields, err
 }
 
-// nameRequests returns a field with the item's barcode, else the title, for each request.
-func nameRequests(id string, requests []storedRequest) []wire.Field {
+// nameRequests returns a field for each request: the item's barcode, else that of its copy, else the title.
+func (d *Desk) nameRequests(ctx context.Context, id string, requests []storedRequest) ([]wire.Field, error) {
+	barcodes, err := readBarcodes(ctx, d, requests, func(r storedRequest) string { return r.ItemID })
 	var list wire.Answer
 	for _, r := range requests {
-		list.AddFilled(id, cmp.Or(r.Item.Barcode, r.Instance.Title))
+		list.AddFilled(id, cmp.Or(barcodes[strings.ToLower(r.ItemID)], r.Item.Barcode, r.Instance.Title))
 	}
-	return list.Fields
+	return list.Fields, err
 }
 
 // choosePart returns the entries from BP to BQ, which count from 1. Without them, or with ones that
 // make no sense, it begins with the first entry. It never returns more than maxListed.
 func choosePart[T any](v *visit, all []T) []T {
-	from, hasFrom := v.Number("BP")
-	to, hasTo := v.Number("BQ")
-	if !hasFrom || from < 1 {
-		from = 1
-	}
-	if !hasTo || to < from {
+	from, _ := v.Number("BP") // 0 for none
+	to, _ := v.Number("BQ")
+	if from = max(from, 1); to < from {
 		to = from + maxListed
 	}
 	from = min(from-1, len(all))

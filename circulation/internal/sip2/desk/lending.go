@@ -163,7 +163,8 @@ type storedLoan struct {
 	} `json:"metadata"`
 }
 
-func (l storedLoan) isOpen() bool { return l.Status.Name == "Open" }
+func (l storedLoan) isOpen() bool   { return l.Status.Name == "Open" }
+func (l storedLoan) itemID() string { return l.ItemID }
 
 // readLoan reads a stored loan. What cannot be read is zero, because the loan stands anyway.
 func readLoan(stored json.RawMessage) storedLoan {

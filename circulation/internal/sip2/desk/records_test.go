@@ -201,6 +201,16 @@ func TestPatronInformation_WithoutADueDateNothingIsOverdue(t *testing.T) {
 	}
 }
 
+// Requests of another system have no copies of their items.
+func TestPatronInformation_NamesTheItemOfARequestWithoutItsCopy(t *testing.T) {
+	t.Parallel()
+	b := newBackend()
+	b.requests = []string{`{"id":"r","status":"Open - Not yet filled","itemId":"LENT","requestDate":"2026-02-01"}`}
+	if got := b.send(t, "6300120260301    105959     Y    AOmain|AAann|AC|"); !strings.HasSuffix(got, "BLY|CDLENT|") {
+		t.Errorf("got %s, want the item's barcode", got)
+	}
+}
+
 func TestPatronInformation_IsBounded(t *testing.T) {
 	t.Parallel()
 	b := newBackend()

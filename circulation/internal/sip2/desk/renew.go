@@ -91,7 +91,7 @@ func (d *Desk) renewAll(ctx context.Context, v *visit) wire.Answer {
 	if err != nil {
 		return d.fail(ctx, v, err)
 	}
-	barcodes, err := d.readBarcodes(ctx, loans)
+	barcodes, err := readBarcodes(ctx, d, loans, storedLoan.itemID)
 	if err != nil {
 		return d.fail(ctx, v, err)
 	}
