@@ -181,7 +181,7 @@ func levelOf(route string, status int, code fault.Code) slog.Level {
 		return slog.LevelDebug
 	case route == unknownRoute && status >= http.StatusBadRequest:
 		return slog.LevelInfo
-	case status < http.StatusBadRequest, status == statusClientLeft, isExpected(code):
+	case status < http.StatusBadRequest, status == statusClientLeft, status == http.StatusLocked, isExpected(code):
 		return slog.LevelDebug
 	case status < http.StatusInternalServerError:
 		return slog.LevelInfo

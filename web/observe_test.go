@@ -87,6 +87,18 @@ func TestRequestLine_HasALevelByCode(t *testing.T) {
 	}
 }
 
+// The mutex of resource-locks answers it without an error.
+func TestRequestLine_OfALockThatAnotherHoldsIsDebug(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	h := service(func(c echo.Context) error { return c.NoContent(http.StatusLocked) },
+		func(o *web.Options) { o.Log = debugLog(&log) })
+	post(t, h, "{}")
+	if !strings.Contains(log.String(), `"level":"DEBUG"`) {
+		t.Errorf("logged %s, want a line of level debug", log.String())
+	}
+}
+
 func TestRequestLine_OfAnUnknownPathIsInfo(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
