@@ -68,7 +68,7 @@ func TestTenant_DownAndUp(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := storage.MigrateDown(t.Context(), cfg, cfg.Tenants, log); err != nil {
+	if err := storage.MigrateDown(t.Context(), cfg, log); err != nil {
 		t.Fatal(err)
 	}
 	checkHealth(t, p.Storages[0], http.StatusOK)
