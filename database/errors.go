@@ -90,8 +90,8 @@ func ConnectionLost(err error) bool {
 }
 
 func isReadOnly(err error) bool {
-	code, _ := SQLState(err)
-	return code == readOnlyTransaction || code == inRecovery
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pg.Code == readOnlyTransaction || pg.Code == inRecovery && !endsSession(pg))
 }
 
 // lackRetryAfter is the Retry-After of a refusal by a database without space: it takes a person.

@@ -41,6 +41,17 @@ func TestLack(t *testing.T) {
 	}
 }
 
+// PostgreSQL refuses connections to a database with ALLOW_CONNECTIONS false by the code of a standby.
+func TestToFault_CallsAStandbyAloneReadOnly(t *testing.T) {
+	t.Parallel()
+	for severity, want := range map[string]bool{"ERROR": true, "FATAL": false} {
+		err := database.ToFault("lending", &pgconn.PgError{Code: "55000", SeverityUnlocalized: severity})
+		if got := strings.Contains(err.Error(), "read-only"); got != want || !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%s: got %v, want it called read-only: %t", severity, err, want)
+		}
+	}
+}
+
 // lines is a log that a test reads while others write.
 type lines struct {
 	mu   sync.Mutex
