@@ -96,7 +96,7 @@ func ReleaseLock(ctx context.Context, cfg Config, tenantName, id, reason, by str
 		return command.NewUsage("say why with -reason TEXT: it is kept with who releases the lock")
 	}
 	if err := note.Check(); err != nil {
-		return &command.StatusError{Err: err, Status: command.BadUsage}
+		return command.NewUsage("%w", err)
 	}
 	return withOneTenant(ctx, cfg, tenantName, func(ctx context.Context, db *postgres.DB) error {
 		l, err := postgres.NewLockStore(db).ForceRelease(ctx, lockID, note)

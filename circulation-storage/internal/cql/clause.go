@@ -34,7 +34,9 @@ func (w *writer) writeClause(c syntax.Clause) (string, error) {
 	case c.BoolClause != nil:
 		return w.writeBoolean(*c.BoolClause)
 	}
-	w.count++ // writeOrder, which comes last, bounds it
+	if err := w.countClauses(1); err != nil {
+		return "", err
+	}
 	return w.writeSearch(*c.SearchClause)
 }
 

@@ -1,6 +1,10 @@
 package library
 
-import "slices"
+import (
+	"slices"
+
+	"checkoutlock/circulation/internal/policy"
+)
 
 // Terminal is a self-check machine that speaks SIP2. A field that is empty leaves the choice to the
 // service.
@@ -26,8 +30,8 @@ type Terminal struct {
 	ErrorDetection string `json:"errorDetection"` // auto, required, off
 	// PasswordAlways means that each message has the terminal's password (AC).
 	PasswordAlways bool `json:"passwordAlways"`
-	// PatienceMs is how long the machine waits for an answer: an integer, which may be written 4000.0.
-	PatienceMs float64 `json:"patienceMs"`
+	// PatienceMs is how long the machine waits for an answer.
+	PatienceMs policy.WholeNumber `json:"patienceMs"`
 	// Messages are the codes of the requests that it may send; nil means all.
 	Messages []string `json:"messages"`
 	// Addresses are those from which it may connect, as addresses or networks; none means all.

@@ -17,6 +17,7 @@ import (
 
 	"checkoutlock/circulation/internal/cache"
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/sip2/wire"
 	"checkoutlock/web"
 	"checkoutlock/web/texts"
@@ -251,7 +252,7 @@ func (l *listener) patience(t library.Terminal) time.Duration {
 
 // complete fills in what the terminal leaves to the service.
 func (l *listener) complete(t library.Terminal) library.Terminal {
-	t.PatienceMs = float64(l.patience(t).Milliseconds())
+	t.PatienceMs = policy.WholeNumber(l.patience(t).Milliseconds())
 	if t.TimeZone == "" {
 		t.TimeZone = time.Local.String()
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/sip2"
 	"checkoutlock/circulation/internal/sip2/wire"
 )
@@ -237,7 +238,7 @@ func TestHandler_HasTheMachinesDeadline_WhileStorageIsSlow(t *testing.T) {
 			return lend(ctx, terminal, r)
 		}
 	})
-	h.others.terminal = &library.Terminal{Login: "stored", PatienceMs: float64(short.Milliseconds())}
+	h.others.terminal = &library.Terminal{Login: "stored", PatienceMs: policy.WholeNumber(short.Milliseconds())}
 	m := h.connect()
 	m.expect("9300CNstored|COany|", "941")
 	h.others.wait = func(ctx context.Context) {
