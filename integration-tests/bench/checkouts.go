@@ -46,9 +46,9 @@ func measureCheckOuts(ctx context.Context, b *bench) (err error) {
 // formatVisit writes the medians of one visit beside those of the plain service and the base.
 func formatVisit(all, plain, base []deskFigures) []string {
 	return []string{
-		fmt.Sprintf("%.0f", median(all, readDeskRate)), formatRatio(median(all, readDeskRate), median(base, readDeskRate)),
-		formatCPU(all), formatRatio(median(all, readCPU), median(plain, readCPU)),
-		formatMillis(time.Duration(median(all, readDeskP50))), formatRatio(median(all, readDeskP50), median(plain, readDeskP50)),
+		fmt.Sprintf("%.0f", median(all, readDeskRate)), formatRatio(medianRatio(all, base, readDeskRate), 1),
+		formatCPU(all), formatRatio(medianRatio(all, plain, readCPU), 1),
+		formatMillis(time.Duration(median(all, readDeskP50))), formatRatio(medianRatio(all, plain, readDeskP50), 1),
 		formatMillis(time.Duration(median(all, readDeskP99))),
 	}
 }

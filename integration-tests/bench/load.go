@@ -70,6 +70,16 @@ func median[T any, V cmp.Ordered](all []T, read func(T) V) V {
 	return values[len(values)/2]
 }
 
+// medianRatio returns the median of the repetitions' ratios. What is compared runs one after the other
+// in each repetition, so a host that changes its speed changes both.
+func medianRatio[T any](all, base []T, read func(T) float64) float64 {
+	ratios := make([]float64, len(all))
+	for i := range all {
+		ratios[i] = read(all[i]) / read(base[i])
+	}
+	return median(ratios, func(ratio float64) float64 { return ratio })
+}
+
 func readRate(f figures) float64      { return f.perSecond }
 func readP50(f figures) time.Duration { return f.percentile(0.5) }
 func readP99(f figures) time.Duration { return f.percentile(0.99) }

@@ -36,7 +36,7 @@ func (r *report) describeMachine(ctx context.Context, b *bench) error {
 		time.Now().UTC().Format(time.DateOnly),
 		fmt.Sprintf("%d CPUs (%s), shared by client, services and PostgreSQL", runtime.NumCPU(), processorName()),
 		runtime.Version(), "PostgreSQL " + version,
-		fmt.Sprintf("medians of %d repetitions of %s, which alternate between what is compared", b.repetitions, b.slice),
+		fmt.Sprintf("medians of %d repetitions of %s, which alternate between what is compared; for check-outs also of their ratios", b.repetitions, b.slice),
 	}
 	if len(b.builds) > 1 {
 		facts = append(facts, "compared with commit "+b.builds[1].revision)

@@ -47,11 +47,10 @@ func measureWatched(ctx context.Context, b *bench) (err error) {
 		"*Traces* records 1 %% of the requests, *all traces* each one.", len(all[0]))
 	rows := [][]string{{"on", "a check-out, mean", "of nothing", "p50", "of nothing", "CPU us, services / PostgreSQL", "CPU, of nothing"}}
 	for i, d := range desks {
-		mean, p50 := median(all[i], readMean), median(all[i], readDeskP50)
 		rows = append(rows, []string{
-			d.build.name, formatMillis(time.Duration(mean)), formatPrecise(mean, median(all[0], readMean)),
-			formatMillis(time.Duration(p50)), formatPrecise(p50, median(all[0], readDeskP50)),
-			formatCPU(all[i]), formatPrecise(median(all[i], readCPU), median(all[0], readCPU)),
+			d.build.name, formatMillis(time.Duration(median(all[i], readMean))), formatPrecise(medianRatio(all[i], all[0], readMean)),
+			formatMillis(time.Duration(median(all[i], readDeskP50))), formatPrecise(medianRatio(all[i], all[0], readDeskP50)),
+			formatCPU(all[i]), formatPrecise(medianRatio(all[i], all[0], readCPU)),
 		})
 	}
 	b.report.table(rows)
@@ -101,4 +100,4 @@ func readMean(f deskFigures) float64 {
 	return float64(sum) / float64(len(f.latencies))
 }
 
-func formatPrecise(value, of float64) string { return fmt.Sprintf("%.3f", value/of) }
+func formatPrecise(ratio float64) string { return fmt.Sprintf("%.3f", ratio) }
