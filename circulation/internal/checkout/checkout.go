@@ -42,6 +42,7 @@ const releaseTimeout = 1500 * time.Millisecond
 
 // Lent is a check-out that happened: the stored loan, and the records that the answer is made of.
 type Lent struct {
+	LoanID string
 	Loan   json.RawMessage
 	Copy   library.Copy
 	User   library.User
@@ -243,7 +244,7 @@ func (a *attempt) noteCommitted(ctx context.Context, result schemas.CheckOutResu
 	if result.LockReleased {
 		a.noteReleased(ctx)
 	}
-	lent := newLent(result.Loan, &a.plan.facts, a.plan.chosen.policy)
+	lent := newLent(a.plan.loan.ID, result.Loan, &a.plan.facts, a.plan.chosen.policy)
 	lent.Copy.Item = a.readLentItem(ctx, result.Item)
 	return lent, nil
 }
@@ -278,8 +279,8 @@ func (a *attempt) noteReleased(ctx context.Context) {
 }
 
 // newLent returns a stored loan with the records that belong to it.
-func newLent(loan json.RawMessage, facts *library.Facts, p policy.LoanPolicy) Lent {
-	return Lent{Loan: loan, Copy: facts.Copy(), User: facts.User, Group: facts.Group, Policy: p}
+func newLent(loanID string, loan json.RawMessage, facts *library.Facts, p policy.LoanPolicy) Lent {
+	return Lent{LoanID: loanID, Loan: loan, Copy: facts.Copy(), User: facts.User, Group: facts.Group, Policy: p}
 }
 
 // readLentItem returns the item that storage answered; without one, the plan's item as a check-out
@@ -324,7 +325,7 @@ func (s *Service) Committed(ctx context.Context, req Request, loanID string) (Le
 	if err != nil {
 		return Lent{}, false, newOutcomeUnknown(loanID, fmt.Errorf("reading the loan's policy: %w", err))
 	}
-	return newLent(loan, &facts, lentBy), true, nil
+	return newLent(loanID, loan, &facts, lentBy), true, nil
 }
 
 // steps measures the time from one step to the next.

@@ -90,7 +90,7 @@ func (b *backend) Admit(_ context.Context, req checkout.Request) (func(), error)
 func (b *backend) CheckOut(ctx context.Context, req checkout.Request) (checkout.Lent, error) {
 	b.asked, b.caller = req, okapi.FromContext(ctx)
 	return checkout.Lent{
-		Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: library.Item{ID: "i"}},
+		LoanID: loanID, Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: library.Item{ID: "i"}},
 		User: library.User{ID: "u", Barcode: "569"},
 	}, b.err
 }
@@ -103,7 +103,7 @@ func (b *backend) Lend(ctx context.Context, req checkout.Request, lease checkout
 func (b *backend) Committed(_ context.Context, _ checkout.Request, loanID string) (checkout.Lent, bool, error) {
 	b.sought = loanID
 	return checkout.Lent{
-		Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: library.Item{ID: "i"}},
+		LoanID: loanID, Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: library.Item{ID: "i"}},
 		User: library.User{ID: "u", Barcode: "569"},
 	}, b.committed, b.err
 }

@@ -95,13 +95,9 @@ func hashBody(body []byte) (string, error) {
 
 // describeLent returns the loan of a check-out as FOLIO's clients get it.
 func describeLent(lent checkout.Lent) (keyed.Answer, error) {
-	id, err := readID(lent.Loan)
-	if err != nil {
-		return keyed.Answer{}, fmt.Errorf("the item was lent, but storage's answer cannot be read: %w", err)
-	}
 	view, err := loanview.Render(lent.Loan, loanview.KnownOf(lent))
 	if err != nil {
-		return keyed.Answer{}, fmt.Errorf("the item was lent as loan %s, but: %w", id, err)
+		return keyed.Answer{}, fmt.Errorf("the item was lent as loan %s, but: %w", lent.LoanID, err)
 	}
-	return keyed.Answer{LoanID: id, Loan: view}, nil
+	return keyed.Answer{LoanID: lent.LoanID, Loan: view}, nil
 }

@@ -270,8 +270,9 @@ func (b *backend) store(id string) {
 
 func (b *backend) newLent(id string) checkout.Lent {
 	return checkout.Lent{
-		Loan: json.RawMessage(strings.Replace(annsLoan, loanID, id, 1)),
-		Copy: library.Copy{Instance: library.Instance{Title: "Moby Dick"}},
+		LoanID: id,
+		Loan:   json.RawMessage(strings.Replace(annsLoan, loanID, id, 1)),
+		Copy:   library.Copy{Instance: library.Instance{Title: "Moby Dick"}},
 	}
 }
 

@@ -153,7 +153,7 @@ func (l *lending) answerUnknown(ctx context.Context) wire.Answer {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
 		defer cancel()
 		if lent, exists, err := l.desk.Committed(ctx, l.req, loanID); err == nil && exists && readLoan(lent.Loan).isOpen() {
-			return l.visit.answerLoan("12", newOutcome(loanID, lent))
+			return l.visit.answerLoan("12", newOutcome(lent))
 		}
 	}
 	l.desk.Log.ErrorContext(ctx, "it is not known whether an item was lent: the patron was sent to the staff", l.visit.subjects(), "loan_id", loanID)

@@ -38,9 +38,9 @@ type outcome struct {
 }
 
 // newOutcome is that of a check-out that lent.
-func newOutcome(loanID string, lent checkout.Lent) outcome {
+func newOutcome(lent checkout.Lent) outcome {
 	o := describeCopy(lent.Copy)
-	o.Lent, o.LoanID, o.Due = true, loanID, readLoan(lent.Loan).DueDate
+	o.Lent, o.LoanID, o.Due = true, lent.LoanID, readLoan(lent.Loan).DueDate
 	return o
 }
 
@@ -112,7 +112,7 @@ func (l *lending) work(ctx context.Context, lease checkout.KeyLease) (keyed.Answ
 	var o outcome
 	switch {
 	case err == nil:
-		o = newOutcome(lease.LoanID, lent)
+		o = newOutcome(lent)
 	case fault.Is(err, fault.Invalid):
 		l.loan.Store(nil)
 		refused := err
