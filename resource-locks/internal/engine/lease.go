@@ -27,7 +27,8 @@ const (
 	// callTimeout bounds all other calls of the store.
 	callTimeout = 2 * time.Second
 	// endsTimeout bounds a round of sendEnds, in which each namespace may use up callTimeout.
-	endsTimeout = 30 * time.Second
+	endsTimeout  = 30 * time.Second
+	endingClaims = "ending claims" // is logged by loops and by connections
 )
 
 // RunLease keeps a lease until ctx is done, and then ends it: after the connections have
@@ -75,7 +76,7 @@ func (c *Claims) RunExpiry(ctx context.Context) {
 // runs in its loop, because a namespace that another process holds makes each call slow.
 func (c *Claims) RunEnds(ctx context.Context) {
 	for range pace.Every(ctx, leaseInterval, leaseInterval) {
-		c.failures.Try(ctx, endsTimeout, "ending claims", c.sendEnds)
+		c.failures.Try(ctx, endsTimeout, endingClaims, c.sendEnds)
 	}
 }
 
@@ -187,7 +188,7 @@ func (c *Claims) stopLease(ctx context.Context) {
 	if instance == uuid.Nil {
 		return
 	}
-	c.failures.Try(ctx, callTimeout, "ending claims", c.sendEnds)
+	c.failures.Try(ctx, callTimeout, endingClaims, c.sendEnds)
 	c.failures.Try(ctx, callTimeout, "ending the lease", func(ctx context.Context) error { return c.store.EndLease(ctx, instance) })
 	c.setLease(uuid.Nil, time.Time{})
 }

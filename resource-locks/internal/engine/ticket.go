@@ -16,6 +16,9 @@ func (c *Claims) lease() uuid.UUID {
 	return c.instance
 }
 
+// IsLeased reports whether the lease of the ticket's time is kept. The log has one line for the end.
+func (c *Claims) IsLeased(t *Ticket) bool { return t.instance == c.lease() }
+
 // addTicket stores the ticket before the claim is enqueued, so that a grant finds it.
 func (c *Claims) addTicket(claim *Claim) (*Ticket, error) {
 	t := &Ticket{

@@ -116,6 +116,23 @@ func TestAbandonTimeout_SparesUnknownGrants(t *testing.T) {
 	})
 }
 
+// TestAbandonTimeout_SparesFailedReleases has an outage while the holder releases its lock.
+func TestAbandonTimeout_SparesFailedReleases(t *testing.T) {
+	inBubble(t, func(f *harness) {
+		holder, waiter := f.connect(""), f.connect("")
+		holder.lock("w a")
+		holder.wants("1", "lock", "acquired")
+		waiter.lock("w a")
+		waiter.wants("2", "lock", "enqueued")
+		f.store.broken.Store(true)
+		holder.release()
+		holder.wantsError("Internal server error", websocket.CloseInternalServerErr)
+		f.store.broken.Store(false)
+		<-time.After(2 * time.Second) // the end is sent again
+		waiter.wants("2", "lock", "acquired")
+	})
+}
+
 func TestAbandonTimeout_PutsTheOwnerBehindItsOwnLock(t *testing.T) {
 	inBubble(t, func(f *harness) {
 		c := f.connect("&abandon-timeout-ms=1000")

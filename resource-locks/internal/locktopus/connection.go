@@ -216,11 +216,12 @@ func (c *connection) lock(ctx context.Context, raw json.RawMessage) error {
 }
 
 func (c *connection) release(ctx context.Context) error {
+	answer := c.session.release() // the client holds it no longer, even if this fails
 	if err := c.claims.Release(ctx, c.ticket); err != nil {
 		return err
 	}
 	c.ticket = nil
-	return c.send(c.session.release())
+	return c.send(answer)
 }
 
 // disconnect leaves a lock that was not released to its abandon time-out. One that the client does
@@ -260,7 +261,11 @@ func (c *connection) sayClose(ctx context.Context, err error) {
 		_ = c.sendClose(websocket.CloseGoingAway)
 		return
 	case errors.Is(err, errLost), isFault:
-		c.log.WarnContext(ctx, "a connection ends", "namespace", c.namespace, "owner", c.owner, "err", err)
+		level := slog.LevelWarn
+		if c.ticket != nil && !c.claims.IsLeased(c.ticket) {
+			level = slog.LevelDebug // the engine has logged the end of all
+		}
+		c.log.Log(ctx, level, "a connection ends", "namespace", c.namespace, "owner", c.owner, "err", err)
 	default:
 		return // the client closed, or cannot be reached
 	}

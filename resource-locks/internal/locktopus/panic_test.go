@@ -102,7 +102,7 @@ func TestConnection_PanicEndsItAlone(t *testing.T) {
 				c.lock("w new")
 				c.wants("2", "lock", "acquired")
 				f.store.broken.Store(true)
-				f.engineLog.text.Store("the end of a connection is noted later")
+				f.engineLog.text.Store("ending claims failed")
 				c.drop()
 			}, text: "a bug in the log",
 		},

@@ -1,6 +1,7 @@
 package locktopus
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -235,5 +236,28 @@ func TestServer_AnswersAFailingStore(t *testing.T) {
 		if _, status, err := f.dial("namespace=library"); err == nil || status != http.StatusServiceUnavailable {
 			t.Errorf("a new connection: %d, %v", status, err)
 		}
+	})
+}
+
+func TestServer_LogsALostLeaseOnce(t *testing.T) {
+	inBubble(t, func(f *harness) {
+		var holders []*client
+		for i := range 3 {
+			holders = append(holders, f.connect(""))
+			holders[i].lock(fmt.Sprint("w ", i))
+			holders[i].wants(fmt.Sprint(i+1), "lock", "acquired")
+		}
+		f.store.Fail(fault.New(fault.Unavailable, "away"))
+		for _, holder := range holders {
+			holder.wantsError("the lock is gone", websocket.CloseInternalServerErr)
+		}
+		<-time.After(5 * time.Second) // the ends are tried again
+		log := f.log.String()
+		for text, want := range map[string]int{"the lease was lost": 1, "a connection ends": 0, "ending": 1} {
+			if n := strings.Count(log, text); n != want {
+				t.Errorf("%d lines with %q, want %d: %s", n, text, want, log)
+			}
+		}
+		f.store.Fail(nil)
 	})
 }
