@@ -142,9 +142,13 @@ func (s *ClaimStore) Stats(ctx context.Context, namespace string) (engine.Namesp
 }
 
 // listClaimsSQL reads only the resources that are shown, because a claim may have 64 KiB of them.
-// The text of a resource has its mode, so it is longer than the stored path by 5 bytes or more.
+// The text of a resource has its mode, so it is longer than the stored path by 5 bytes or more. A process
+// that died has noted no ends.
 const listClaimsSQL = `
-SELECT c.id, c.namespace, c.instance, c.abandon, c.owner, c.number, c.queued_at, c.held_at, c.ends_at, coalesce(c.waits_for, 0), r.paths, r.writes
+SELECT c.id, c.namespace, c.instance, c.abandon, c.owner, c.number, c.queued_at, c.held_at,
+       coalesce(c.ends_at, (SELECT least(i.ended_at, i.lease_until) + c.abandon FROM {schema}.instance i
+                             WHERE i.id = c.instance AND c.held_at IS NOT NULL AND least(i.ended_at, i.lease_until) <= clock_timestamp())),
+       coalesce(c.waits_for, 0), r.paths, r.writes
   FROM (SELECT * FROM {schema}.claim c WHERE $1::text IN ('', c.namespace) AND c.number > 0 ORDER BY c.namespace, c.number LIMIT $2::bigint) c
  CROSS JOIN LATERAL (
        SELECT array_agg(r.path ORDER BY r.position) AS paths, array_agg(r.write ORDER BY r.position) AS writes

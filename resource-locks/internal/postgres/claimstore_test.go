@@ -161,3 +161,36 @@ func TestClaimStore_ListsTheResourcesThatAreShown(t *testing.T) {
 		}
 	}
 }
+
+// TestListClaims_EndsOfDeadProcesses has a process that was killed, and one that lives.
+func TestListClaims_EndsOfDeadProcesses(t *testing.T) {
+	t.Parallel()
+	s := schematest.New(t)
+	db := s.Open("")
+	store := postgres.NewClaimStore(db)
+	for _, lease := range []time.Duration{time.Minute, time.Hour} {
+		q := engine.Claim{
+			ID: uuid.New(), Namespace: "ns", Instance: uuid.New(), Abandon: time.Hour, Resources: []engine.Resource{{}},
+		}
+		if err := store.StartLease(t.Context(), q.Instance, lease); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Enqueue(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Advance(db, 2*time.Minute)
+	for _, settled := range []bool{false, true} {
+		claims, err := store.ListClaims(t.Context(), "ns", 10)
+		if err != nil || len(claims) != 2 {
+			t.Fatalf("got %+v, %v", claims, err)
+		}
+		end := claims[0].HeldAt.Add(time.Minute + time.Hour)
+		if d := claims[0].EndsAt.Sub(end).Abs(); d > time.Minute || !claims[1].EndsAt.IsZero() {
+			t.Errorf("settled %t: the ends are %v, want %v and none", settled, claims, end)
+		}
+		if _, _, err := store.Settle(t.Context(), uuid.Nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
