@@ -99,6 +99,7 @@ func TestApp_ServesAllFrontsAndOperators(t *testing.T) {
 	_, metrics := call(t, "GET", a.URL("operators")+"/metrics", "")
 	for _, line := range []string{
 		`resource_locks_events_total{event="granted",space="mutex"} 1`, `resource_locks_held{space="mutex"}`,
+		`resource_locks_held{space="sunbird"}`,
 	} {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("the metrics have no %s", line)

@@ -69,7 +69,7 @@ func newGauges(locks *engine.Locks, log *slog.Logger) web.Gauges {
 	live := prometheus.NewDesc("resource_locks_held", "Live flat locks in the database, by front.", []string{"space"}, nil)
 	return web.Gauges{Descs: []*prometheus.Desc{live}, Log: log, Read: func(ctx context.Context, set web.SetGauge) error {
 		counts, err := locks.Count(ctx)
-		held := map[string]int{}
+		held := map[string]int{"locket": 0, "sunbird": 0, "mutex": 0} // an absent gauge would raise no alert
 		for _, k := range counts {
 			held[frontOf(k.Namespace)] += k.Locks
 		}
