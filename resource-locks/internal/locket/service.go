@@ -67,7 +67,7 @@ func (s *service) Lock(ctx context.Context, r *locketpb.LockRequest) (*locketpb.
 // readLock judges a request in the order that the published server has.
 func readLock(r *locketpb.LockRequest) (engine.Acquire, error) {
 	resource, seconds := r.GetResource(), r.GetTtlInSeconds()
-	kind := kindOf(resource.GetTypeCode())
+	kind := kinds[resource.GetTypeCode()]
 	switch {
 	case resource == nil:
 		return engine.Acquire{}, errNoResource
@@ -117,7 +117,7 @@ func (s *service) Fetch(ctx context.Context, r *locketpb.FetchRequest) (*locketp
 // FetchAll returns all live locks of a type. It reads them in pages, and refuses an answer that
 // no client takes.
 func (s *service) FetchAll(ctx context.Context, r *locketpb.FetchAllRequest) (*locketpb.FetchAllResponse, error) {
-	kind := kindOf(r.GetTypeCode())
+	kind := kinds[r.GetTypeCode()]
 	if kind == "" {
 		return nil, errInvalidType
 	}
@@ -172,17 +172,8 @@ func (s *service) changeLock(client context.Context, change func(context.Context
 
 func keyOf(name string) engine.Key { return engine.Key{Namespace: Namespace, Name: name} }
 
-// kindOf returns "" for UNKNOWN and for numbers that the enum does not have.
-func kindOf(code locketpb.TypeCode) string {
-	switch code {
-	case locketpb.TypeCode_LOCK:
-		return kindLock
-	case locketpb.TypeCode_PRESENCE:
-		return kindPresence
-	default:
-		return ""
-	}
-}
+// kinds has none for UNKNOWN, and for numbers that the enum does not have.
+var kinds = map[locketpb.TypeCode]string{locketpb.TypeCode_LOCK: kindLock, locketpb.TypeCode_PRESENCE: kindPresence}
 
 func resourceOf(lock engine.Lock) *locketpb.Resource {
 	code := locketpb.TypeCode_LOCK
