@@ -3,6 +3,7 @@ package integration_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,14 +51,15 @@ func TestStaffPages_FitAPhoneInEachLanguage(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock("LOCK_TTL_MS=250")}, 1)
 	userID, _ := p.addPatron(t)
-	p.acquireLock(t, userID, 10*time.Minute) // its state, that the next check-out takes it over, is the longest one
+	lock := p.acquireLock(t, userID, 10*time.Minute) // its state is the longest one
 	for language, tab := range map[string]string{"de": "Sperren jetzt", "es": "Cerrojos ahora", "en-XA": "⟦Lóócks nóów⟧"} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
-			phone := p.openStaffPage(t, 0, browser.Size(390, 844))
+			phone := p.openStaffPage(t, 0, browser.Size(320, 844))
 			phone.Goto(p.staffURL(0, "/?language="+language))
 			for _, page := range []string{
-				"/", "/switch?to=off", "/timing", "/locks", "/check-outs", "/contention", "/try", "/machines", "/rules", "/drill",
+				"/", "/switch?to=off", "/timing", "/locks", "/contention", "/try", "/machines", "/rules", "/drill",
+				"/locks/" + lock + "/release", "/check-outs", "/check-outs?around=" + strings.Repeat("M", 60),
 			} {
 				phone.Goto(p.staffURL(0, page))
 				phone.CheckWidth()
