@@ -96,6 +96,17 @@ func TestStaffSignIn_IsNotShownInsideAPage(t *testing.T) {
 	signedOut.Store(false)
 	tab.Fill(ttlLabel, "10 s")
 	sums.See("its patron waits at most 10 s")
+
+	// A form that is sent then says how to send it again, and what was typed is still there.
+	tab.Goto(desk.URL + "/staff/" + p.Storage.Tenant + "/switch?to=on")
+	tab.Fill("Reason", "Exam week")
+	signedOut.Store(true)
+	tab.Click("Turn on")
+	tab.See("Nothing was changed: sign in in another tab first, then go back in this one")
+	signedOut.Store(false) // as after that
+	tab.Back()
+	tab.Click("Turn on")
+	tab.See("The check-out lock is on now.", "Exam week")
 }
 
 func TestStaffSignIn_WithoutScriptOnAPhone(t *testing.T) {

@@ -53,6 +53,13 @@ func (p *Page) Reload() {
 	p.waitForLoad()
 }
 
+// Back goes back to the page before.
+func (p *Page) Back() {
+	p.t.Helper()
+	p.runVoid("going back", chromedp.NavigateBack())
+	p.waitForLoad()
+}
+
 // Status returns the HTTP status of the page, 0 before the first page.
 func (p *Page) Status() int { return p.events.lastStatus() }
 
