@@ -110,14 +110,15 @@ func (v *visit) countEntries(offset, n int, more bool) string {
 
 // linkDays links to the same search on other days.
 func (v *visit) linkDays(now time.Time) []dayLink {
+	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC) // no clock there skips a time
 	link := func(text texts.Code, from, until int) dayLink {
 		return dayLink{text, v.pathOf("/check-outs", func(q url.Values) {
 			q.Del("around")
 			q.Del("offset")
 			q.Del("until")
-			q.Set("from", now.AddDate(0, 0, -from).Format(time.DateOnly)+"T00:00")
+			q.Set("from", today.AddDate(0, 0, -from).Format(time.DateOnly)+"T00:00")
 			if until > 0 {
-				q.Set("until", now.AddDate(0, 0, -until).Format(time.DateOnly)+"T23:59")
+				q.Set("until", today.AddDate(0, 0, -until).Format(time.DateOnly)+"T23:59")
 			}
 		})}
 	}

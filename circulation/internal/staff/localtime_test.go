@@ -1,6 +1,7 @@
 package staff_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -164,5 +165,18 @@ func TestReadClock(t *testing.T) {
 				t.Errorf("got %s, %v, want %s", got, ok, tt.want)
 			}
 		})
+	}
+}
+
+// Clocks in Chile skipped the first hour of 6 September.
+func TestLinkYesterday_WhereClocksSkipMidnight(t *testing.T) {
+	t.Parallel()
+	santiago, err := time.LoadLocation("America/Santiago")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := staff.LinkYesterday(time.Date(2026, time.September, 7, 0, 30, 0, 0, santiago))
+	if !strings.Contains(got, "from=2026-09-06T00%3A00") || !strings.Contains(got, "until=2026-09-06T23%3A59") {
+		t.Errorf("got %s", got)
 	}
 }

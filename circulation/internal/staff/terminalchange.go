@@ -64,7 +64,6 @@ func (p *pages) showTerminal(v *visit, t library.Terminal, typed admin.TerminalC
 	if t.ServicePointFromLogin {
 		none = "machines.fromLogin"
 	}
-	say := func(code texts.Code) string { return v.reader().Say(texts.Text{Code: code}) }
 	usual := func(value string) option {
 		return option{"", v.reader().Say(texts.Text{Code: "machines.usualValue", Values: texts.Values{"value": value}})}
 	}
@@ -73,16 +72,16 @@ func (p *pages) showTerminal(v *visit, t library.Terminal, typed admin.TerminalC
 		Name:        v.newField("name", "machines.name", "machines.nameHint", typed.Name),
 		Institution: v.newField("institution", "machines.institution", "machines.institutionHint", typed.Institution),
 		Place:       v.newPlaceMenu(places, typed.ServicePointID, none),
-		Enabled: menu{Name: "enabled", Label: say("machines.maySignIn"), Hint: say("machines.enabledHint"), Value: strconv.FormatBool(typed.Enabled), Options: []option{
-			{"true", say("machines.yes")}, {"false", say("machines.disabled")},
+		Enabled: menu{Name: "enabled", Label: v.say("machines.maySignIn", nil), Hint: v.say("machines.enabledHint", nil), Value: strconv.FormatBool(typed.Enabled), Options: []option{
+			{"true", v.say("machines.yes", nil)}, {"false", v.say("machines.disabled", nil)},
 		}},
-		Language: menu{Name: "language", Label: say("machines.language"), Hint: say("machines.languageHint"), Value: typed.Language, Options: []option{
-			{"", say("machines.usual")}, {"en", "English"}, {"de", "Deutsch"}, {"es", "Español"},
+		Language: menu{Name: "language", Label: v.say("machines.language", nil), Hint: v.say("machines.languageHint", nil), Value: typed.Language, Options: []option{
+			{"", v.say("machines.usual", nil)}, {"en", "English"}, {"de", "Deutsch"}, {"es", "Español"},
 		}},
-		CharacterSet: menu{Name: "characterSet", Label: say("machines.characterSet"), Value: typed.CharacterSet, Options: []option{
+		CharacterSet: menu{Name: "characterSet", Label: v.say("machines.characterSet", nil), Value: typed.CharacterSet, Options: []option{
 			usual("CP850"), {"cp850", "CP850"}, {"iso-8859-1", "ISO 8859-1"}, {"windows-1252", "Windows-1252"}, {"utf-8", "UTF-8"},
 		}},
-		LineEnd: menu{Name: "lineEnd", Label: say("machines.lineEnd"), Value: typed.LineEnd, Options: []option{
+		LineEnd: menu{Name: "lineEnd", Label: v.say("machines.lineEnd", nil), Value: typed.LineEnd, Options: []option{
 			usual("CR"), {"cr", "CR"}, {"crlf", "CR LF"}, {"lf", "LF"},
 		}},
 	}
@@ -111,7 +110,7 @@ func (p *pages) changeTerminal(v *visit) error {
 		return v.redirectDone("/machines", "changed")
 	}
 	conflict := fault.Is(err, fault.Conflict)
-	if !conflict && !isTypo(err) {
+	if !conflict && !isExplained(err) {
 		return err
 	}
 	t, gone := p.findTerminal(v)
@@ -160,7 +159,7 @@ func (p *pages) setPassword(v *visit) error {
 	if err == nil {
 		err = p.admin.SetTerminalPassword(v.ctx(), v.c.Param("terminal"), password)
 	}
-	if isTypo(err) || fault.Is(err, fault.Conflict) {
+	if isExplained(err) || fault.Is(err, fault.Conflict) {
 		return p.showPassword(v, err)
 	}
 	if err != nil {

@@ -95,8 +95,7 @@ var wordsOfNotes = map[string]noteWords{
 
 // newField returns a field with the label and the hint of these codes.
 func (v *visit) newField(name string, label, hint texts.Code, value string) field {
-	say := v.reader().Say
-	return field{Name: name, Label: say(texts.Text{Code: label}), Hint: say(texts.Text{Code: hint}), Required: true, Value: value}
+	return field{Name: name, Label: v.say(label, nil), Hint: v.say(hint, nil), Required: true, Value: value}
 }
 
 func (v *visit) newPasswordField() field {
@@ -105,10 +104,9 @@ func (v *visit) newPasswordField() field {
 
 // newPlaceMenu offers the service points. none is the text of no service point.
 func (v *visit) newPlaceMenu(places []library.ServicePoint, chosen string, none texts.Code) menu {
-	say := v.reader().Say
 	c := menu{
-		Name: "place", Label: say(texts.Text{Code: "machines.servicePoint"}), Value: chosen,
-		Options: []option{{"", say(texts.Text{Code: none})}},
+		Name: "place", Label: v.say("machines.servicePoint", nil), Value: chosen,
+		Options: []option{{"", v.say(none, nil)}},
 	}
 	for _, place := range places {
 		c.Options = append(c.Options, option{place.ID, place.Name})
@@ -243,8 +241,10 @@ func (v *visit) explainRefusal(refusal error, fields ...*field) []field {
 	return []field{{Wrong: fault.Text(refusal)}}
 }
 
-// isTypo reports whether what was typed is the reason of a refusal.
-func isTypo(err error) bool { return fault.Is(err, fault.Invalid) }
+// isExplained reports whether the form says why it was refused: what was typed is wrong, or the machine is gone.
+func isExplained(err error) bool {
+	return fault.Is(err, fault.Invalid) || fault.Is(err, fault.NotFound)
+}
 
 func (p *pages) addTerminal(v *visit) error {
 	typed := admin.NewTerminal{
@@ -255,7 +255,7 @@ func (p *pages) addTerminal(v *visit) error {
 	if err == nil {
 		err = p.admin.AddTerminal(v.ctx(), typed)
 	}
-	if isTypo(err) {
+	if isExplained(err) {
 		return p.showTerminalsWith(v, err, typed)
 	}
 	if err != nil {

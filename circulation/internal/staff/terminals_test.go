@@ -233,3 +233,14 @@ func TestTerminalsPage_SpeaksTheReadersLanguage(t *testing.T) {
 		"Ausleihe zurückgenommen", "1 Hinweis,")
 	v.get(t, machinesPath+"/"+annID+"?language=es").want(t, http.StatusOK, "Editar Hall", "como de costumbre (CP850)")
 }
+
+// A machine may be removed while one of its forms is open.
+func TestTerminalsPage_SaysThatAMachineIsGone(t *testing.T) {
+	t.Parallel()
+	v := visit(t, &library{Admin: &machines{refusal: fault.New(fault.NotFound, "Not found")}})
+	path := machinesPath + "/" + annID
+	const gone = "This machine is not there any more."
+	v.get(t, path).want(t, http.StatusNotFound, gone)
+	v.post(t, path, url.Values{"version": {"7"}, "name": {"Hall"}}).want(t, http.StatusNotFound, gone)
+	v.post(t, path+"/password", url.Values{"password": {"a-long-one"}}).want(t, http.StatusNotFound, gone)
+}
