@@ -309,7 +309,7 @@ func TestRelease(t *testing.T) {
 		}
 		want(t, d.send(http.MethodPost, path, url.Values{
 			"reason": {"again"}, "token": {d.token()},
-		}), 404, "The lock is gone already")
+		}), 404, "The lock is gone already", "If you have just released it yourself, that is done.")
 	})
 	t.Run("ends a claim", func(t *testing.T) {
 		t.Parallel()
