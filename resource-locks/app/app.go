@@ -101,13 +101,13 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 		},
 	}))
 	s.Add(locket.New(locket.Options{
-		Settings: cfg.Locket, HTTP: cfg.HTTP, Locks: e.locks, Observe: e.events.add, Log: log, Registry: registry,
+		Settings: cfg.Locket, HTTP: cfg.HTTP, Locks: e.locks, Observe: e.events.add, Log: log, Registry: registry, CountRefusal: db.CountRefusal,
 	}))
 	s.Add(locktopus.New(locktopus.Options{
-		Settings: cfg.Locktopus, HTTP: cfg.HTTP, Claims: e.claims, Panics: s.Panics, Log: log,
+		Settings: cfg.Locktopus, HTTP: cfg.HTTP, Claims: e.claims, Panics: s.Panics, Log: log, CountRefusal: db.CountRefusal,
 	}))
 	s.Add(sunbird.New(sunbird.Options{
-		Settings: cfg.Sunbird, HTTP: cfg.HTTP, Locks: e.locks, Guard: guard, Log: log, Registry: registry,
+		Settings: cfg.Sunbird, HTTP: cfg.HTTP, Locks: e.locks, Guard: guard, Log: log, Registry: registry, CountRefusal: db.CountRefusal,
 	}))
 	s.Add(mutexapi.New(mutexapi.Options{
 		Settings: cfg.Mutex, HTTP: cfg.HTTP, Locks: e.locks, Guard: guard, Log: log, Registry: registry, Ready: db.Ready,

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"checkoutlock/schemas/fault"
 )
 
 // Failures logs how the repeated work of a process fails. An outage fails each round of
@@ -31,6 +33,11 @@ func (f *Failures) Try(ctx context.Context, timeout time.Duration, what string, 
 		f.note(ctx, what, err)
 	}
 	return err == nil
+}
+
+// LevelOf is the level of a failed call's line. An outage has one line for all calls.
+func LevelOf(err error, countRefusal func() bool) slog.Level {
+	return map[bool]slog.Level{false: slog.LevelWarn, true: slog.LevelDebug}[fault.Is(err, fault.Unavailable) && countRefusal()]
 }
 
 // note logs the first failure after a success as a warning, and its repeats for debug. The next

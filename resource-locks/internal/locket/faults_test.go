@@ -84,6 +84,10 @@ func TestFaults(t *testing.T) {
 			wantStatus(t, err, tt.code, tt.message)
 			_, err = c.FetchAll(t.Context(), &locketpb.FetchAllRequest{TypeCode: locketpb.TypeCode_LOCK})
 			wantStatus(t, err, tt.code, tt.message)
+			outage := tt.code == codes.Unavailable || tt.code == codes.DeadlineExceeded
+			if n := s.refused.Load(); outage != (n == 4) || outage == strings.Contains(s.log.String(), `"level":"WARN"`) {
+				t.Errorf("%d refusals are counted: %s", n, s.log)
+			}
 			if tt.code == codes.Internal && !strings.Contains(s.log.String(), "secret") {
 				t.Error("the log lacks the cause")
 			}

@@ -52,10 +52,11 @@ type Options struct {
 	Settings Settings // valid; without an address the front is off
 	Locks    *engine.Locks
 	// Observe adds an observer of the events of Locks.
-	Observe  func(engine.Observer)
-	Log      *slog.Logger
-	Registry prometheus.Registerer
-	HTTP     config.HTTP // how the listener stops; the rest is not used
+	Observe      func(engine.Observer)
+	Log          *slog.Logger
+	Registry     prometheus.Registerer
+	HTTP         config.HTTP // how the listener stops; the rest is not used
+	CountRefusal func() bool // is that of web.Options
 }
 
 // listener is the gRPC server, a web.Listener.
@@ -65,7 +66,8 @@ type listener struct {
 	http     config.HTTP
 	service  *service
 	metrics  *metrics
-	limit    int64 // of connections
+	limit    int64       // of connections
+	outage   func() bool // is Options.CountRefusal
 
 	ln     net.Listener
 	server *grpc.Server
@@ -84,7 +86,7 @@ func newListener(o Options) *listener {
 	m := newMetrics(o.Registry, o.Locks, log)
 	o.Observe(m)
 	return &listener{
-		settings: o.Settings, log: log, http: o.HTTP, metrics: m, limit: maxConnections,
+		settings: o.Settings, log: log, http: o.HTTP, metrics: m, limit: maxConnections, outage: o.CountRefusal,
 		service: newService(o.Locks, o.Settings.OperationTimeout),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ type harness struct {
 	events   *observers // of the locks
 	registry *prometheus.Registry
 	log      *logBuffer
+	refused  atomic.Int32 // calls during an outage
 }
 
 // logBuffer collects the log of a front.
@@ -67,7 +69,7 @@ func newHarness(settings locket.Settings, store engine.LockStore) *harness {
 	s.Listener = locket.NewListener(locket.Options{
 		Settings: settings, Locks: engine.NewLocks(store, s.events), Observe: func(o engine.Observer) { s.events.front = o },
 		Log: config.Log{Level: "debug"}.New(io.Writer(s.log), ""), Registry: s.registry,
-		HTTP: config.HTTP{ShutdownTimeout: 5 * time.Second},
+		HTTP: config.HTTP{ShutdownTimeout: 5 * time.Second}, CountRefusal: func() bool { return s.refused.Add(1) > 0 },
 	})
 	return s
 }

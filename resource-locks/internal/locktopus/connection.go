@@ -57,6 +57,7 @@ type connection struct {
 	abandon   time.Duration
 	panics    *web.Panics
 	log       *slog.Logger
+	outage    func() bool // is Options.CountRefusal
 
 	mu      sync.Mutex // held while an event is handled; guards the fields below
 	session session
@@ -261,7 +262,7 @@ func (c *connection) sayClose(ctx context.Context, err error) {
 		_ = c.sendClose(websocket.CloseGoingAway)
 		return
 	case errors.Is(err, errLost), isFault:
-		level := slog.LevelWarn
+		level := engine.LevelOf(err, c.outage)
 		if c.ticket != nil && !c.claims.IsLeased(c.ticket) {
 			level = slog.LevelDebug // the engine has logged the end of all
 		}

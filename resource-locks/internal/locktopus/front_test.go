@@ -69,6 +69,7 @@ func newHarness(t *testing.T, store *enginetest.Store) *harness {
 	f.claims = engine.NewClaims(f.store, observer{}, slog.New(f.engineLog))
 	f.server = newServer(Options{
 		Settings: Settings{AbandonTimeout: time.Minute}, Claims: f.claims, Panics: web.NewPanics(f.registry, log), Log: log,
+		CountRefusal: func() bool { return true },
 	})
 	f.http = &http.Server{Handler: f.server, ReadHeaderTimeout: time.Second}
 	stop := enginetest.RunLoops(f.claims)

@@ -30,7 +30,7 @@ func startTCP(t *testing.T) (*server, string) {
 	claims := engine.NewClaims(enginetest.NewStore(), observer{}, log)
 	s := newServer(Options{
 		Settings: Settings{AbandonTimeout: time.Minute}, Claims: claims, Panics: web.NewPanics(prometheus.NewRegistry(), log),
-		Log: log,
+		Log: log, CountRefusal: func() bool { return true },
 	})
 	web := httptest.NewServer(s)
 	stop := enginetest.RunLoops(claims)

@@ -26,19 +26,19 @@ const maxConnections = 20_000
 
 // Answers before the upgrade. The texts are the published server's: clients compare them.
 const (
-	needsNamespace  = "URL parameter 'namespace' is required"
-	wrongAbandon    = "URL parameter 'abandon-timeout-ms' should be integer value >= 0 representing broken connection timeout (in milliseconds)"
-	noSuchNamespace = "Namespace not found"
+	needsNamespace = "URL parameter 'namespace' is required"
+	wrongAbandon   = "URL parameter 'abandon-timeout-ms' should be integer value >= 0 representing broken connection timeout (in milliseconds)"
 )
 
 // Options configure New. All fields are required.
 type Options struct {
 	Settings Settings // valid; without an address the front is off
 	// HTTP has the time-outs of the server. Its address is not used.
-	HTTP   config.HTTP
-	Claims *engine.Claims
-	Panics *web.Panics // of connections
-	Log    *slog.Logger
+	HTTP         config.HTTP
+	Claims       *engine.Claims
+	Panics       *web.Panics // of connections
+	Log          *slog.Logger
+	CountRefusal func() bool // is that of web.Options
 }
 
 // New returns the front.
@@ -63,6 +63,7 @@ type server struct {
 	abandon  time.Duration
 	panics   *web.Panics
 	log      *slog.Logger
+	outage   func() bool // is Options.CountRefusal
 	upgrader websocket.Upgrader
 	mux      *http.ServeMux
 
@@ -80,7 +81,7 @@ func newServer(o Options) *server {
 	o.Panics.Expect(workerName)
 	s := &server{
 		claims: o.Claims, abandon: o.Settings.AbandonTimeout, panics: o.Panics, log: o.Log, limit: maxConnections,
-		mux: http.NewServeMux(),
+		mux: http.NewServeMux(), outage: o.CountRefusal,
 		// An idle connection keeps a read buffer only. Compression would cost more memory.
 		upgrader: websocket.Upgrader{
 			ReadBufferSize: 512, WriteBufferSize: 1 << 10, WriteBufferPool: &sync.Pool{},
@@ -159,7 +160,7 @@ func (s *server) upgrade(w http.ResponseWriter, r *http.Request, namespace strin
 	}
 	return &connection{
 		ws: ws, claims: s.claims, namespace: namespace, owner: r.RemoteAddr, panics: s.panics, log: s.log,
-		session: newSession(),
+		outage: s.outage, session: newSession(),
 	}
 }
 
@@ -241,10 +242,6 @@ func (s *server) stats(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
 	n, err := s.claims.Stats(ctx, namespace)
-	if fault.Is(err, fault.NotFound) {
-		http.Error(w, noSuchNamespace, http.StatusNotFound)
-		return
-	}
 	if err != nil {
 		s.refuse(ctx, w, err)
 		return
@@ -268,7 +265,7 @@ func (s *server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 		status = http.StatusBadRequest // the protocol knows no 422
 	}
 	if status >= http.StatusInternalServerError {
-		s.log.WarnContext(ctx, "a request failed", "err", err)
+		s.log.Log(ctx, engine.LevelOf(err, s.outage), "a request failed", "err", err)
 	}
 	http.Error(w, fault.Text(err), status)
 }

@@ -55,8 +55,8 @@ func TestServer_AnswersBadRequestsAsText(t *testing.T) {
 			},
 			"statistics of no namespace":         {path: "/stats_v1", status: 400, want: needsNamespace},
 			"statistics of an empty namespace":   {path: "/stats_v1?namespace=", status: 400, want: needsNamespace},
-			"statistics of an unknown namespace": {path: "/stats_v1?namespace=never", status: 404, want: noSuchNamespace},
-			"a namespace without any connection": {path: "/stats_v1?namespace=a", status: 404, want: noSuchNamespace},
+			"statistics of an unknown namespace": {path: "/stats_v1?namespace=never", status: 404, want: "Namespace not found"},
+			"a namespace without any connection": {path: "/stats_v1?namespace=a", status: 404, want: "Namespace not found"},
 			"another path":                       {path: "/v2?namespace=a", status: 404, want: "not found"},
 			"a namespace that is too long": {
 				path: "/v1?namespace=" + strings.Repeat("n", 300), status: 400, want: "web sockets only",
@@ -67,9 +67,9 @@ func TestServer_AnswersBadRequestsAsText(t *testing.T) {
 			"an upgrade in a namespace with NUL": {path: "/v1?namespace=a%00b", header: upgrade, status: 400, want: "NUL"},
 			"an upgrade in what is no UTF-8":     {path: "/v1?namespace=%ff", header: upgrade, status: 400, want: "UTF-8"},
 			"statistics of too long a namespace": {
-				path: "/stats_v1?namespace=" + strings.Repeat("n", 300), status: 404, want: noSuchNamespace,
+				path: "/stats_v1?namespace=" + strings.Repeat("n", 300), status: 404, want: "Namespace not found",
 			},
-			"statistics of what is no UTF-8 text": {path: "/stats_v1?namespace=%ff", status: 404, want: noSuchNamespace},
+			"statistics of what is no UTF-8 text": {path: "/stats_v1?namespace=%ff", status: 404, want: "Namespace not found"},
 		}
 		for name, tt := range tests {
 			status, body := f.get(tt.path, tt.header...)
@@ -252,8 +252,18 @@ func TestServer_LogsALostLeaseOnce(t *testing.T) {
 			holder.wantsError("the lock is gone", websocket.CloseInternalServerErr)
 		}
 		<-time.After(5 * time.Second) // the ends are tried again
+		if _, status, err := f.dial("namespace=library"); err == nil || status != http.StatusServiceUnavailable {
+			t.Errorf("a new connection: %d, %v", status, err)
+		}
+		f.store.Fail(nil)
+		late := f.connect("")
+		f.store.Fail(fault.New(fault.Unavailable, "away"))
+		late.lock("w a")
+		late.wantsError("", websocket.CloseInternalServerErr)
 		log := f.log.String()
-		for text, want := range map[string]int{"the lease was lost": 1, "a connection ends": 0, "ending": 1} {
+		for text, want := range map[string]int{
+			"the lease was lost": 1, "a connection ends": 0, "ending": 1, "a request failed": 0,
+		} {
 			if n := strings.Count(log, text); n != want {
 				t.Errorf("%d lines with %q, want %d: %s", n, text, want, log)
 			}

@@ -36,9 +36,8 @@ type Options struct {
 	// Registry gets the metrics of the front's requests, with the prefix mutex_.
 	Registry prometheus.Registerer
 	// Ready returns why the service cannot work; nil means ready.
-	Ready func(context.Context) error
-	// CountRefusal is that of web.Options.
-	CountRefusal func() bool
+	Ready        func(context.Context) error
+	CountRefusal func() bool // is that of web.Options
 	// HTTP has how the server stops. Its address and RequestTimeout are not used.
 	HTTP config.HTTP
 }

@@ -44,6 +44,7 @@ type harness struct {
 	store    *enginetest.Store
 	registry *prometheus.Registry
 	log      *bytes.Buffer // to be read after the server has stopped
+	refused  int           // calls during an outage
 }
 
 type observer struct{}
@@ -67,6 +68,7 @@ func newHarness(t *testing.T, change func(*Settings)) *harness {
 	guard := auth.NewGuard(auth.Settings{Auth: auth.Gateway}, nil, log)
 	f.server, err = newServer(Options{
 		Settings: cfg, Locks: engine.NewLocks(f.store, observer{}), Guard: guard, Registry: f.registry, Log: log,
+		CountRefusal: func() bool { f.refused++; return true },
 	}, "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)

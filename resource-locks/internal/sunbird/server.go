@@ -37,7 +37,8 @@ type Options struct {
 	Guard *auth.Guard
 	Log   *slog.Logger
 	// Registry gets the metrics of notices.
-	Registry prometheus.Registerer
+	Registry     prometheus.Registerer
+	CountRefusal func() bool // is that of web.Options
 }
 
 // New returns the front. It reads the keys of tokens, and registers the metrics of notices.
@@ -71,6 +72,7 @@ type server struct {
 	notices   *notices
 	lists     *semaphore.Weighted
 	log       *slog.Logger
+	outage    func() bool // is Options.CountRefusal
 }
 
 // newServer returns the handler of a server that listens on host.
@@ -78,7 +80,7 @@ func newServer(o Options, host string) (*server, error) {
 	cfg := o.Settings
 	s := &server{
 		locks: o.Locks, cfg: cfg, identify: identifyByHeader, lists: semaphore.NewWeighted(maxLists), log: o.Log,
-		check: newResourceCheck(cfg.ResourceCheckURL), notices: newNotices(cfg.NoticeURL, o.Registry, o.Log),
+		check: newResourceCheck(cfg.ResourceCheckURL), notices: newNotices(cfg.NoticeURL, o.Registry, o.Log), outage: o.CountRefusal,
 	}
 	if cfg.Auth == AuthToken {
 		known, err := loadKeys(cfg.Keys)
@@ -244,7 +246,7 @@ func (s *server) toFailure(ctx context.Context, c *call, err error) failure {
 	if panicked, ok := errors.AsType[*fault.PanicError](err); ok {
 		s.log.ErrorContext(ctx, "panic", append(panicked.LogAttrs(), "operation", c.id)...)
 	} else {
-		s.log.WarnContext(ctx, "a request failed", "operation", c.id, "err", err)
+		s.log.Log(ctx, engine.LevelOf(err, s.outage), "a request failed", "operation", c.id, "err", err)
 	}
 	return failure{http.StatusInternalServerError, c.failed, c.doing + " lock failed"}
 }

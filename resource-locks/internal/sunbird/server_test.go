@@ -264,6 +264,10 @@ func TestServer_AnswersAFailingStore(t *testing.T) {
 		f.list("").refused(t, 500, "ERR_LISTING_LOCK_FAILED", "Listing lock failed")
 		u.force("do_1", "x").refused(t, 500, "ERR_LOCK_FORCING_FAILED", "Forcing lock failed")
 		u.ask("do_1", "x").refused(t, 500, "ERR_LOCK_REQUESTING_FAILED", "Requesting lock failed")
+		lines := strings.Count(f.log.String(), "a request failed")
+		if outage := code == fault.Unavailable; outage != (f.refused == 6) || outage != (lines == 0) {
+			t.Errorf("%s: %d refusals are counted, and logged: %s", code, f.refused, f.log)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -324,20 +325,11 @@ func (s *Store) Stats(ctx context.Context, name string) (engine.NamespaceStats, 
 			stats.WaitingResources += len(c.Resources)
 		}
 		for _, r := range c.Resources {
-			paths[joinPath(r.Path)] = true
+			paths[fmt.Sprintf("%q", r.Path)] = true
 		}
 	}
 	stats.Paths = len(paths)
 	return stats, nil
-}
-
-// joinPath makes a path a map's key. A segment has no NUL.
-func joinPath(path []string) string {
-	var key []byte
-	for _, segment := range path {
-		key = append(append(key, segment...), 0)
-	}
-	return string(key)
 }
 
 // ListClaims implements engine.ClaimStore.
