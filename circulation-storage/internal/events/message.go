@@ -81,7 +81,7 @@ func stripPatron(e Event) (before, after json.RawMessage, err error) {
 	if err := errors.Join(json.Unmarshal(e.Old, &old), json.Unmarshal(e.New, &now)); err != nil {
 		return nil, nil, err
 	}
-	if old["userId"] == nil || now["userId"] != nil {
+	if now["userId"] != nil {
 		return e.Old, e.New, nil
 	}
 	delete(old, "userId")

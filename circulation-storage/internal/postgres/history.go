@@ -239,7 +239,7 @@ SELECT coalesce(a."userId", ''), coalesce(a."requestId", ''), coalesce(a."servic
        greatest(0, a."waitedMs" + extract(epoch FROM statement_timestamp() - w.reported_date) * 1000)::bigint AS waited
   FROM {schema}.check_out_waiting w
  CROSS JOIN jsonb_to_recordset(w.waits) AS a("userId" text, "requestId" text, "servicePointId" text, machine text, "waitedMs" bigint)
- WHERE w.waiting > 0 AND ` + waitingCounts + ` ORDER BY waited DESC LIMIT $1::bigint`
+ WHERE ` + waitingCounts + ` ORDER BY waited DESC LIMIT $1::bigint`
 
 const slowestSQL = `
 SELECT ` + historyColumns + ` FROM {schema}.check_out_history h

@@ -168,14 +168,13 @@ const (
 
 	renewAnnouncementSQL = `
 UPDATE {schema}.check_out_lock_environment a SET on_until = clock_timestamp() + $1::bigint * interval '1 ms'
- WHERE a.on_until IS NOT NULL RETURNING true`
+ WHERE a.on_until IS NOT NULL`
 	beginAnnouncementSQL = `
 UPDATE {schema}.check_out_lock_environment a SET on_until = clock_timestamp() + $1::bigint * interval '1 ms'
   FROM {schema}.lock_settings_version v
- WHERE a.on_until IS NULL AND v.version::text = $2::text RETURNING true`
+ WHERE a.on_until IS NULL AND v.version::text = $2::text`
 	endAnnouncementSQL = `
-UPDATE {schema}.check_out_lock_environment a SET on_until = NULL
- WHERE a.on_until IS NOT NULL AND NOT ` + announcedSQL + ` RETURNING true`
+UPDATE {schema}.check_out_lock_environment a SET on_until = NULL WHERE NOT ` + announcedSQL
 	dropAnnouncementSQL = `UPDATE {schema}.check_out_lock_environment SET on_until = NULL WHERE on_until IS NOT NULL`
 )
 
