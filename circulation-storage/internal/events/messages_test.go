@@ -29,29 +29,30 @@ func TestMessages_AreThoseOfFolio(t *testing.T) {
 	h.exec(`INSERT INTO {schema}.circulation_settings (id, jsonb) VALUES ($1, $2)`, uuid.New(), `{"name":"x"}`)
 	h.exec(`INSERT INTO {schema}.check_in_operation (id, jsonb) VALUES ($1, $2)`, uuid.New(),
 		fmt.Sprintf(`{"itemId":%q,"occurredDateTime":"2026-01-01T10:00:00.000+00:00"}`, item))
-	h.exec(`INSERT INTO {schema}.outbox (event_type, payload) VALUES ('ITEM_CHECKED_OUT', '{"userId":"u"}')`)
+	h.exec(`INSERT INTO {schema}.outbox (event_type, payload) VALUES ('ITEM_CHECKED_OUT', '{"userId":"u"}'),
+		('ITEM_CHECKED_IN', '{}'), ('ITEM_CHECKED_IN', '{"loanId":"l"}')`)
 	h.start(h.sink)
-	h.await(8) // of a check-out two
+	h.awaitNone()
 	type value struct {
 		ID, Type, Tenant string
 		Timestamp        int64
 		Data             struct {
 			Old, New *struct {
-				ID, RulesAsText string
-				Status          struct{ Name string }
+				ID, UserID, RulesAsText string
+				Status                  struct{ Name string }
 			}
 		}
 		EventType, EventPayload string
 		EventMetadata           struct{ TenantID string }
 	}
-	got := map[string]value{}
+	got, ids := map[string]value{}, map[string]bool{}
 	for _, m := range h.sink.values {
 		var v value
 		if err := json.Unmarshal(m.Value, &v); err != nil {
 			t.Fatal(err)
 		}
 		name := strings.Replace(m.Topic, h.id.String(), "T", 1) + " " + v.Type
-		got[name] = v
+		got[name], ids[v.ID] = v, true
 		if _, err := uuid.Parse(v.ID); err != nil || m.Tenant != h.id {
 			t.Errorf("%s: got id %q of tenant %s", name, v.ID, m.Tenant)
 		}
@@ -68,7 +69,7 @@ func TestMessages_AreThoseOfFolio(t *testing.T) {
 		t.Errorf("created: got %+v", created)
 	}
 	if updated.Old == nil || updated.New == nil || updated.Old.Status.Name != "Open" ||
-		updated.New.Status.Name != "Closed" {
+		updated.Old.UserID != patron.String() || updated.New.Status.Name != "Closed" {
 		t.Errorf("updated: got %+v", updated)
 	}
 	if deleted.Old == nil || deleted.New != nil || deleted.Old.ID != loan.String() {
@@ -83,6 +84,12 @@ func TestMessages_AreThoseOfFolio(t *testing.T) {
 		if got[name].Data.New == nil {
 			t.Errorf("there is no %s among %v", name, got)
 		}
+	}
+	if len(h.sink.values) != 11 || len(ids) != 11 { // of check-outs two, and of the check-in of a loan
+		t.Errorf("got %d messages with %d ids, want 11 of each", len(h.sink.values), len(ids))
+	}
+	if in := got["folio.pub-sub.T.ITEM_CHECKED_IN.mod-pubsub-2.20.0 "]; in.EventPayload != `{"loanId": "l"}` {
+		t.Errorf("got the check-in %+v, want that of the loan alone", in)
 	}
 	event := got["folio.pub-sub.T.ITEM_CHECKED_OUT.mod-pubsub-2.20.0 "]
 	if event.EventPayload != `{"userId": "u"}` || event.EventMetadata.TenantID != h.id.String() {

@@ -87,10 +87,14 @@ func TestCommitStore_ReadCheckOutFacts(t *testing.T) {
 	item := l.addItem("Available", fmt.Sprintf(
 		`,"barcode":"B-1","holdingsRecordId":%q,"materialTypeId":%q,"permanentLoanTypeId":%q`, v.holdings, book, day,
 	))
-	byItem := l.queue(v, item, other)
-	byTitle := l.queue(v, uuid.Nil, patron)
-	l.exec(`INSERT INTO {schema}.proxyfor (id, jsonb) VALUES (gen_random_uuid(), jsonb_build_object('userId', $1::uuid, `+
-		`'proxyUserId', $2::uuid))`, patron, proxy)
+	byItem := l.queue(v, item, other, patron)
+	byTitle := l.queue(v, uuid.Nil, patron, other)
+	l.exec(`UPDATE {schema}.request SET jsonb = jsonb - 'position' || '{"status":"Closed - Cancelled"}' `+
+		`WHERE id IN ($1, $2)`, byItem[1].id, byTitle[1].id)
+	for _, of := range [][2]uuid.UUID{{patron, proxy}, {other, proxy}, {patron, other}} {
+		l.exec(`INSERT INTO {schema}.proxyfor (id, jsonb) VALUES (gen_random_uuid(), `+
+			`jsonb_build_object('userId', $1::uuid, 'proxyUserId', $2::uuid))`, of[0], of[1])
+	}
 	l.exec(`INSERT INTO {schema}.manualblocks (id, jsonb) VALUES (gen_random_uuid(), jsonb_build_object('userId', `+
 		`$1::uuid, 'desc', 'lost card'))`, patron)
 	l.exec(`INSERT INTO {schema}.automated_patron_blocks (user_id, jsonb) VALUES ($1::uuid, `+

@@ -21,6 +21,10 @@ func TestHistoryStore_ListsWaitsOfAllInstances(t *testing.T) {
 	t.Parallel()
 	h := newPast(t)
 	ann, ben := uuid.NewString(), uuid.NewString()
+	h.report("two", schemas.CheckOutReport{Waiting: 1, Version: "1.2.2", Waits: []schemas.LockWait{
+		{UserID: ann, WaitedMs: 7000},
+	}})
+	h.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date - interval '1 hour'`)
 	h.report("one", schemas.CheckOutReport{Waiting: 1, Waits: []schemas.LockWait{
 		{UserID: ann, RequestID: "r1", Machine: "kiosk-1", WaitedMs: 500},
 	}})
@@ -29,7 +33,8 @@ func TestHistoryStore_ListsWaitsOfAllInstances(t *testing.T) {
 	}})
 	h.report("gone", schemas.CheckOutReport{Waiting: 1, Waits: []schemas.LockWait{{UserID: ben, WaitedMs: 9000}}})
 	h.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date - interval '6 s' WHERE holder = 'gone'`)
-	h.exec(`UPDATE {schema}.check_out_waiting SET reported_date = statement_timestamp() WHERE holder <> 'gone'`)
+	h.exec(`UPDATE {schema}.check_out_waiting SET reported_date = statement_timestamp()
+		WHERE holder <> 'gone' AND reported_date > statement_timestamp() - interval '30 min'`)
 	w, err := h.Waits(h.ctx())
 	if err != nil || len(w.Waiting) != 2 {
 		t.Fatalf("got %+v, %v, want two waits", w, err)

@@ -60,20 +60,24 @@ func connected(
 func TestTerminals_JoinWhatInstancesReport(t *testing.T) {
 	t.Parallel()
 	m := newMachines(t)
-	m.report("one", connected("10.0.0.1", time.Hour, time.Minute, "11",
+	m.report("two", connected("10.0.0.1", time.Hour, time.Hour, "11",
 		schemas.TerminalCounts{CheckOuts: 9, Refused: 2}, schemas.TerminalCounts{Refused: 1, Unreadable: 5}))
-	m.report("two", connected("10.0.0.2", time.Minute, time.Second, "09",
-		schemas.TerminalCounts{Refused: 1, Repeated: 7, WrongLogins: 8}))
+	last := connected("10.0.0.2", time.Minute, time.Second, "09",
+		schemas.TerminalCounts{Refused: 1, Repeated: 7, WrongLogins: 8})
+	last.Terminals[0].Attention = schemas.OutOfPaper
+	m.report("one", last)
 	all := schemas.TerminalCounts{CheckOuts: 9, Refused: 4, Repeated: 7, Unreadable: 5, WrongLogins: 8}
 	got := m.wantOne()
 	if got.Connections != 2 || got.Address != "10.0.0.2" || got.LastMessage != "09" || *got.LastHour != all ||
-		fmt.Sprint(got.Instances) != "[one two]" || got.ConnectedDate == "" || got.LastDate == "" {
+		fmt.Sprint(got.Instances) != "[one two]" || got.Attention != schemas.OutOfPaper ||
+		!isOfNow(got.ConnectedDate) || !isOfNow(got.LastDate) {
 		t.Errorf("got %+v", got)
 	}
 	// An instance that died reports no end: its connections stop to count, and what they did when it is old.
-	m.exec(`UPDATE {schema}.self_check_state SET reported_date = reported_date - interval '46 s' WHERE instance = 'two'`)
+	m.exec(`UPDATE {schema}.self_check_state SET reported_date = reported_date - interval '46 s' WHERE instance = 'one'`)
 	got = m.wantOne()
-	if got.Connections != 1 || got.Address != "10.0.0.1" || got.LastMessage != "09" || *got.LastHour != all {
+	if got.Connections != 1 || got.Address != "10.0.0.1" || got.LastMessage != "09" || *got.LastHour != all ||
+		fmt.Sprint(got.Instances) != "[two]" {
 		t.Errorf("after the death of an instance: got %+v", got)
 	}
 	m.exec(`UPDATE {schema}.self_check_state SET reported_date = reported_date - interval '56 min'`)
@@ -90,16 +94,32 @@ func TestTerminals_KeepTheLastMessageOfAMachineThatLeft(t *testing.T) {
 	m.report("one", schemas.TerminalReport{Terminals: []schemas.TerminalState{
 		{Login: "desk-1", Attention: schemas.OutOfPaper}, {Login: "desk-1"},
 	}})
-	if got := m.wantOne(); got.Connections != 0 || got.LastMessage != "11" || got.LastDate == "" {
+	if got := m.wantOne(); got.Connections+len(got.Instances) != 0 || got.LastMessage != "11" || got.LastDate == "" {
 		t.Errorf("got %+v", got)
 	}
+	m.exec(`UPDATE {schema}.self_check_state SET reported_date = reported_date - interval '1 hour',
+		last_date = last_date - interval '1 hour'`)
+	back := connected("10.0.0.2", 0, 0, "09", schemas.TerminalCounts{Refused: 3})
+	back.Terminals[0].Attention = schemas.ShuttingDown
+	m.report("one", back)
+	if got := m.wantOne(); got.Connections != 1 || got.Address != "10.0.0.2" || got.LastMessage != "09" ||
+		!isOfNow(got.ConnectedDate) || !isOfNow(got.LastDate) || got.LastHour.Refused != 3 ||
+		got.Attention != schemas.ShuttingDown {
+		t.Errorf("after it came back: got %+v", got)
+	}
+}
+
+// isOfNow is true for the last half hour.
+func isOfNow(date string) bool {
+	at, err := time.Parse(schemas.FolioTime, date)
+	return err == nil && time.Since(at) < 30*time.Minute
 }
 
 func TestTerminals_KeepABoundedNumberOfNotes(t *testing.T) {
 	t.Parallel()
 	m := newMachines(t)
 	oldest := schemas.TerminalNote{
-		ID: uuid.NewString(), AgoMs: 1000, Login: "desk-1", Kind: schemas.NoteOffLine, Code: "ITEM_NOT_LOANABLE",
+		ID: uuid.NewString(), AgoMs: 60_000, Login: "desk-1", Kind: schemas.NoteOffLine, Code: "ITEM_NOT_LOANABLE",
 		UserBarcode: "P-1", ItemBarcode: "B-1", LoanID: uuid.NewString(),
 	}
 	for range 2 { // a repeat is kept once
@@ -113,6 +133,11 @@ func TestTerminals_KeepABoundedNumberOfNotes(t *testing.T) {
 	want.AgoMs, want.Date, want.Instance = 0, got[0].Date, "one"
 	if got[0] != want || want.Date == "" {
 		t.Errorf("got %+v, want %+v", got[0], want)
+	}
+	last := schemas.TerminalNote{ID: uuid.Max.String(), Login: "desk-1", Kind: schemas.NoteBlockCard}
+	m.report("one", schemas.TerminalReport{Notes: []schemas.TerminalNote{last}})
+	if got := m.activity().Notes; len(got) != 2 || got[0].ID != last.ID {
+		t.Errorf("got %+v, want the last note first", got)
 	}
 	for range schemas.MaxTerminalNotes / schemas.MaxReportedNotes {
 		notes := make([]schemas.TerminalNote, schemas.MaxReportedNotes)
