@@ -149,7 +149,10 @@ func (c *Claims) Release(ctx context.Context, t *Ticket) error {
 // client knows that it holds the claim. Otherwise nothing of it stays. Disconnect returns after the
 // store has noted that; if the store cannot be reached, RunEnds repeats it.
 func (c *Claims) Disconnect(ctx context.Context, t *Ticket, known bool) {
-	e := map[bool]ending{false: withdrawn, true: disconnected}[known]
+	e := withdrawn
+	if known {
+		e = disconnected
+	}
 	c.setEnding(t, e, false)
 	if err := c.sendEnd(context.WithoutCancel(ctx), t, e); err != nil {
 		c.failures.note(ctx, endingClaims, err)

@@ -37,7 +37,10 @@ func (f *Failures) Try(ctx context.Context, timeout time.Duration, what string, 
 
 // LevelOf is the level of a failed call's line. An outage has one line for all calls.
 func LevelOf(err error, countRefusal func() bool) slog.Level {
-	return map[bool]slog.Level{false: slog.LevelWarn, true: slog.LevelDebug}[fault.Is(err, fault.Unavailable) && countRefusal()]
+	if fault.Is(err, fault.Unavailable) && countRefusal() {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
 }
 
 // note logs the first failure after a success as a warning, and its repeats for debug. The next
