@@ -48,13 +48,20 @@ func (e *DirtyError) Error() string {
 
 // lockSchemaSQL separates those who create or drop a schema. Two CREATE SCHEMA IF NOT
 // EXISTS at once may fail on the catalogue's unique index. The lock ends with its
-// transaction, so it also works through PgBouncer.
-const lockSchemaSQL = `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`
+// transaction, so it also works through PgBouncer. The schema is foreign if it has tables and none
+// of the first two of a tenant.
+const lockSchemaSQL = `SELECT pg_advisory_xact_lock(hashtextextended($1, 0)),
+       (SELECT count(*) > 0 AND bool_and(tablename NOT IN ('` + VersionTable + `', 'tenant_job')) FROM pg_tables WHERE schemaname = $1)`
 
-// Lock waits for others that create or drop the schema, until tx ends.
+// Lock waits for others that create or drop the schema, until tx ends. Fault: Invalid for the schema
+// of another module, such as FOLIO's own of the same name.
 func (s Schema) Lock(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, lockSchemaSQL, s.Name); err != nil {
+	var foreign bool
+	if err := tx.QueryRow(ctx, lockSchemaSQL, s.Name).Scan(nil, &foreign); err != nil {
 		return fmt.Errorf("waiting for other instances: %w", err)
+	}
+	if foreign {
+		return fault.New(fault.Invalid, "The schema %s holds the tables of another module and stays as it is: rename it first", s.Name)
 	}
 	return nil
 }

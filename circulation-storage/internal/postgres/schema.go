@@ -153,20 +153,16 @@ func (db *DB) Repair(ctx context.Context, id okapi.Tenant) error {
 }
 
 // Purge drops the tenant's schema with everything in it. A tenant that is not
-// installed is not an error.
+// installed is not an error. Fault: Invalid for a schema of another module.
 func (db *DB) Purge(ctx context.Context, id okapi.Tenant) error {
 	ctx = okapi.WithTenant(ctx, id)
-	err := db.runTx(ctx, db.conns.Ordinary, longTx, "dropping a schema", func(tx pgx.Tx) error {
+	return db.runTx(ctx, db.conns.Ordinary, longTx, "dropping a schema", func(tx pgx.Tx) error {
 		if err := db.schemaOf(id).Lock(ctx, tx); err != nil {
 			return err
 		}
 		_, err := runStatement(ctx, tx, dropSchemaSQL)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("dropping the schema of tenant %s: %w", id, err)
-	}
-	return nil
 }
 
 // explainDirty returns the fault that names the command that repairs the schema.
