@@ -134,6 +134,10 @@ func TestTenantRoutes(t *testing.T) {
 			body:   `{"module_to":"m","parameters":[{"key":"loadSample","value":"false"},{"key":"other","value":"true"}]}`,
 			failAt: "", status: 204, done: []string{"install diku"},
 		},
+		"a parameter twice": {
+			body:   `{"module_to":"m","parameters":[{"key":"loadSample","value":"false"},{"key":"loadSample","value":"true"}]}`,
+			failAt: "", status: 204, done: []string{"install diku", "sample diku"},
+		},
 		"disable": {body: `{"module_from":"mod-x-1.0.0"}`, failAt: "", status: 204, done: nil},
 		"purge": {
 			body: `{"module_from":"mod-x-1.0.0","purge":true}`, failAt: "", status: 204, done: []string{"purge diku"},

@@ -74,7 +74,6 @@ type tenantJob struct {
 	Attributes tenantjob.Attributes `json:"tenantAttributes"`
 	Complete   bool                 `json:"complete"`
 	Error      string               `json:"error,omitempty"`
-	Messages   []string             `json:"messages,omitempty"`
 }
 
 func describeJob(id okapi.Tenant, job tenantjob.Job) tenantJob {

@@ -8,6 +8,7 @@ package tenantjob
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,12 +32,7 @@ type Parameter struct {
 
 // Wants reports whether the parameter key is "true".
 func (a Attributes) Wants(key string) bool {
-	for _, p := range a.Parameters {
-		if p.Key == key {
-			return p.Value == "true"
-		}
-	}
-	return false
+	return slices.Contains(a.Parameters, Parameter{Key: key, Value: "true"})
 }
 
 // Job is an installation or an upgrade.
