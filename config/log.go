@@ -128,7 +128,7 @@ func maxLength(key string) int {
 // patron's.
 func namesRecord(key string) bool {
 	switch key {
-	case "item", "loan_id", "check_in_id", "change_id", "lock_id", "claim_id", "policy_id", "request_id", "lock_okapi_request_id", "by_id":
+	case "item", "loan_id", "check_in_id", "change_id", "lock_id", "claim_id", "policy_id", "request_id", "lock_okapi_request_id", "by_id", "job":
 		return true
 	}
 	return false

@@ -63,7 +63,7 @@ func TestLog_MasksIDsInTexts(t *testing.T) {
 	}
 	for _, key := range []string{
 		"item", "loan_id", "check_in_id", "change_id", "lock_id", "claim_id", "policy_id", "request_id",
-		"lock_okapi_request_id", "by_id",
+		"lock_okapi_request_id", "by_id", "job",
 	} {
 		tests["no patron's: "+key] = struct {
 			attr slog.Attr
