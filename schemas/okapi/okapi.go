@@ -87,18 +87,18 @@ func TenantFrom(ctx context.Context) (Tenant, error) {
 type Tenant struct{ id string }
 
 // tenantPattern keeps the name of a tenant's PostgreSQL schema, which adds 24
-// characters, below PostgreSQL's limit of 63 bytes, and safe to quote.
+// characters, below PostgreSQL's limit of 63 bytes, and safe to quote. PostgreSQL keeps pg_ for itself.
 const tenantPattern = `^[a-z][a-z0-9_]{0,30}$`
 
 // ErrNoTenant is a call that names no tenant (FOLIO's text).
 var ErrNoTenant = fault.New(fault.Malformed, "Unable to process request Tenant must be set")
 
 // ParseTenant checks a tenant id: a lower-case letter, then up to 30 lower-case
-// letters, digits or underscores.
+// letters, digits or underscores, and no pg_ at the begin.
 func ParseTenant(id string) (Tenant, error) {
 	odd := func(r rune) bool { return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') }
-	if len(id) < 1 || len(id) > 31 || id[0] < 'a' || strings.ContainsFunc(id, odd) {
-		return Tenant{}, fmt.Errorf("tenant id must match %s", tenantPattern)
+	if len(id) < 1 || len(id) > 31 || id[0] < 'a' || strings.ContainsFunc(id, odd) || strings.HasPrefix(id, "pg_") {
+		return Tenant{}, fmt.Errorf("tenant id must match %s and not begin with pg_", tenantPattern)
 	}
 	return Tenant{id: id}, nil
 }

@@ -25,6 +25,7 @@ func TestParseTenant(t *testing.T) {
 		"diku\n":                            false,
 		`a";DROP SCHEMA public CASCADE; --`: false,
 		"../x":                              false,
+		"pg_x":                              false,
 		"bücherei":                          false,
 	}
 	for name, want := range tests {
