@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"checkoutlock/schemas"
 	"checkoutlock/web/page"
@@ -60,6 +61,30 @@ func TestChart_PlotHasLinesAndTimesOfDay(t *testing.T) {
 	}
 	if p, _ = newPlot(english, nil, spans[0], 0, v.formatWait); len(p.Times) != 0 || p.Lines[1].Text != "1\u00a0ms" {
 		t.Errorf("without minutes got %v and %v", p.Times, p.Lines)
+	}
+}
+
+// The labels of 30 days keep their distance, also where a year ends.
+func TestChart_LabelsOfDaysKeepTheirDistance(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2027, time.December, 12, 0, 0, 0, 0, time.UTC)
+	s := spans[3]
+	s.dayAxis = false // english has no names of months
+	for month := range 18 {
+		var buckets []schemas.FigureMinute
+		for i := range 30 * 6 {
+			date := begin.AddDate(0, month, 0).Add(time.Duration(4*i) * time.Hour)
+			buckets = append(buckets, schemas.FigureMinute{Date: date.Format(schemas.FolioTime)})
+		}
+		p, _ := newPlot(english, buckets, s, 1, (&visit{readBy: &english}).formatCount)
+		for i := 1; i < len(p.Times); i++ {
+			if apart := p.Times[i].At - p.Times[i-1].At; apart < 90 {
+				t.Errorf("after %d months two labels stand %g units apart", month, apart)
+			}
+		}
+		if len(p.Times) < 5 {
+			t.Errorf("got the labels %v", p.Times)
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ var spans = []span{
 	{"1h", "span.hour", "span.inHour", "span.ofHour", "span.eachMinute", 60, 1, func(t time.Time) int { return t.Minute() / 15 }, false, false},
 	{"24h", "span.day", "span.inDay", "span.ofDay", "span.each15Minutes", 24 * 60, 15, func(t time.Time) int { return t.Hour() / 4 }, true, false},
 	{"7d", "span.week", "span.inWeek", "span.ofWeek", "span.eachHour", 7 * 24 * 60, 60, time.Time.Day, true, true},
-	{"30d", "span.month", "span.inMonth", "span.ofMonth", "span.each4Hours", 30 * 24 * 60, 240, func(t time.Time) int { return t.YearDay() / 5 }, true, true},
+	{"30d", "span.month", "span.inMonth", "span.ofMonth", "span.each4Hours", 30 * 24 * 60, 240, func(t time.Time) int { return (int(t.Unix()) + utcOffset(t)) / (5 * 24 * 60 * 60) }, true, true},
 }
 
 // clock writes a date of storage.
