@@ -27,13 +27,15 @@ type harness struct {
 	store *postgres.OutboxStore
 	sink  *memory
 	lease time.Duration // of the processes; 0 for that of users
+	names events.Names
 }
 
 func newHarness(t *testing.T) harness {
 	t.Helper()
 	db, id := pgtest.New(t)
 	received := &memory{changed: make(chan struct{}, 1)}
-	return harness{t: t, db: db, id: id, store: postgres.NewOutboxStore(db), sink: received}
+	names := events.Names{Environment: "folio", PubSub: "mod-pubsub-2.20.0"}
+	return harness{t: t, db: db, id: id, store: postgres.NewOutboxStore(db), sink: received, names: names}
 }
 
 func (h harness) ctx() context.Context { return okapi.WithTenant(h.t.Context(), h.id) }
@@ -89,7 +91,7 @@ func (h harness) aside() (n int) {
 func (h harness) start(sink events.Sink) (stop func()) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
-	d := events.New(h.store, sink, events.Names{Environment: "folio", PubSub: "mod-pubsub-2.20.0"},
+	d := events.New(h.store, sink, h.names,
 		func(context.Context) ([]okapi.Tenant, error) { return []okapi.Tenant{h.id}, nil }, h.sink,
 		slog.New(slog.NewTextHandler(h.t.Output(), nil)))
 	d.SetInterval(20 * time.Millisecond)

@@ -50,7 +50,7 @@ func TestHistoryStore_ListsWaitsOfAllInstances(t *testing.T) {
 	}
 	c, err := h.CheckLimit(h.ctx(), time.Now().Add(-time.Hour))
 	if err != nil || len(c.Instances) != 3 || c.Instances[2].Instance != "two" || c.Instances[2].Version != "1.2.3" ||
-		c.Instances[1].Version != "" {
+		c.Instances[1].Version != "" || !isOfNow(c.Instances[2].Date) {
 		t.Errorf("got %+v, %v, want three instances", c, err)
 	}
 }

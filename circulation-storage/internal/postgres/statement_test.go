@@ -6,14 +6,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"checkoutlock/circulation-storage/internal/events"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/database"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 )
 
 // Each connection has plans and statements of all tenants, so it makes few plans and keeps few statements.
@@ -93,4 +96,25 @@ func TestStatements_OfManyTenants(t *testing.T) {
 			t.Errorf("%d look-ups are prepared, want 2", looked)
 		}
 	})
+}
+
+func TestStatements_OfATenantThatIsNotInstalled(t *testing.T) {
+	t.Parallel()
+	h := newPast(t)
+	h.id = pgtest.Tenant(t)
+	outbox, l := postgres.NewOutboxStore(h.db), events.Lease{Holder: uuid.New()}
+	for name, run := range map[string]func() error{
+		"figures":   func() error { _, err := h.Figures(h.ctx(), schemas.FigureFilter{Minutes: 5}); return err },
+		"waits":     func() error { _, err := h.Waits(h.ctx()); return err },
+		"limit":     func() error { _, err := h.CheckLimit(h.ctx(), time.Now()); return err },
+		"lease":     func() error { _, _, err := outbox.Lease(h.ctx(), l.Holder, time.Second); return err },
+		"events":    func() error { _, err := outbox.Next(h.ctx(), 0, 1, 1, true); return err },
+		"delete":    func() error { _, err := outbox.Delete(h.ctx(), l, []int64{1}); return err },
+		"set aside": func() error { _, err := outbox.SetAside(h.ctx(), l, 1, "why"); return err },
+		"give up":   func() error { return outbox.GiveUp(h.ctx(), l.Holder) },
+	} {
+		if err := run(); !fault.Is(err, fault.UnknownTenant) {
+			t.Errorf("%s: got %v, want %s", name, err, fault.UnknownTenant)
+		}
+	}
 }

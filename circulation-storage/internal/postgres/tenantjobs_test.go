@@ -386,4 +386,7 @@ func TestTenantJobs_LeaseAJobOnce(t *testing.T) {
 			t.Fatalf("%d of 8 have a lease, want 1", granted)
 		}
 	}
+	if taken, err := store.Take(ctx, dead); err != nil || taken {
+		t.Errorf("got %t, %v: a job is taken over after its end", taken, err)
+	}
 }
