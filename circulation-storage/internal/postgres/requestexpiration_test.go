@@ -69,7 +69,15 @@ func TestExpireRequests(t *testing.T) {
 		l.expire(queue[1], "Open - Not yet filled", 60)
 		l.expire(queue[2], "Open - Not yet filled", -1)
 		l.expire(page[0], "Open - Not yet filled", -1)
-		l.expireAll(3)
+		shared := l.addTitle(1)
+		mixed := l.queue(shared, shared.copies[0], uuid.New(), uuid.New(), uuid.New(), uuid.New())
+		l.exec(`UPDATE {schema}.request SET jsonb = jsonb - 'itemId' - 'holdingsRecordId' ||
+			'{"requestLevel":"Title"}' WHERE id IN ($1, $2)`, mixed[1].id, mixed[3].id)
+		l.expire(mixed[0], "Open - Not yet filled", -1)
+		l.expire(mixed[3], "Open - Not yet filled", -1)
+		l.expireAll(5)
+		third := map[bool]string{true: notYet + "2", false: notYet + "1"}[titles] // behind the title's request
+		l.wantStates(mixed, "Closed - Unfilled", notYet+"1", third, "Closed - Unfilled")
 		l.wantStates(queue, "Closed - Pickup expired", notYet+"1", "Closed - Unfilled", notYet+"2")
 		l.wantStates(page, "Closed - Unfilled")
 		if got := l.status(other.copies[0]); got != "Available" {
