@@ -33,6 +33,8 @@ func TestMessages_AreThoseOfFolio(t *testing.T) {
 		('ITEM_CHECKED_IN', '{}'), ('ITEM_CHECKED_IN', '{"loanId":"l"}')`)
 	h.start(h.sink)
 	h.awaitNone()
+	h.sink.mu.Lock()
+	defer h.sink.mu.Unlock()
 	type value struct {
 		ID, Type, Tenant string
 		Timestamp        int64
