@@ -46,9 +46,9 @@ func measureCheckOuts(ctx context.Context, b *bench) (err error) {
 // formatVisit writes the medians of one visit beside those of the plain service and the base.
 func formatVisit(all, plain, base []deskFigures) []string {
 	return []string{
-		fmt.Sprintf("%.0f", median(all, readDeskRate)), formatRatio(medianRatio(all, base, readDeskRate), 1),
-		formatCPU(all), formatRatio(medianRatio(all, plain, readCPU), 1),
-		formatMillis(time.Duration(median(all, readDeskP50))), formatRatio(medianRatio(all, plain, readDeskP50), 1),
+		fmt.Sprintf("%.0f", median(all, readDeskRate)), formatRatios(all, base, readDeskRate),
+		formatCPU(all), formatRatios(all, plain, readCPU),
+		formatMillis(time.Duration(median(all, readDeskP50))), formatRatios(all, plain, readDeskP50),
 		formatMillis(time.Duration(median(all, readDeskP99))),
 	}
 }

@@ -46,8 +46,8 @@ func measureFresh(ctx context.Context, b *bench) (err error) {
 		all, analyzed, plain := found[d], found[desks[i|1]], found[desks[i&1]]
 		rows = append(rows, []string{
 			d.build.name, d.statistics, formatCPU(all), formatMillis(time.Duration(median(all, readDeskP50))),
-			formatRatio(medianRatio(all, analyzed, readCPU), 1), formatRatio(medianRatio(all, analyzed, readDeskP50), 1),
-			formatRatio(medianRatio(all, plain, readCPU), 1), formatRatio(medianRatio(all, plain, readDeskP50), 1),
+			formatRatios(all, analyzed, readCPU), formatRatios(all, analyzed, readDeskP50),
+			formatRatios(all, plain, readCPU), formatRatios(all, plain, readDeskP50),
 		})
 	}
 	b.report.table(rows)

@@ -61,7 +61,7 @@ func measureLimits(ctx context.Context, b *bench) (err error) {
 	rows := [][]string{{"what", "a refusal, CPU us, services / PostgreSQL", "of a check-out", "20 at once, the longest"}}
 	for _, d := range desks {
 		rows = append(rows, []string{
-			d.build.name, formatCPU(refused[d]), formatRatio(medianRatio(refused[d], lent[d], readCPU), 1),
+			d.build.name, formatCPU(refused[d]), formatRatios(refused[d], lent[d], readCPU),
 			formatMillis(median(longest[d], func(t time.Duration) time.Duration { return t })),
 		})
 	}

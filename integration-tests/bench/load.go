@@ -80,6 +80,11 @@ func medianRatio[T any](all, base []T, read func(T) float64) float64 {
 	return median(ratios, func(ratio float64) float64 { return ratio })
 }
 
+// formatRatios writes the median ratio.
+func formatRatios[T any](all, base []T, read func(T) float64) string {
+	return formatRatio(medianRatio(all, base, read), 1)
+}
+
 func readRate(f figures) float64      { return f.perSecond }
 func readP50(f figures) time.Duration { return f.percentile(0.5) }
 func readP99(f figures) time.Duration { return f.percentile(0.99) }

@@ -27,9 +27,11 @@ const (
 	// callTimeout bounds all other calls of the store.
 	callTimeout = 2 * time.Second
 	// endsTimeout bounds a round of sendEnds, in which each namespace may use up callTimeout.
-	endsTimeout  = 30 * time.Second
-	endingClaims = "ending claims" // is logged by loops and by connections
+	endsTimeout = 30 * time.Second
 )
+
+// endingClaims is logged by loops and by connections.
+const endingClaims = "ending claims"
 
 // RunLease keeps a lease until ctx is done, and then ends it: after the connections have
 // ended. Nothing else runs in its loop, because a slow call would cost the lease.

@@ -61,13 +61,13 @@ type Options struct {
 
 // listener is the gRPC server, a web.Listener.
 type listener struct {
-	settings Settings
-	log      *slog.Logger
-	http     config.HTTP
-	service  *service
-	metrics  *metrics
-	limit    int64       // of connections
-	outage   func() bool // is Options.CountRefusal
+	settings     Settings
+	log          *slog.Logger
+	http         config.HTTP
+	service      *service
+	metrics      *metrics
+	limit        int64 // of connections
+	countRefusal func() bool
 
 	ln     net.Listener
 	server *grpc.Server
@@ -86,7 +86,7 @@ func newListener(o Options) *listener {
 	m := newMetrics(o.Registry, o.Locks, log)
 	o.Observe(m)
 	return &listener{
-		settings: o.Settings, log: log, http: o.HTTP, metrics: m, limit: maxConnections, outage: o.CountRefusal,
+		settings: o.Settings, log: log, http: o.HTTP, metrics: m, limit: maxConnections, countRefusal: o.CountRefusal,
 		service: newService(o.Locks, o.Settings.OperationTimeout),
 	}
 }

@@ -58,7 +58,7 @@ func requestID(ctx context.Context) string {
 // logCall writes the call's line: at debug for the normal work of the protocol.
 func (l *listener) logCall(ctx context.Context, method string, req any, code codes.Code, took time.Duration, err error) {
 	level := slog.LevelWarn
-	if isExpected(code) || (code == codes.Unavailable || code == codes.DeadlineExceeded) && l.outage() {
+	if isExpected(code) || (code == codes.Unavailable || code == codes.DeadlineExceeded) && l.countRefusal() {
 		level = slog.LevelDebug
 	}
 	if !l.log.Enabled(ctx, level) {

@@ -119,11 +119,7 @@ func TestAbandonTimeout_SparesUnknownGrants(t *testing.T) {
 // TestAbandonTimeout_SparesFailedReleases has an outage while the holder releases its lock.
 func TestAbandonTimeout_SparesFailedReleases(t *testing.T) {
 	inBubble(t, func(f *harness) {
-		holder, waiter := f.connect(""), f.connect("")
-		holder.lock("w a")
-		holder.wants("1", "lock", "acquired")
-		waiter.lock("w a")
-		waiter.wants("2", "lock", "enqueued")
+		holder, waiter := f.connectTwo("")
 		f.store.broken.Store(true)
 		holder.release()
 		holder.wantsError("Internal server error", websocket.CloseInternalServerErr)
@@ -148,11 +144,7 @@ func TestAbandonTimeout_PutsTheOwnerBehindItsOwnLock(t *testing.T) {
 
 func TestAbandonTimeout_RunsAfterAStop(t *testing.T) {
 	inBubble(t, func(f *harness) {
-		holder, waiter := f.connect("&abandon-timeout-ms=5000"), f.connect("")
-		holder.lock("w a")
-		holder.wants("1", "lock", "acquired")
-		waiter.lock("w a")
-		waiter.wants("2", "lock", "enqueued")
+		holder, waiter := f.connectTwo("&abandon-timeout-ms=5000")
 		start := time.Now()
 		f.close()
 		holder.wantsClose(websocket.CloseGoingAway)

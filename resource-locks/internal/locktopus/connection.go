@@ -50,14 +50,14 @@ var (
 // connection is one web socket. The goroutine of serve reads, handles messages, and so ends
 // with the connection. Grants, pings and the stop come from short goroutines of others.
 type connection struct {
-	ws        *websocket.Conn
-	claims    *engine.Claims
-	namespace string
-	owner     string // names the connection for operators
-	abandon   time.Duration
-	panics    *web.Panics
-	log       *slog.Logger
-	outage    func() bool // is Options.CountRefusal
+	ws           *websocket.Conn
+	claims       *engine.Claims
+	namespace    string
+	owner        string // names the connection for operators
+	abandon      time.Duration
+	panics       *web.Panics
+	log          *slog.Logger
+	countRefusal func() bool
 
 	mu      sync.Mutex // held while an event is handled; guards the fields below
 	session session
@@ -262,7 +262,7 @@ func (c *connection) sayClose(ctx context.Context, err error) {
 		_ = c.sendClose(websocket.CloseGoingAway)
 		return
 	case errors.Is(err, errLost), isFault:
-		level := engine.LevelOf(err, c.outage)
+		level := engine.LevelOf(err, c.countRefusal)
 		if c.ticket != nil && !c.claims.IsLeased(c.ticket) {
 			level = slog.LevelDebug // the engine has logged the end of all
 		}

@@ -38,11 +38,7 @@ func TestConnection_LocksAndReleases(t *testing.T) {
 
 func TestConnection_ReleasesWhileItWaits(t *testing.T) {
 	inBubble(t, func(f *harness) {
-		a, b := f.connect(""), f.connect("")
-		a.lock("w a")
-		a.wants("1", "lock", "acquired")
-		b.lock("w a")
-		b.wants("2", "lock", "enqueued")
+		a, b := f.connectTwo("")
 		b.release()
 		b.wants("2", "release", "ready")
 		a.release()
@@ -368,11 +364,7 @@ func TestConnection_PassesOverEarlierLocks(t *testing.T) {
 
 func TestConnection_EndsWhenItsLockIsLost(t *testing.T) {
 	inBubble(t, func(f *harness) {
-		holder, waiter := f.connect(""), f.connect("")
-		holder.lock("w a")
-		holder.wants("1", "lock", "acquired")
-		waiter.lock("w a")
-		waiter.wants("2", "lock", "enqueued")
+		holder, waiter := f.connectTwo("")
 		claims, err := f.claims.List(t.Context(), "", 1)
 		if err != nil || len(claims) != 1 {
 			t.Fatalf("the claims are %v, %v", claims, err)

@@ -168,6 +168,18 @@ func (f *harness) connectTo(query string) *client {
 	return c
 }
 
+// connectTwo opens two connections that claim the path a: one holds it, and the other waits. query is
+// added for the holder.
+func (f *harness) connectTwo(query string) (holder, waiter *client) {
+	f.t.Helper()
+	holder, waiter = f.connect(query), f.connect("")
+	holder.lock("w a")
+	holder.wants("1", "lock", "acquired")
+	waiter.lock("w a")
+	waiter.wants("2", "lock", "enqueued")
+	return holder, waiter
+}
+
 // dial returns the status of the answer, and a client after an upgrade.
 func (f *harness) dial(query string) (*client, int, error) {
 	dialer := websocket.Dialer{NetDialContext: f.pipes.dial}

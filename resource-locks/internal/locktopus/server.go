@@ -59,13 +59,13 @@ func New(o Options) (web.Front, error) {
 // server is the http.Handler of the front. It owns its connections, which an http.Server
 // does not end: call stopAll before the listener closes.
 type server struct {
-	claims   *engine.Claims
-	abandon  time.Duration
-	panics   *web.Panics
-	log      *slog.Logger
-	outage   func() bool // is Options.CountRefusal
-	upgrader websocket.Upgrader
-	mux      *http.ServeMux
+	claims       *engine.Claims
+	abandon      time.Duration
+	panics       *web.Panics
+	log          *slog.Logger
+	countRefusal func() bool
+	upgrader     websocket.Upgrader
+	mux          *http.ServeMux
 
 	ctx     context.Context //nolint:containedctx // done once stopAll is called
 	stop    context.CancelFunc
@@ -81,7 +81,7 @@ func newServer(o Options) *server {
 	o.Panics.Expect(workerName)
 	s := &server{
 		claims: o.Claims, abandon: o.Settings.AbandonTimeout, panics: o.Panics, log: o.Log, limit: maxConnections,
-		mux: http.NewServeMux(), outage: o.CountRefusal,
+		mux: http.NewServeMux(), countRefusal: o.CountRefusal,
 		// An idle connection keeps a read buffer only. Compression would cost more memory.
 		upgrader: websocket.Upgrader{
 			ReadBufferSize: 512, WriteBufferSize: 1 << 10, WriteBufferPool: &sync.Pool{},
@@ -160,7 +160,7 @@ func (s *server) upgrade(w http.ResponseWriter, r *http.Request, namespace strin
 	}
 	return &connection{
 		ws: ws, claims: s.claims, namespace: namespace, owner: r.RemoteAddr, panics: s.panics, log: s.log,
-		outage: s.outage, session: newSession(),
+		countRefusal: s.countRefusal, session: newSession(),
 	}
 }
 
@@ -265,7 +265,7 @@ func (s *server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 		status = http.StatusBadRequest // the protocol knows no 422
 	}
 	if status >= http.StatusInternalServerError {
-		s.log.Log(ctx, engine.LevelOf(err, s.outage), "a request failed", "err", err)
+		s.log.Log(ctx, engine.LevelOf(err, s.countRefusal), "a request failed", "err", err)
 	}
 	http.Error(w, fault.Text(err), status)
 }

@@ -67,12 +67,12 @@ type server struct {
 	cfg      Settings
 	identify identify
 	// checkPage refuses requests of foreign pages. It is nil with tokens, which no other page has.
-	checkPage func(*http.Request) error
-	check     resourceCheck
-	notices   *notices
-	lists     *semaphore.Weighted
-	log       *slog.Logger
-	outage    func() bool // is Options.CountRefusal
+	checkPage    func(*http.Request) error
+	check        resourceCheck
+	notices      *notices
+	lists        *semaphore.Weighted
+	log          *slog.Logger
+	countRefusal func() bool
 }
 
 // newServer returns the handler of a server that listens on host.
@@ -80,7 +80,7 @@ func newServer(o Options, host string) (*server, error) {
 	cfg := o.Settings
 	s := &server{
 		locks: o.Locks, cfg: cfg, identify: identifyByHeader, lists: semaphore.NewWeighted(maxLists), log: o.Log,
-		check: newResourceCheck(cfg.ResourceCheckURL), notices: newNotices(cfg.NoticeURL, o.Registry, o.Log), outage: o.CountRefusal,
+		check: newResourceCheck(cfg.ResourceCheckURL), notices: newNotices(cfg.NoticeURL, o.Registry, o.Log), countRefusal: o.CountRefusal,
 	}
 	if cfg.Auth == AuthToken {
 		known, err := loadKeys(cfg.Keys)
@@ -246,7 +246,7 @@ func (s *server) toFailure(ctx context.Context, c *call, err error) failure {
 	if panicked, ok := errors.AsType[*fault.PanicError](err); ok {
 		s.log.ErrorContext(ctx, "panic", append(panicked.LogAttrs(), "operation", c.id)...)
 	} else {
-		s.log.Log(ctx, engine.LevelOf(err, s.outage), "a request failed", "operation", c.id, "err", err)
+		s.log.Log(ctx, engine.LevelOf(err, s.countRefusal), "a request failed", "operation", c.id, "err", err)
 	}
 	return failure{http.StatusInternalServerError, c.failed, c.doing + " lock failed"}
 }
