@@ -89,7 +89,7 @@ func TestClaimStore_RefusedRemovalIsAFault(t *testing.T) {
 	}{
 		{name: "the server ends sessions", sqlState: "57P01", want: fault.Unavailable},
 		{name: "a time-out", sqlState: "57014", want: fault.Timeout},
-		{name: "deadlocks, time after time", sqlState: "40P01", want: fault.Internal},
+		{name: "deadlocks, time after time", sqlState: "40P01", want: fault.Timeout},
 		{name: "a full disk", sqlState: "53100", want: fault.Unavailable},
 		{name: "no memory", sqlState: "53200", want: fault.Unavailable},
 		{name: "a failing disk", sqlState: "58030", want: fault.Unavailable},

@@ -82,10 +82,11 @@ func (db *DB) exec(ctx context.Context, on connections, op, bounds, statement st
 
 // sendBatch sends statements in one round trip and one transaction.
 func (db *DB) sendBatch(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch) error {
+	var once pgx.Batch // it keeps what is prepared, so pgx can send it once only, and a repeat needs another one
 	for _, q := range batch.QueuedQueries {
-		q.SQL = db.nameSchema(conn, q.SQL)
+		once.Queue(db.nameSchema(conn, q.SQL), q.Arguments...).Fn = q.Fn
 	}
-	return conn.SendBatch(ctx, batch).Close()
+	return conn.SendBatch(ctx, &once).Close()
 }
 
 // read runs f, which only reads. It runs f again if the connection was lost.
