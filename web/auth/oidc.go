@@ -246,7 +246,7 @@ func (g *Guard) admitClaims(said claims) (session, error) {
 		return s, page.Refuse(fault.Unauthorized, "signIn.nameless", nil)
 	}
 	if at, ok := said["auth_time"].(float64); ok {
-		s.Began = time.Unix(int64(at), 0)
+		s.Began = time.Unix(min(int64(at), now.Unix()), 0)
 		if s.isOver(g.limits, now) {
 			return s, page.Refuse(fault.Unauthorized, "signIn.tooOld", nil)
 		}

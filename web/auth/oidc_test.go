@@ -114,6 +114,16 @@ func TestOIDC_SessionIsOnePersons(t *testing.T) {
 	anns.wantSignedIn("ann")
 }
 
+// A time in the future, such as one in milliseconds, is none at which a person signed in.
+func TestOIDC_SignInOfTheFutureBeginsNow(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	p.change = func(claims map[string]any) { claims["auth_time"] = time.Now().UnixMilli() }
+	_, v := visitWith(t, p, byProvider())
+	v.signInAt(p)
+	v.wantSignedIn("ann")
+}
+
 func TestOIDC_SignOutHereAlone(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(p *provider){

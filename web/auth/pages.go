@@ -200,14 +200,16 @@ func (p *Pages) askSignIn(c echo.Context) error {
 	return redirect(c, p.rootOf(c)+"sign-in?to="+url.QueryEscape(c.Request().URL.RequestURI()))
 }
 
-// target returns the address to go to after the sign-in: only a page of the tenant.
+// target returns the address to go to after the sign-in: only a page of the tenant, and none that is too long
+// for a flow's cookie. A file's address leads to its page: beside a file the sign-in would stay on the screen.
 func (p *Pages) target(c echo.Context, to string) string {
 	u, err := url.Parse(to)
 	root := p.rootOf(c)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, root) || strings.ContainsAny(to, "\\\r\n") || strings.Contains(u.Path, "..") ||
+	if err != nil || len(to) > 2000 || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, root) || strings.ContainsAny(to, "\\\r\n") || strings.Contains(u.Path, "..") ||
 		strings.HasPrefix(u.Path, root+"sign") {
 		return root
 	}
+	u.Path = strings.TrimSuffix(u.Path, ".csv")
 	return u.RequestURI()
 }
 
