@@ -22,7 +22,6 @@ const checkOutsShown = 50
 
 type checkOutsPage struct {
 	Form     checkOutsForm
-	Action   string
 	Problems []field
 	Search   patronSearch
 	Entries  []pastCheckOut
@@ -67,7 +66,7 @@ func (p *pages) listCheckOuts(v *visit) (checkOutsPage, error) {
 		form.Patron.Hint = v.say("history.patronHint", nil)
 	}
 	page := checkOutsPage{
-		Form: form, Action: v.path("/check-outs"), All: v.keepShown("/check-outs"),
+		Form: form, All: v.keepShown("/check-outs"),
 		CSV:      v.pathOf("/check-outs.csv", func(url.Values) {}),
 		Problems: findProblems(form.Patron, form.Item, form.Outcome, form.Code, form.Point, form.Around, form.From, form.Until),
 		Filtered: filter != (schemas.HistoryFilter{}), Offset: offset, Legend: outcomes,

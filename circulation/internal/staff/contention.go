@@ -74,7 +74,6 @@ type contentionPage struct {
 	Live    string // paths; empty for no stream
 	Refresh string
 	CSV     string
-	Action  string
 	Span    span
 	Spans   []spanLink
 	Points  []library.ServicePoint
@@ -152,7 +151,7 @@ func (p *pages) showContention(v *visit) error {
 	}
 	same := func(url.Values) {}
 	page := contentionPage{
-		Refresh: v.pathOf("/contention", same), CSV: v.pathOf("/contention.csv", same), Action: v.path("/contention"),
+		Refresh: v.pathOf("/contention", same), CSV: v.pathOf("/contention.csv", same),
 		Span: s, Point: filter.ServicePointID, Shown: shown,
 	}
 	if s.Key == spans[0].Key {

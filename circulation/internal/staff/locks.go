@@ -35,8 +35,7 @@ type locksPage struct {
 	ShowPatrons    bool
 	Problems       []field
 	List           *locksList // nil if the filter is wrong
-	Action         string     // paths
-	All            string
+	All            string     // paths
 	Live           string
 	Refresh        string
 }
@@ -122,7 +121,7 @@ func readLockFilter(v *visit) (locksPage, admin.LockFilter) {
 	page := locksPage{
 		Patron: field{Name: "patron", Label: v.say("locksNow.patron", nil), Value: strings.TrimSpace(q.Text("patron"))},
 		Holder: field{Name: "holder", Label: v.say("locksNow.holder", nil), Value: strings.TrimSpace(q.Text("holder"))},
-		State:  q.Text("state"), ShowPatrons: v.showsPatrons(), Action: v.path("/locks"), All: v.keepShown("/locks"),
+		State:  q.Text("state"), ShowPatrons: v.showsPatrons(), All: v.keepShown("/locks"),
 	}
 	filter := admin.LockFilter{Holder: page.Holder.Value, Limit: locksShown}
 	if page.State != stateAll {

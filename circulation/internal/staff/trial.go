@@ -17,7 +17,6 @@ import (
 // The page Try a check-out: what a check-out would end in.
 
 type trialPage struct {
-	Action              string
 	Item, Patron, Other field
 	Problems            []field
 	Failure             string // why there is no result
@@ -62,7 +61,6 @@ func (r trialResult) Unlimited() bool {
 
 func (p *pages) showTrial(v *visit) error {
 	page := v.readTrialForm()
-	page.Action = v.path("/try")
 	show := func(status int) error { return v.show(status, "trial.html", "/try", "nav.try", page) }
 	switch {
 	case len(page.Problems) > 0:
