@@ -63,7 +63,6 @@ func (b Bounds) sendFirst(ctx context.Context, conn *pgxpool.Conn, read Fill) er
 	var batch pgx.Batch
 	batch.Queue(beginSQL)
 	limit := b.limitStatement(ctx)
-	b.Statement = 0
 	// The limit is a parameter, so that the text stays the same and is prepared once.
 	settings := func(place int) string {
 		return "set_config('statement_timeout', $" + strconv.Itoa(place) + ", true)" + b.list(setConfig)

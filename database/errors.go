@@ -100,7 +100,7 @@ const lackRetryAfter = 5 * time.Second
 // IsUnreachable reports whether err means that the database did not answer, or takes no writes.
 func IsUnreachable(err error) bool {
 	_, ok := errors.AsType[*unreachableError](err)
-	return ok || fault.Is(err, fault.Unavailable) || errors.Is(err, ErrReadOnly)
+	return ok || fault.Is(err, fault.Unavailable) || errors.Is(err, errReadOnly)
 }
 
 // ToFault turns PostgreSQL's errors into faults; op says what was being done. Faults

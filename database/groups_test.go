@@ -202,13 +202,16 @@ func TestGroups_Errors(t *testing.T) {
 	t.Parallel()
 	rolledBack := &pgconn.PgError{Code: database.LockNotAvailable}
 	full := &pgconn.PgError{Code: "53100", SeverityUnlocalized: "ERROR"}
+	stopped := &pgconn.PgError{Code: "57P01"}
 	for _, tt := range []struct {
 		name       string
 		send, want error
 	}{
 		{name: "rolled back", send: rolledBack, want: database.ErrRunAlone},
 		{name: "a full disk", send: full, want: full},
+		{name: "a server that stops", send: stopped, want: stopped},
 		{name: "a lost session", send: io.ErrUnexpectedEOF, want: io.ErrUnexpectedEOF},
+		{name: "no answer in time", send: context.DeadlineExceeded, want: context.DeadlineExceeded},
 		{name: "not confirmed", send: database.ErrUnconfirmed, want: database.ErrUnconfirmed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

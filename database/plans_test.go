@@ -81,7 +81,10 @@ func TestDB_RenewsPlansAsTablesGrow(t *testing.T) {
 	t.Parallel()
 	for name, add := range map[string]func(g grownTable, insert string){
 		"by a statement": func(g grownTable, insert string) { g.exec(insert, 3000) },
-		"row by row": func(g grownTable, insert string) {
+		"row by row, beside a larger table": func(g grownTable, insert string) {
+			g.exec(`CREATE TEMPORARY TABLE larger (id uuid, filler text)`)
+			g.exec(`INSERT INTO larger`+addRowsSQL, 3000)
+			g.scansTable() // plans anew
 			for range 300 {
 				g.exec(insert, 1)
 			}

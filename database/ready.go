@@ -19,8 +19,8 @@ import (
 // probe gives up.
 const readyTimeout = 3 * time.Second
 
-// ErrReadOnly means that the server refuses writes.
-var ErrReadOnly = errors.New("the database is read-only (a standby?)")
+// errReadOnly means that the server refuses writes.
+var errReadOnly = errors.New("the database is read-only (a standby?)")
 
 // errIsolation means that statements through PgBouncer have another isolation level.
 var errIsolation = errors.New("the database's isolation level must be READ COMMITTED")
@@ -120,7 +120,7 @@ func (db *DB) judgeMode(mode string) error {
 		return nil
 	case readOnly:
 		db.Reset()
-		return ErrReadOnly
+		return errReadOnly
 	}
 	return fmt.Errorf("%w, and is %s: ALTER ROLE ... SET %s = '%s' for the user of DATABASE_URL, then RECONNECT in PgBouncer",
 		errIsolation, strings.ToUpper(mode), isolationSetting, readCommitted)

@@ -128,18 +128,19 @@ func TestDB_CheckServerReadsTheStatesOfSchemas(t *testing.T) {
 	t.Parallel()
 	db := openWith(t, "application_name", "states", 0)
 	name := "states_" + strings.ToLower(rand.Text())
-	current, empty := name+"_current", name+"_empty"
+	current, empty, broken := name+"_current", name+"_empty", name+"_broken"
 	for _, statement := range []string{
 		`CREATE SCHEMA ` + current, `CREATE TABLE ` + current +
 			`.schema_migrations AS SELECT 7::bigint AS version, true AS dirty`,
 		`CREATE SCHEMA ` + empty, `CREATE TABLE ` + empty + `.schema_migrations (version bigint, dirty boolean)`,
+		`CREATE SCHEMA ` + broken, `CREATE VIEW ` + broken + `.schema_migrations AS SELECT 1/0 AS version, true AS dirty`,
 	} {
 		if _, err := db.Urgent.Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Cleanup(func() {
-		for _, schema := range []string{current, empty} {
+		for _, schema := range []string{current, empty, broken} {
 			if _, err := db.Urgent.Exec(context.WithoutCancel(t.Context()), `DROP SCHEMA `+schema+` CASCADE`); err != nil {
 				t.Error(err)
 			}
@@ -165,5 +166,8 @@ func TestDB_CheckServerReadsTheStatesOfSchemas(t *testing.T) {
 		if got := fmt.Sprint(states); err != nil || got != tt.want {
 			t.Errorf("%s: read %s, %v, want %s", tt.name, got, err, tt.want)
 		}
+	}
+	if _, err := db.ReadSchemas(t.Context(), "nowhere", broken); err == nil {
+		t.Error("a table of versions that cannot be read is no error")
 	}
 }
