@@ -114,6 +114,9 @@ func (w wish) checkMovable(was schemas.QueuedRequest) fault.List {
 		return fault.List{fault.Refusal(codeTitlesDisabled, "Can not process TLR - TLR feature is disabled", about)}
 	case was.RequestLevel == forTitle && (was.RequestType == schemas.RequestHold || w.record.RequestType == schemas.RequestHold):
 		return fault.List{fault.Refusal("HOLD_OF_TITLE_CANNOT_BE_MOVED", "Not allowed to move from/to Hold TLR", about)}
+	case was.RequestLevel == forTitle && strings.EqualFold(was.ItemID, w.record.ItemID):
+		return fault.List{fault.Refusal("MOVING_REQUEST_TO_THE_SAME_ITEM", "Not allowed to move title level page request to the same item",
+			newParameter("requesterId", was.RequesterID), newParameter("instanceId", was.InstanceID))}
 	}
 	return nil
 }

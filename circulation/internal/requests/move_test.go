@@ -110,6 +110,16 @@ func TestMove(t *testing.T) {
 			}, move: requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid,
 			says: "already has an open request for this item",
 		},
+		"title to its own item": {
+			change: func(l *fakeLibrary) {
+				l.Titles, l.stored = true, newStored().stored
+				replace(`"Hold","requestLevel":"Item"`, `"Recall","requestLevel":"Title"`)(l)
+				s := own
+				s.ItemID = bookID
+				l.Queue = []schemas.QueuedRequest{s}
+			}, move: requests.MoveRequest{DestinationItemID: bookID}, code: fault.Invalid,
+			says: "Not allowed to move title level page request to the same item",
+		},
 		"has the book": {
 			change: func(l *fakeLibrary) { l.lendToAnn() }, move: requests.MoveRequest{DestinationItemID: bookID},
 			code: fault.Invalid, says: "already has this item on loan",
