@@ -198,7 +198,9 @@ func (b *backend) PatronRequests(context.Context, string, int) ([]json.RawMessag
 func (b *backend) Items(_ context.Context, ids []string) ([]library.Item, error) {
 	var items []library.Item
 	for _, id := range ids {
-		items = append(items, library.Item{ID: strings.ToLower(id), Barcode: strings.ToUpper(id)})
+		if !strings.EqualFold(id, "kept-gone") {
+			items = append(items, library.Item{ID: strings.ToLower(id), Barcode: strings.ToUpper(id)})
+		}
 	}
 	return items, nil
 }

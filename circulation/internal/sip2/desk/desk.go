@@ -75,7 +75,8 @@ func (d *Desk) Handlers() map[string]Handler {
 		wire.CheckOut: d.checkOut, wire.CheckIn: d.checkIn, wire.Renew: d.renew, wire.RenewAll: d.renewAll,
 		wire.PatronStatus: d.describePatron, wire.PatronInformation: d.listAccount, wire.EndSession: d.endSession,
 		wire.ItemInformation: d.describeItem, wire.BlockPatron: d.noteCard,
-		wire.EnablePatron: d.describePatron, wire.Hold: d.refuseHold, wire.FeePaid: d.refuseFee, wire.ItemStatusUpdate: d.refuseItemStatus,
+		wire.EnablePatron: d.describePatron, wire.Hold: refuseEach(texts.MachineRequestInCatalogue),
+		wire.FeePaid: refuseEach(texts.MachineFeesAtDesk), wire.ItemStatusUpdate: refuseEach(texts.MachineTellDesk),
 	} {
 		handlers[code] = func(ctx context.Context, t library.Terminal, r wire.Request) wire.Answer {
 			return handle(d.enter(ctx, t, r))
@@ -156,14 +157,7 @@ func (v *visit) refuseUnscanned(fields ...string) (wire.Answer, bool) {
 	return wire.Answer{}, false
 }
 
-func (d *Desk) refuseHold(_ context.Context, v *visit) wire.Answer {
-	return v.refuse(texts.MachineRequestInCatalogue, nil)
-}
-
-func (d *Desk) refuseFee(_ context.Context, v *visit) wire.Answer {
-	return v.refuse(texts.MachineFeesAtDesk, nil)
-}
-
-func (d *Desk) refuseItemStatus(_ context.Context, v *visit) wire.Answer {
-	return v.refuse(texts.MachineTellDesk, nil)
+// refuseEach returns a handler that refuses each request with a text.
+func refuseEach(code texts.Code) func(context.Context, *visit) wire.Answer {
+	return func(_ context.Context, v *visit) wire.Answer { return v.refuse(code, nil) }
 }

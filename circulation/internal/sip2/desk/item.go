@@ -17,6 +17,8 @@ import (
 const (
 	noSecurityMarker = "01"
 	otherFee         = "01" // the fee type of everything, because no fees are kept
+	otherStatus      = "01"
+	recalledStatus   = "07"
 )
 
 // circulationStatuses are SIP2's numbers of the statuses of items; otherStatus is that of all others.
@@ -26,11 +28,6 @@ var circulationStatuses = map[string]string{
 	library.StatusAwaitingDelivery: "10", library.StatusClaimedReturned: "11", library.StatusDeclaredLost: "12",
 	library.StatusAgedToLost: "12", "Lost and paid": "12", "Missing": "13", "Long missing": "13",
 }
-
-const (
-	otherStatus    = "01"
-	recalledStatus = "07"
-)
 
 // mediaTypes are SIP2's numbers of material types by name, in lower case.
 var mediaTypes = map[string]string{"book": "001", "cd": "006"}

@@ -161,6 +161,13 @@ func TestRenewAll(t *testing.T) {
 		t.Errorf("got  %s\nwant %s, renewed %q", got, want, b.renewed)
 	}
 
+	b = newBackend()
+	b.loans = []string{loanOf("kept-gone", "03", "")} // of a deleted item
+	want = "66100000001" + now + "AOmain|AFThis loan has no renewals left.|"
+	if got := b.send(t, all); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+
 	late, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // less than a renewal may take
 	defer cancel()
 	b = newBackend()

@@ -107,7 +107,10 @@ func (d *Desk) renewAll(ctx context.Context, v *visit) wire.Answer {
 			continue
 		}
 		unrenewed = append(unrenewed, item)
-		says = append(says, v.say(texts.MachinePerItem, texts.Values{"item": item, "reason": why}))
+		if item != "" {
+			why = v.say(texts.MachinePerItem, texts.Values{"item": item, "reason": why})
+		}
+		says = append(says, why)
 	}
 	a := v.answer("66", "1", wire.Count(len(renewed), 4), wire.Count(len(unrenewed), 4), v.date())
 	for _, item := range renewed {
@@ -131,9 +134,8 @@ func (d *Desk) renewOne(ctx context.Context, v *visit, loan storedLoan, p *libra
 	_, err := d.Renewals.RenewByID(ctx, renewal.ByIDRequest{
 		ItemID: loan.ItemID, UserID: p.User.ID, ServicePointID: v.terminal.ServicePointID, Seen: loan.seen(),
 	})
-	if fault.Is(err, fault.LoanChanged) {
-		changed, exists, failed := fault.Found(d.Library.Loan(ctx, loan.ID))
-		if failed == nil && exists && v.hasRenewed(readLoan(changed)) { // by a repeat at another instance
+	if fault.Is(err, fault.LoanChanged) { // by a repeat at another instance, it may be
+		if changed, failed := d.Library.Loan(ctx, loan.ID); failed == nil && v.hasRenewed(readLoan(changed)) {
 			return ""
 		}
 	}
