@@ -140,6 +140,9 @@ func TestSelfCheckTerminal_RefusesBadInput(t *testing.T) {
 		"a short password": {
 			login: "desk-2", more: place + `,"password":"short"`, want: "from 8 to 72 bytes",
 		},
+		"a password that no message can hold": {
+			login: "desk-2", more: place + `,"password":"long|enough"`, want: "without |",
+		},
 		"a password of many bytes": {
 			login: "desk-2", more: place + `,"password":"` + strings.Repeat("ä", 40) + `"`, want: "from 8 to 72 bytes",
 		},

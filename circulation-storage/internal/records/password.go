@@ -18,9 +18,12 @@ const minPassword, maxPassword = 8, 72
 var hashParams = argon2id.Params{Memory: 7 << 10, Iterations: 5, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
 // HashPassword returns the hash by which MatchesHash knows a password again. It takes a processor for
-// about 16 ms. Fault: Invalid for a password of less than 8 or more than 72 bytes, which it does not
-// repeat.
+// about 16 ms. Fault: Invalid for a password of less than 8 or more than 72 bytes, or with what a field
+// of SIP2 cannot hold. It does not repeat the password.
 func HashPassword(password string) (string, error) {
+	if strings.ContainsFunc(password, func(r rune) bool { return r == '|' || r < ' ' }) {
+		return "", fault.StorageRefusal("password must be without | and control characters", fault.Param("password", "(hidden)"))
+	}
 	return hashSecret("password", password, minPassword)
 }
 
