@@ -126,7 +126,7 @@ func TestRecordRoutes_DeskRecords(t *testing.T) {
 	second := strings.Replace(samples()["/request-preference-storage/request-preference"], preferenceID, otherLoanID, 1)
 	wantRefusal(t, a.do(http.MethodPost, "/request-preference-storage/request-preference", second),
 		http.StatusUnprocessableEntity,
-		"userId value already exists in table user_request_preference: "+userID)
+		"Request preference for specified user already exists")
 	named := "The request " + requestID + " names it in cancellationReasonId."
 	wantRefusal(t, a.do(http.MethodDelete, "/cancellation-reason-storage/cancellation-reasons/"+reasonID, ""),
 		http.StatusUnprocessableEntity, named)

@@ -24,7 +24,7 @@ var RequestPreference = Type{
 	Indexes: newIndexes(fields{
 		Text: {"fulfillment"}, Boolean: {"holdShelf", "delivery"}, UUID: {"defaultServicePointId", "defaultDeliveryAddressTypeId"},
 	}, "userId"),
-	Unique: uniqueFields("user_request_preference", "userId"),
+	Unique: []Unique{{Constraint: "user_request_preference_user_id_key", Fields: []string{"userId"}, Message: "Request preference for specified user already exists"}},
 }
 
 // AddressType is a kind of address, such as home or work (mod-users).
