@@ -315,6 +315,7 @@ func TestMoveTenant_Fails(t *testing.T) {
 	const (
 		failDump  = `>"${0%/*}/dumped"; exit 1`
 		afterDump = `[ -e "${0%/*}/dumped" ] && `
+		terminate = "kill -TERM 0\n" // the script too, like Ctrl-C
 		halfAMap  = `case "$*" in *g=*) echo '# ten' && exit 2 ;; esac` + "\n"
 	)
 	tests := []struct {
@@ -337,16 +338,17 @@ func TestMoveTenant_Fails(t *testing.T) {
 			says:     "nothing has changed", mapped: "north",
 		},
 		{
-			name:     "the map cannot be written",
+			name: "the map cannot be written", says: "nothing has changed", mapped: "north",
 			programs: map[string]string{"awk": halfAMap + callNext("awk")},
-			says:     "nothing has changed", mapped: "north",
 		},
 		{
-			name: "the map cannot be written after the dump",
-			programs: map[string]string{
-				"pg_dump": failDump, "awk": afterDump + halfAMap + callNext("awk"),
+			name: "the map cannot be written after the dump", says: "run it again", mapped: "moving",
+			programs: map[string]string{"pg_dump": failDump, "awk": afterDump + halfAMap + callNext("awk")},
+		},
+		{
+			name: "terminated twice", says: "nothing has changed", mapped: "north", programs: map[string]string{
+				"pg_dump": `>"${0%/*}/dumped";` + terminate, "awk": afterDump + terminate + callNext("awk"),
 			},
-			says: "run it again", mapped: "moving",
 		},
 		{
 			name: "HAProxy does not answer",
