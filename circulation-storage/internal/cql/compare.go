@@ -86,6 +86,9 @@ func (w *writer) compareText(f field, relation, term string, foldCase bool) (str
 		}
 		return expr
 	}
+	if f.name == "itemIsbn" {
+		term = strings.ReplaceAll(term, "-", "")
+	}
 	value := fold(f.asText())
 	switch relation {
 	case "==", "exact":

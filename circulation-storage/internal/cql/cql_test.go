@@ -23,7 +23,7 @@ func TestParse_WritesSQL(t *testing.T) {
 		"id":        {Kind: records.UUID, Column: "id"},
 		"name":      {Kind: records.Text},
 		"home.city": {Kind: records.Text},
-		"all":       {Kind: records.Text, Parts: []string{"home.*", "name"}},
+		"all":       {Kind: records.Text, Parts: []string{"$.home.*", "name"}},
 		"active":    {Kind: records.Boolean},
 		"days":      {Kind: records.Number},
 		"due":       {Kind: records.Time, Column: "due"},

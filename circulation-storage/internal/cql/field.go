@@ -21,22 +21,22 @@ func (f field) asText() string {
 	switch {
 	case f.column != "":
 		return f.column
+	case f.name == "itemIsbn": // hyphens between digits do not count, as in FOLIO
+		return "regexp_replace(" + f.joinParts() + `, '(?<=[0-9])[- ]+(?=[0-9X])', '', 'gi')`
 	case len(f.parts) > 0:
 		return f.joinParts()
 	}
 	return f.path("->>")
 }
 
-// joinParts returns the values of all parts, joined by blanks. A part that ends in ".*"
-// stands for the values of an object.
+// joinParts returns the values of all parts, joined by blanks.
 func (f field) joinParts() string {
 	joined := make([]string, len(f.parts))
 	for i, part := range f.parts {
-		if object, ok := strings.CutSuffix(part, ".*"); ok {
-			joined[i] = "jsonb_path_query_array(jsonb, " + quoteLiteral("$."+object+".*") + ")::text"
-			continue
-		}
 		joined[i] = field{name: part}.path("->>")
+		if strings.HasPrefix(part, "$") {
+			joined[i] = "jsonb_path_query_array(jsonb, " + quoteLiteral(part) + ")::text"
+		}
 	}
 	return "concat_ws(' ', " + strings.Join(joined, ", ") + ")"
 }

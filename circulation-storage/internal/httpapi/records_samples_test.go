@@ -119,8 +119,8 @@ func samples() map[string]string {
 			"requestDate":"2026-08-22T10:11:12.345+02:00","position":1,
 			"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID +
 			`","status":"Open - Not yet filled","item":{"barcode":"b1"},
-			"instance":{"title":"Moby Dick","identifiers":[{"identifierTypeId":"` + addressTypeID +
-			`","value":"9780142437247"}]},
+			"instance":{"title":"Moby Dick","identifiers":[{"identifierTypeId":"8261054f-be78-422d-bd51-4ed9f33c3422",
+			"value":"978-0-14-243724-7"}]},
 			"searchIndex":{"callNumberComponents":{"prefix":"Big","callNumber":"PS 2384","suffix":"c.2"},
 			"pickupServicePointName":"Desk"},
 			"cancellationReasonId":"` + reasonID + `","deliveryAddressTypeId":"` + addressTypeID + `"}`,

@@ -194,6 +194,34 @@ func TestCQL_FindsTheReplacementCharacter(t *testing.T) {
 	}
 }
 
+// Hyphens between the digits of an ISBN do not count, and other identifiers are none.
+func TestCQL_FindsRequestsByISBN(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	const isbn = "8261054f-be78-422d-bd51-4ed9f33c3422"
+	l.create(t, records.Request, object{
+		"instanceId": benID, "requesterId": annID, "requestType": "Hold", "requestLevel": "Title",
+		"requestDate": "2026-01-01", "fulfillmentPreference": "Hold Shelf", "status": "Open - Not yet filled",
+		"instance": object{"title": "Interesting Times", "identifiers": []object{
+			{"identifierTypeId": isbn, "value": "978-0-552-16754-3 paperback"},
+			{"identifierTypeId": isbn, "value": "0552167541"},
+			{"identifierTypeId": isbn, "value": "0-8044-2957-X"},
+			{"identifierTypeId": staffID, "value": "1234"},
+		}},
+	})
+	for query, want := range map[string]int{
+		`itemIsbn = 0-552-16754-1`: 1, `itemIsbn = 05-5*`: 1, `itemIsbn = 9780552167543`: 1, `itemIsbn = 9780*`: 1,
+		`itemIsbn = 9-7-8-055-2167-543`: 1, `itemIsbn = "978-0552-167543 Paper*"`: 1, `itemIsbn = 080442957x`: 1,
+		`itemIsbn = 552-16754-3`: 0, `itemIsbn = 552*`: 0, `itemIsbn = 1234`: 0, `itemIsbn = 8261054f`: 0,
+		`itemIsbn = value`: 0, `itemIsbn = 97805521675430552167541`: 0,
+	} {
+		list, err := pgtest.List(l.in(t), l.store, records.Request, records.Page{Query: query, Limit: 10})
+		if err != nil || len(list.Records) != want {
+			t.Errorf("%s: got %d requests, %v, want %d", query, len(list.Records), err, want)
+		}
+	}
+}
+
 // usernames lists the patrons that match.
 func usernames(t *testing.T, l library, query string, sorted bool) string {
 	list, err := pgtest.List(l.in(t), l.store, records.User, records.Page{Query: query, Limit: 100})

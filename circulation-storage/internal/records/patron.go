@@ -21,7 +21,7 @@ var User = Type{
 		Boolean: {"active"},
 		Time:    {"enrollmentDate", "expirationDate", "createdDate", "updatedDate", "personal.dateOfBirth"},
 	}, "patronGroup").joining("keywords", "username", "personal.firstName", "personal.preferredFirstName", "personal.middleName",
-		"personal.lastName", "personal.email", "barcode", "id", "externalSystemId", "customFields.*"),
+		"personal.lastName", "personal.email", "barcode", "id", "externalSystemId", "$.customFields.*"),
 	Unique: uniqueFields("users", "username", "barcode", "externalSystemId"),
 	References: []Reference{
 		newReference("users", "patronGroup", "usergroup"),

@@ -66,7 +66,7 @@ type Index struct {
 	// is read from the JSON.
 	Column string
 	// Parts are the JSON paths whose values a Text index joins; empty means the path that
-	// names the index. A path that ends in ".*" stands for the values of an object.
+	// names the index. One that begins with $ is a path of PostgreSQL to several values.
 	Parts []string
 }
 
