@@ -3,6 +3,7 @@ package desk
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,12 +177,7 @@ func (v *visit) chooseBin(alert string, in checkin.Returned) string {
 }
 
 func fits(wanted string, values ...string) bool {
-	for _, value := range values {
-		if strings.EqualFold(wanted, value) {
-			return true
-		}
-	}
-	return wanted == ""
+	return wanted == "" || slices.ContainsFunc(values, func(value string) bool { return strings.EqualFold(wanted, value) })
 }
 
 func formatCallNumber(n library.CallNumber) string {
