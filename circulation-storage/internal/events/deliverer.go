@@ -124,8 +124,8 @@ func (d *Deliverer) takeTurn(ctx context.Context) error {
 			defer func() {
 				mu.Lock()
 				defer mu.Unlock()
-				if err != nil && failed == nil {
-					failed = err
+				if !fault.Is(err, fault.UnknownTenant) { // else it was moved or purged in its turn
+					failed = cmp.Or(failed, err)
 				}
 				err = nil
 			}()
@@ -233,7 +233,7 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state,
 	if sent.err != nil {
 		d.obs.Failed(NotReceived, sent.failed)
 	}
-	held, err := d.finishRows(context.WithoutCancel(ctx), id, s, sent)
+	held, err := d.finishRows(context.WithoutCancel(ctx), s, sent)
 	if err != nil || !held {
 		return false, err
 	}
@@ -253,8 +253,8 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state,
 
 // finishRows sets rows aside that the sink refuses, and deletes those that it received. It returns false
 // if the lease was lost.
-func (d *Deliverer) finishRows(ctx context.Context, id okapi.Tenant, s *state, result sent) (held bool, err error) {
-	held, err = d.setAside(ctx, id, s, result.refused)
+func (d *Deliverer) finishRows(ctx context.Context, s *state, result sent) (held bool, err error) {
+	held, err = d.setAside(ctx, s, result.refused)
 	if err != nil {
 		d.obs.Failed(NotRead, len(result.refused))
 		return false, err
@@ -278,7 +278,7 @@ func (d *Deliverer) finishRows(ctx context.Context, id okapi.Tenant, s *state, r
 
 // setAside lets events that the sink refuses keep no others waiting. The log says which ones. It returns
 // false if the lease was lost.
-func (d *Deliverer) setAside(ctx context.Context, id okapi.Tenant, s *state, refused map[int64]error) (bool, error) {
+func (d *Deliverer) setAside(ctx context.Context, s *state, refused map[int64]error) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	for row, why := range refused {
@@ -287,7 +287,7 @@ func (d *Deliverer) setAside(ctx context.Context, id okapi.Tenant, s *state, ref
 			return false, err
 		}
 		d.obs.Failed(Refused, 1)
-		d.log.ErrorContext(ctx, "event set aside, because the reader refuses it", "tenant", id, "event", row, "err", why)
+		d.log.ErrorContext(ctx, "event set aside, because the reader refuses it", "event", row, "err", why)
 	}
 	return true, nil
 }
@@ -308,8 +308,9 @@ func (d *Deliverer) giveUp(ctx context.Context) {
 		if s.until.IsZero() {
 			continue
 		}
-		if err := d.store.GiveUp(okapi.WithTenant(ctx, id), d.holder); err != nil {
-			d.log.DebugContext(ctx, "lease on events not given up", "tenant", id, "err", err)
+		ctx := okapi.WithTenant(ctx, id)
+		if err := d.store.GiveUp(ctx, d.holder); err != nil {
+			d.log.DebugContext(ctx, "lease on events not given up", "err", err)
 			return
 		}
 	}

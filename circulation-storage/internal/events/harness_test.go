@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ type harness struct {
 	sink  *memory
 	lease time.Duration // of the processes; 0 for that of users
 	names events.Names
+	log   io.Writer // what the processes log
 }
 
 func newHarness(t *testing.T) harness {
@@ -35,7 +37,7 @@ func newHarness(t *testing.T) harness {
 	db, id := pgtest.New(t)
 	received := &memory{changed: make(chan struct{}, 1)}
 	names := events.Names{Environment: "folio", PubSub: "mod-pubsub-2.20.0"}
-	return harness{t: t, db: db, id: id, store: postgres.NewOutboxStore(db), sink: received, names: names}
+	return harness{t: t, db: db, id: id, store: postgres.NewOutboxStore(db), sink: received, names: names, log: t.Output()}
 }
 
 func (h harness) ctx() context.Context { return okapi.WithTenant(h.t.Context(), h.id) }
@@ -93,7 +95,7 @@ func (h harness) start(sink events.Sink) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	d := events.New(h.store, sink, h.names,
 		func(context.Context) ([]okapi.Tenant, error) { return []okapi.Tenant{h.id}, nil }, h.sink,
-		slog.New(slog.NewTextHandler(h.t.Output(), nil)))
+		slog.New(slog.NewTextHandler(h.log, nil)))
 	d.SetInterval(20 * time.Millisecond)
 	if h.lease > 0 {
 		d.SetLease(h.lease)
