@@ -157,7 +157,7 @@ func (v *visit) readCheckOutsForm() (checkOutsForm, schemas.HistoryFilter) {
 	}
 	from, _ := v.readLocalTime(&f.From)
 	_, until := v.readLocalTime(&f.Until)
-	if !from.IsZero() && !until.IsZero() && until.Before(from) {
+	if !until.IsZero() && until.Before(from) {
 		f.Until.Wrong = v.say("history.untilBeforeFrom", nil)
 	}
 	if around, ok := v.readClock(&f.Around, now); ok {

@@ -163,7 +163,11 @@ func TestCheckOutsPage_Searches(t *testing.T) {
 			"from=2026-08-22T14:03:05&until=2026-08-22T14:03:05",
 			schemas.HistoryFilter{From: local("2026-08-22T14:03:05.000"), Until: local("2026-08-22T14:03:05.999")},
 		},
-		"by one end":    {"until=2026-08-22T14:03", schemas.HistoryFilter{Until: local("2026-08-22T14:03:59.999")}},
+		"by one end":   {"until=2026-08-22T14:03", schemas.HistoryFilter{Until: local("2026-08-22T14:03:59.999")}},
+		"by the other": {"from=2026-08-22T14:03", schemas.HistoryFilter{From: local("2026-08-22T14:03:00.000")}},
+		"by a cause": {
+			"code=X&servicePoint=" + heldID, schemas.HistoryFilter{Code: "X", ServicePointID: heldID},
+		},
 		"empty in form": {"patron=&item=&outcome=&from=&until=", schemas.HistoryFilter{}},
 	}
 	for name, tt := range tests {
@@ -209,7 +213,7 @@ func TestCheckOutsPage_SearchesAroundATimeOfDay(t *testing.T) {
 
 func TestCheckOutsPage_LinksToDays(t *testing.T) {
 	t.Parallel()
-	v := visit(t, history()).get(t, "/staff/diku/check-outs?item=036&around=14:03&offset=50")
+	v := visit(t, history()).get(t, "/staff/diku/check-outs?item=036&around=14:03&offset=50&until=2026-01-01T00:00")
 	day := func(ago int) string { return time.Now().AddDate(0, 0, -ago).Format(time.DateOnly) }
 	for _, query := range []string{
 		"from=" + day(0) + "T00%3A00&amp;item=036",

@@ -109,10 +109,10 @@ func TestCheckOutsPage_SavesWhatItShows(t *testing.T) {
 	wait := 7
 	l := history(schemas.PastCheckOut{
 		Date: "2026-08-22T10:11:12.345+00:00", Outcome: "refused", UserBarcode: "5690001", ItemBarcode: "=B1",
-		Reason: "No, \"never\"", Code: "ITEM_STATUS", WaitMs: &wait, TookMs: 9, RequestID: "req-1", Instance: "c1",
+		Reason: "No, \"never\"", Code: "ITEM_STATUS", WaitMs: &wait, TookMs: 9, RequestID: "req-1", Instance: "\r=c1",
 		Machine: "10.1.2.3",
 	})
-	l.names.Titles = map[string]string{"=b1": "Moby Dick"}
+	l.names.Titles = map[string]string{"=b1": "\tMoby Dick"}
 	v := visit(t, l)
 	v.get(t, "/staff/diku/check-outs?item=036&offset=50").
 		has(t, `href="/staff/diku/check-outs.csv?item=036&amp;offset=50"`)
@@ -122,7 +122,7 @@ func TestCheckOutsPage_SavesWhatItShows(t *testing.T) {
 		t.Fatalf("got %q, %v for %+v", file.html, err, l.filter)
 	}
 	if got := strings.Join(rows[1][1:], "|"); got !=
-		`****01||'=B1|Moby Dick||10.1.2.3|Refused|ITEM_STATUS|No, "never"|7|9|req-1|c1` {
+		"****01||'=B1|'\tMoby Dick||10.1.2.3|Refused|ITEM_STATUS|No, \"never\"|7|9|req-1|'=c1" {
 		t.Errorf("got %s", got)
 	}
 	kind, name := file.header.Get("Content-Type"), file.header.Get("Content-Disposition")

@@ -204,11 +204,7 @@ func (p *pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 func newLockRow(l schemas.CheckoutLock, inForce settings.View) lockRow {
 	age := max(0, l.AgeMs) // a clock may be set back
 	ttl := int64(min(l.TTLMs, inForce.LockTTLMs.Value))
-	left := max(0, ttl-age)
-	if l.Outdated {
-		left = 0
-	}
-	return lockRow{Lock: l, Patron: redact.Mask(l.UserID), Age: age, TTL: ttl, Left: left}
+	return lockRow{Lock: l, Patron: redact.Mask(l.UserID), Age: age, TTL: ttl, Left: max(0, ttl-age)}
 }
 
 // State names the lock's state, because colour alone is not accessible.

@@ -238,13 +238,17 @@ func TestLocksPage_ShowsWhoWaits(t *testing.T) {
 			{UserID: annID, ServicePointID: deskID, Machine: "kiosk-1", WaitedMs: 1000},
 			{UserID: benID, WaitedMs: 1000, Instance: "of another lock"},
 		},
-		Slowest: []schemas.PastCheckOut{{Outcome: "lent", WaitMs: new(1800), RequestID: "req-9", Instance: "circulation-3"}},
+		Slowest: []schemas.PastCheckOut{
+			{Outcome: "lent", WaitMs: new(1800), RequestID: "req-9", Instance: "circulation-3"},
+			{Outcome: "lent", WaitMs: new(900), Date: "no date", ServicePointID: "Annex"},
+			{Outcome: "lent", WaitMs: new(800), Machine: "kiosk-2"},
+		},
 	}}
 	l := &library{Admin: d, names: admin.Names{ServicePoints: map[string]string{deskID: "Front desk"}}}
 	p := visit(t, l).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK, "2 check-outs wait for this lock:", "at circulation-2, request req-18/c",
 		"machine Front desk (kiosk-1), at an unnamed instance", "The longest waits of the last five minutes",
-		"1.8 s Lent – circulation-3 req-9")
+		"1.8 s Lent – circulation-3 req-9", "900 ms no date Lent Annex –", "800 ms Lent kiosk-2 –")
 	p.has(t, `<tr id="waits-`+heldID+`">`)
 	p.lacks(t, "of another lock")
 	v := visitAs(t, &library{Admin: d}, auth.Gateway, granted(admin.MaySeeLocks))

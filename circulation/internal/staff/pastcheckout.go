@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/csv"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -164,7 +163,6 @@ func (v *visit) sendCSV(name string, rows [][]string) error {
 	h := v.c.Response().Header()
 	h.Set("Content-Type", "text/csv; charset=utf-8")
 	h.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name+"-"+v.tenant.String()+".csv"))
-	v.c.Response().WriteHeader(http.StatusOK)
 	w := csv.NewWriter(v.c.Response())
 	w.UseCRLF = true
 	for _, row := range rows {

@@ -172,7 +172,7 @@ func (v *visit) listTerminals(found []library.Terminal, states []schemas.Termina
 		rows = append(rows, row)
 	}
 	for _, s := range states {
-		if filed, left := byLogin[strings.ToLower(s.Login)]; left && filed.Connections > 0 {
+		if byLogin[strings.ToLower(s.Login)].Connections > 0 {
 			row := newTerminalRow(library.Terminal{Login: s.Login, Name: s.Login}, s)
 			row.Filed = true
 			rows = append(rows, row)
@@ -230,9 +230,8 @@ var typoWords = map[string]texts.Code{
 func (v *visit) explainRefusal(refusal error, fields ...*field) []field {
 	var all []field
 	for _, f := range fields {
-		if d, ok := findDetail(refusal, f.Name); ok {
-			f.Wrong = cmp.Or(v.say(typoWords[f.Name+" "+d.Code], texts.Values{"login": f.Value}), d.Message)
-		}
+		d, _ := findDetail(refusal, f.Name)
+		f.Wrong = cmp.Or(v.say(typoWords[f.Name+" "+d.Code], texts.Values{"login": f.Value}), d.Message)
 		all = append(all, *f)
 	}
 	if wrong := findProblems(all...); len(wrong) > 0 {

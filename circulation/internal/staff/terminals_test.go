@@ -12,6 +12,7 @@ import (
 	"checkoutlock/circulation/internal/staff"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web/auth"
 )
 
 // machines is an Admin of self-check machines.
@@ -79,7 +80,7 @@ func TestTerminalsPage_AddsAMachine(t *testing.T) {
 	form := func(password string) url.Values {
 		return url.Values{"login": {" desk-1 "}, "name": {"Hall"}, "place": {heldID}, "password": {password}}
 	}
-	v.get(t, machinesPath)
+	v.get(t, machinesPath).has(t, `name="login"`, `name="name"`, `name="place" required`, `name="password"`)
 	p := v.post(t, machinesPath, form("right-secret"))
 	if got := p.header.Get("Location"); p.status != http.StatusSeeOther || got != machinesPath+"?done=machine" {
 		t.Fatalf("got %d, Location %q", p.status, got)
@@ -145,15 +146,18 @@ func TestTerminalsPage_ShowsWhatMachinesDo(t *testing.T) {
 			LastHour:  &schemas.TerminalCounts{CheckOuts: 1200, Refused: 4, Repeated: 3, Unreadable: 2, WrongLogins: 1},
 			Instances: []string{"one", "two"}, Attention: schemas.OutOfPaper,
 		},
-		{Login: "filed", Connections: 1, Address: "10.1.2.4", Instances: []string{"one"}},
+		{
+			Login: "filed", Connections: 1, Address: "10.1.2.4", Instances: []string{"one"},
+			LastHour: &schemas.TerminalCounts{Refused: 1},
+		},
 		{Login: "gone"},
 	}
 	v := visit(t, &library{Admin: m})
 	p := v.get(t, machinesPath)
 	p.want(t, http.StatusOK, "since 1 Mar 2026", "from 10.1.2.3, at one, two", "2 connections", "check-out",
 		"! It is out of paper. 1200 lent or renewed 4 refused 3 sent again 2 unreadable 1 wrong password",
-		"filed filed – yes, by a file since", "from 10.1.2.4, at one – – –")
-	p.lacks(t, "gone")
+		"filed filed – yes, by a file since", "from 10.1.2.4, at one – 1 refused –")
+	p.lacks(t, "gone", "<code>desk-1</code>")
 	m.unknown = fault.New(fault.Unavailable, "down")
 	v.get(t, machinesPath).want(t, http.StatusOK, "What the machines do could not be read.", "Hall Desk-1")
 }
@@ -173,22 +177,26 @@ func TestTerminalsPage_ListsNotesForStaff(t *testing.T) {
 	p.want(t, http.StatusOK, "4 notes, the newest first. A note goes after 30 days.", "Patrons are masked.",
 		"Hall Taken off-line, not lent", "Code ITEM_NOT_LOANABLE B-1 ****678", "desk-9 Outcome not known",
 		"Loan, if it was made: "+heldID, "Hall Card to be blocked", "Hall Check-out taken back")
-	p.lacks(t, "P-12345678")
+	p.lacks(t, card)
 	v.get(t, machinesPath+"?patrons=shown").want(t, http.StatusOK, "Patrons are written out.", "B-1 P-12345678")
+	v = visitAs(t, &library{Admin: m}, auth.Gateway, granted(admin.MaySeeTerminals))
+	p = v.get(t, machinesPath+"?patrons=shown") // without the permission for check-outs
+	p.want(t, http.StatusOK, "B-1 ****678")
+	p.lacks(t, card, "Edit")
 }
 
 func TestTerminalsPage_ChangesAMachine(t *testing.T) {
 	t.Parallel()
 	m := &machines{list: []records.Terminal{{
 		ID: annID, Version: 7, Name: "Hall", Login: "desk-1", ServicePointID: strings.ToUpper(heldID), Institution: "main",
-		Language: "de",
+		Language: "de", CharacterSet: "cp850", LineEnd: "lf",
 	}, {ID: newID, Name: "Annex", ServicePointFromLogin: true}}}
 	v := visit(t, &library{Admin: m})
 	path := machinesPath + "/" + annID
 	p := v.get(t, path)
 	p.want(t, http.StatusOK, "Edit Hall", "desk-1")
 	p.has(t, `name="version" value="7"`, `value="`+heldID+`" selected`, `value="de" selected`, `value="main"`,
-		`value="true" selected`)
+		`value="true" selected`, `value="cp850" selected`, `value="lf" selected`)
 	v.get(t, machinesPath+"/"+newID).has(t, `<option value="" selected>from the login</option>`)
 	v.get(t, machinesPath+"/"+benID).want(t, http.StatusNotFound, "This machine is not there any more.")
 	form := url.Values{
@@ -211,6 +219,9 @@ func TestTerminalsPage_ChangesAMachine(t *testing.T) {
 	p.has(t, `value="es" selected`)
 	m.refusal = fault.New(fault.Conflict, "of another version")
 	v.post(t, path, form).want(t, http.StatusUnprocessableEntity, "The machine was changed meanwhile.")
+	m.refusal = fault.New(fault.Unavailable, "Storage was not reached")
+	v.post(t, path, form).want(t, http.StatusServiceUnavailable)
+	m.refusal = fault.New(fault.Conflict, "of another version")
 	m.list[0] = records.Terminal{
 		ID: annID, Version: 8, Name: "Cellar", Login: "desk-1", ServicePointID: strings.ToUpper(benID), Language: "es",
 		CharacterSet: "utf-8", LineEnd: "crlf", Enabled: new(false),
@@ -218,6 +229,10 @@ func TestTerminalsPage_ChangesAMachine(t *testing.T) {
 	p = v.post(t, path, form) // the form is sent twice
 	if got := p.header.Get("Location"); p.status != http.StatusSeeOther || got != machinesPath+"?done=changed" {
 		t.Errorf("sent twice: got %d, Location %q", p.status, got)
+	}
+	form.Set("enabled", "true")
+	if v.post(t, path, form); !m.changed[len(m.changed)-1].Enabled {
+		t.Errorf("the machine may not sign in: %+v", m.changed)
 	}
 	form.Set("version", "x")
 	v.post(t, path, form).want(t, http.StatusUnprocessableEntity, "The form is not complete.")

@@ -22,7 +22,7 @@ type waitRow struct {
 	Machine             string        // its service point, and what names the machine
 	Began               string        // RFC 3339, of one that waits
 	Ended               string        // of one that waited
-	Waited              time.Duration // until the answer, or its end
+	Waited              time.Duration // of one that waited
 	Outcome             outcome       // of one that waited
 }
 
@@ -35,11 +35,10 @@ func (p *pages) listWaits(v *visit) (lockWaits, error) {
 	waits := lockWaits{byPatron: map[string][]waitRow{}}
 	name := v.nameMachines(found)
 	for _, w := range found.Waiting {
-		waited := time.Duration(w.WaitedMs) * time.Millisecond
 		waits.byPatron[w.UserID] = append(waits.byPatron[w.UserID], waitRow{
-			RequestID: w.RequestID, Machine: name(w.ServicePointID, w.Machine), Instance: w.Instance, Waited: waited,
+			RequestID: w.RequestID, Machine: name(w.ServicePointID, w.Machine), Instance: w.Instance,
 			// In whole seconds, so that the time stays as it is from one look to the next.
-			Began: time.Now().Add(-waited).Round(time.Second).Format(time.RFC3339),
+			Began: time.Now().Add(-time.Duration(w.WaitedMs) * time.Millisecond).Round(time.Second).Format(time.RFC3339),
 		})
 	}
 	if v.may(admin.MaySeeCheckOuts) {
