@@ -77,6 +77,7 @@ func TestCQL_FindsWhatFOLIOFinds(t *testing.T) {
 		// Lists and booleans, as mod-circulation sends them.
 		{`username==("ann" or "cleo" or "none")`, "ann cleo"},
 		{`id==("` + annID + `" or "` + benID + `")`, "ann ben"},
+		{`id="` + annID + `*" or patronGroup="none*"`, "ann"}, // as FOLIO's list of requests asks
 		{`username==ann and active==true`, "ann"},
 		{`username==ann and active==false`, ""},
 		{`username==ann or username==ben and active==true`, "ann"}, // no precedence: left to right
