@@ -160,7 +160,13 @@ func (l *listing) countMatches(ctx context.Context, whole bool) (int, error) {
 		return seen, nil
 	}
 	estimated, err := l.estimate(ctx)
-	return max(l.total, seen, estimated), err
+	switch estimated = max(l.total, estimated); {
+	case len(l.held) > 0:
+		estimated = max(estimated, seen)
+	case l.page.Limit > 0: // nothing is left at the page's offset
+		estimated = min(estimated, seen)
+	}
+	return estimated, err
 }
 
 // freePlace gives up the place of a long page, if it has one.
