@@ -33,18 +33,13 @@ func noteArgs(ctx context.Context, n lock.Note, more ...any) []any {
 // It stands after the statement that changes the entry, which it reads as changed.
 const noteSettingsSQL = `
 INSERT INTO {schema}.check_out_lock_change (kind, user_id, user_name, reason, request_id, before, after)
-VALUES ('` + schemas.ChangeSettings + `', ` + whoAndWhy + `, $5::text::jsonb->'value',
+VALUES ('` + schemas.ChangeSettings + `', ` + whoAndWhy + `, nullif($5::text, '')::jsonb->'value',
     (SELECT e.jsonb->'value' FROM {schema}.settings_entry e WHERE ` + isLockSettings + `))`
 
 // noteSettings adds a statement that notes a change of the lock settings; before is
 // the entry as it was, nil for none.
 func (b *batch) noteSettings(ctx context.Context, n lock.Note, before json.RawMessage) {
-	var entry *string
-	if before != nil {
-		text := string(before)
-		entry = &text
-	}
-	b.query(noteSettingsSQL, noteArgs(ctx, n, entry))
+	b.query(noteSettingsSQL, noteArgs(ctx, n, string(before)))
 }
 
 // One statement, so that each forced release is noted. Unlike the statements of the

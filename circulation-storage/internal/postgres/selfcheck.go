@@ -61,10 +61,7 @@ func (s *RecordStore) ReportTerminals(ctx context.Context, instance string, r sc
 
 // marshalList writes a list; null would be none for PostgreSQL.
 func marshalList[T any](list []T) (string, error) {
-	if list == nil {
-		return "[]", nil
-	}
-	content, err := json.Marshal(list)
+	content, err := json.Marshal(append([]T{}, list...))
 	return string(content), err
 }
 
