@@ -160,7 +160,7 @@ func (e *unreachableError) Unwrap() error { return e.err }
 // listCauses returns the texts of the innermost errors, each once. The errors that wrap them
 // name user and database.
 func listCauses(err error) []string {
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return []string{"no answer in time"}
 	}
 	inner := []error{}

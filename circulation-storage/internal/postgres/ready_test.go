@@ -370,3 +370,14 @@ func TestSchemaName_LeadsBackToItsTenant(t *testing.T) {
 		}
 	}
 }
+
+// A probe that gives up first, such as HAProxy's after 2 s, leaves a reason that says so.
+func TestReady_OfAProbeThatGivesUp(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, pgtest.URL(t), slog.New(slog.DiscardHandler))
+	ctx, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	if err := db.Ready(ctx, nil); err == nil || !strings.HasSuffix(err.Error(), ": no answer in time") {
+		t.Errorf("got %v, want no answer in time", err)
+	}
+}

@@ -52,7 +52,7 @@ func innermostCause(err error) error {
 	var dns *net.DNSError
 	var outer *url.Error
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return errors.New("no answer in time")
 	case errors.As(err, &errno):
 		return errno

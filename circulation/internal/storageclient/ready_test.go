@@ -1,6 +1,7 @@
 package storageclient
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -70,6 +71,16 @@ func TestClient_ReadySaysWhyStorageWasNotReached(t *testing.T) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestClient_ReadyOfAProbeThatGivesUp(t *testing.T) {
+	t.Parallel()
+	ctx, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	err := clientFor(t, "http://127.0.0.1:1").Ready(ctx)
+	if want := "storage at 127.0.0.1:1 was not reached: no answer in time"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
