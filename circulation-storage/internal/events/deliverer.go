@@ -115,11 +115,8 @@ func (d *Deliverer) takeTurn(ctx context.Context) error {
 	var g errgroup.Group
 	g.SetLimit(atOnce)
 	for _, id := range ids {
-		s := d.states[id]
-		if s == nil {
-			s = &state{}
-			d.states[id] = s
-		}
+		s := cmp.Or(d.states[id], &state{})
+		d.states[id] = s
 		g.Go(func() (err error) {
 			defer func() {
 				mu.Lock()
