@@ -175,10 +175,14 @@ func TestSwitch_AsksInEachLanguageAfterARefusal(t *testing.T) {
 	for status, form := range map[int]url.Values{422: {}, 409: {"reason": {"x"}, "version": {"6"}}} {
 		v := visit(t, &library{view: own(false, 3000)})
 		question := v.get(t, "/staff/diku/switch?to=on")
+		question.has(t, `name="version" value="7"`)
 		form.Set("to", "on")
 		refused := v.post(t, html.UnescapeString(action.FindStringSubmatch(question.html)[1]), form)
 		refused.want(t, status)
 		refused.has(t, `href="?language=de&amp;to=on"`)
+		form.Del("reason")
+		form.Set("version", "6") // that of the question stays, so that a change in between is seen
+		v.post(t, "/staff/diku/switch", form).has(t, `name="version" value="6"`)
 		v.get(t, "/staff/diku/switch?language=de&to=on").want(t, 200, "Die Verbuchungssperre einschalten?")
 	}
 }

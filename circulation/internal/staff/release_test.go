@@ -123,6 +123,14 @@ func TestPages_NamePatronsWithThePermissionOnly(t *testing.T) {
 		p.want(t, http.StatusOK, "ann<1>")
 		p.lacks(t, "Ahrens")
 	}
+	for _, sees := range [][]string{{admin.MaySeeFigures}, nil} { // without the permission for check-outs
+		p := visitAs(t, l, auth.Gateway, granted(append(sees, admin.MaySeeSettings)...)).get(t, "/staff/diku/?patrons=shown")
+		p.want(t, http.StatusOK, "The lock is on")
+		p.lacks(t, "ann<1>", "****1234")
+		if has := strings.Contains(p.text, "Right now and in the last hour"); has != (sees != nil) {
+			t.Errorf("the page has figures: %t, with the permissions %q", has, sees)
+		}
+	}
 }
 
 func TestReleasePage_ReleasesWithAReason(t *testing.T) {
