@@ -47,8 +47,8 @@ HAVING count(DISTINCT position) < count(*) OR min(position) <> 1 OR max(position
 const renumberedAtOnce = 500
 
 // RunTitleJob implements commit.Store. It may run any number of times, also at once, because it only
-// writes queues whose positions have gaps or repeats. A job that ctx interrupts stays in progress: the
-// next call finishes it.
+// writes queues whose positions have gaps or repeats. A job that ctx or an outage interrupts stays in
+// progress: the next call finishes it.
 func (s *CommitStore) RunTitleJob(ctx context.Context) error {
 	var id uuid.UUID
 	var known bool
@@ -69,8 +69,8 @@ func (s *CommitStore) RunTitleJob(ctx context.Context) error {
 	return err
 }
 
-// renumberQueues renumbers each queue in a transaction of its own, and passes over those that fail. It
-// returns why those failed.
+// renumberQueues renumbers each queue in a transaction of its own, and passes over those that cannot be
+// renumbered. It returns why. An outage, or a lock held too long, ends it with an error: it can go on later.
 func (s *CommitStore) renumberQueues(ctx context.Context) (wrong []string, err error) {
 	passed := []uuid.UUID{}
 	wrong = []string{}
@@ -82,8 +82,8 @@ func (s *CommitStore) renumberQueues(ctx context.Context) (wrong []string, err e
 		for _, queue := range queues {
 			err := s.renumberQueue(ctx, queue)
 			switch {
-			case ctx.Err() != nil:
-				return nil, ctx.Err()
+			case ctx.Err() != nil, fault.Is(err, fault.Unavailable), fault.Is(err, fault.Timeout), fault.Is(err, fault.InUse):
+				return nil, errors.Join(ctx.Err(), err)
 			case err != nil:
 				wrong = append(wrong, fault.Text(err))
 			}

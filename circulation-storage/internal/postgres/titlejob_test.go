@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"checkoutlock/schemas/fault"
 )
 
 // addTitleJob stores a job of title level requests and returns its id.
@@ -135,6 +137,28 @@ func TestRunTitleJob_SaysWhatIsWrong(t *testing.T) {
 		`failed 6 ["The request %s names no item, and requests for titles are off"], 3 1 2 1 2`, unnamed.id,
 	); got != want {
 		t.Errorf("got %s, want %s: the other queues are numbered", got, want)
+	}
+}
+
+// A failover ends sessions. What the job could not renumber for that is done by the next call.
+func TestRunTitleJob_GoesOnAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	l := newHarness(t)
+	l.setTitles(true)
+	all := l.twoQueues()
+	l.exec(`CREATE SEQUENCE {schema}.tries;
+		CREATE FUNCTION {schema}.end_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF nextval('{schema}.tries') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+			RETURN NULL;
+		END $$;
+		CREATE TRIGGER end_once BEFORE UPDATE ON {schema}.request EXECUTE FUNCTION {schema}.end_once()`)
+	id := l.addTitleJob("open", jobDay)
+	if err := l.commits.RunTitleJob(l.ctx()); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("got %v, want %s, and the job is %s", err, fault.Unavailable, l.job(id))
+	}
+	l.runTitleJob()
+	if got, want := l.job(id)+", "+l.places(all...), "done 5 [], 2 4 5 1 3"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
