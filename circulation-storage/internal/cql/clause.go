@@ -125,10 +125,9 @@ func (w *writer) writeOrder(keys []syntax.Sort) error {
 			switch strings.ToLower(m.Name) {
 			case "sort.descending", "descending":
 				order = " DESC"
-			case "sort.ascending", "ascending":
-				order = ""
+			case "sort.ascending", "ascending", "number": // the kind of an index says whether it is a number
 			default:
-				return malformed("sort modifier %q is not supported; allowed are sort.ascending, sort.descending", m.Name)
+				return malformed("sort modifier %q is not supported; allowed are sort.ascending, sort.descending, number", m.Name)
 			}
 		}
 		sb.WriteString(f.comparand() + order + ", ")

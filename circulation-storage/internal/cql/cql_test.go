@@ -72,6 +72,7 @@ func TestParse_WritesSQL(t *testing.T) {
 			query: `cql.allRecords=1 sortBy due/sort.descending desc name`,
 			where: `true`, order: `due DESC, lower(jsonb->>'name'), `, ignored: "desc",
 		},
+		{query: `cql.allRecords=1 sortBy days/number/sort.descending`, where: `true`, order: number + ` DESC, `},
 	} {
 		t.Run(tt.query, func(t *testing.T) {
 			t.Parallel()
@@ -90,6 +91,17 @@ func TestParse_WritesSQL(t *testing.T) {
 				t.Errorf("got the parameters %q, ignored %q", sel.Args, sel.Ignored)
 			}
 		})
+	}
+}
+
+// These are what ui-requests sends for its list of requests.
+func TestParse_KnowsWhatTheListOfRequestsAsksFor(t *testing.T) {
+	t.Parallel()
+	const query = `(cql.allRecords=1 NOT printDetails.printed="" or printDetails.printed==true) sortby position/number ` +
+		`printDetails.printCount/number/sort.descending item.retrievalServicePointName proxy`
+	sel, err := cql.Parse(records.Request.Indexes, query)
+	if err != nil || len(sel.Ignored) > 0 {
+		t.Errorf("got the fault %v, ignored %q", err, sel.Ignored)
 	}
 }
 

@@ -22,9 +22,9 @@ var Request = Type{
 	Indexes: newIndexes(fields{
 		Text: {
 			"status", "requestType", "requestLevel", "fulfillmentPreference", "ecsRequestPhase", "patronComments", "tags.tagList",
-			"instance.title", "instance.identifiers", "item.barcode",
+			"instance.title", "instance.identifiers", "item.barcode", "item.retrievalServicePointName",
 			"requester.firstName", "requester.lastName", "requester.middleName", "requester.barcode",
-			"proxy.firstName", "proxy.lastName", "proxy.barcode",
+			"proxy", "proxy.firstName", "proxy.lastName", "proxy.barcode",
 			"cancellationAdditionalInformation", "searchIndex.callNumberComponents.callNumber", "searchIndex.shelvingOrder",
 			"searchIndex.pickupServicePointName",
 		},
@@ -33,7 +33,7 @@ var Request = Type{
 			"cancelledByUserId", "item.itemEffectiveLocationId", "item.retrievalServicePointId",
 		},
 		Number:  {"position", "printDetails.printCount"},
-		Boolean: {"printDetails.isPrinted"},
+		Boolean: {"printDetails.isPrinted", "printDetails.printed"},
 		Time: {
 			"requestDate", "requestExpirationDate", "holdShelfExpirationDate", "cancelledDate", "awaitingPickupRequestClosedDate",
 			"printDetails.printEventDate",
