@@ -122,9 +122,12 @@ type Identifier struct {
 	Value  string `json:"value"`
 }
 
-// Publication is when an edition of a title appeared.
+// Publication is where and when an edition of a title appeared.
 type Publication struct {
-	DateOfPublication string `json:"dateOfPublication"`
+	Publisher         string `json:"publisher,omitempty"`
+	Place             string `json:"place,omitempty"`
+	DateOfPublication string `json:"dateOfPublication,omitempty"`
+	Role              string `json:"role,omitempty"`
 }
 
 // Contributor is an author or editor.

@@ -65,7 +65,7 @@ func (p Personal) FullName() string {
 type Group struct {
 	ID    string `json:"id"`
 	Group string `json:"group"`
-	Desc  string `json:"desc"`
+	Desc  string `json:"desc,omitempty"`
 }
 
 // ManualBlock is a block that staff put on a patron (mod-feesfines).

@@ -39,10 +39,10 @@ const atOnce = 8
 
 // Wanted are the ids of the records to read, from IDs. What belongs to an item is read with it.
 type Wanted struct {
-	Users, Items, ServicePoints, Groups, Policies []string
-	OverdueFinePolicies, LostItemPolicies         []string
-	// GroupsOfUsers, LibraryUnits and OpenLoans ask for more: the groups of the users, the libraries of
-	// the items' locations, and the open loans of the items.
+	Users, Items, Titles, ServicePoints, Groups, Policies []string
+	OverdueFinePolicies, LostItemPolicies                 []string
+	// GroupsOfUsers, LibraryUnits and OpenLoans ask for more: the groups of the users, the items' loan
+	// types and the libraries of their locations, and the open loans of the items.
 	GroupsOfUsers, LibraryUnits, OpenLoans bool
 }
 
@@ -50,16 +50,17 @@ type Wanted struct {
 type Found struct {
 	Users         map[string]library.User
 	Items         map[string]library.Item
+	Titles        map[string]library.Instance
 	OpenLoans     map[string]library.OpenLoan // by the id of the item
 	ServicePoints map[string]library.ServicePoint
 	Groups        map[string]library.Group
 	Policies      map[string]policy.LoanPolicy
 	LibraryUnits  map[string]library.Named
+	LoanTypes     map[string]library.Named
 
 	OverdueFinePolicies, LostItemPolicies map[string]library.Named
 
 	holdings  map[string]library.Holdings
-	instances map[string]library.Instance
 	locations map[string]library.Location
 	materials map[string]library.Named
 
@@ -71,7 +72,7 @@ func (f *Found) Copy(itemID string) library.Copy {
 	item := f.Items[itemID]
 	holdings := f.holdings[item.HoldingsRecordID]
 	return library.Copy{
-		Item: item, Holdings: holdings, Instance: f.instances[holdings.InstanceID],
+		Item: item, Holdings: holdings, Instance: f.Titles[holdings.InstanceID],
 		Location: f.locations[item.EffectiveLocationID], Material: f.materials[item.MaterialTypeID],
 	}
 }
@@ -146,8 +147,8 @@ func (f *Found) fetchReferences(ctx context.Context, g *library.Calls, r Records
 	if want.GroupsOfUsers {
 		groups = append(groups, listIDs(f.Users, func(u library.User) string { return u.PatronGroup })...)
 	}
-	titles := listIDs(f.holdings, func(h library.Holdings) string { return h.InstanceID })
-	fetchByID(ctx, g, &f.instances, r.Instances, titles, func(i library.Instance) string { return i.ID })
+	titles := append(slices.Clone(want.Titles), listIDs(f.holdings, func(h library.Holdings) string { return h.InstanceID })...)
+	fetchByID(ctx, g, &f.Titles, r.Instances, dropRepeats(titles), func(i library.Instance) string { return i.ID })
 	fetchEach(ctx, g, &f.locations, r.Location, listIDs(f.Items, func(i library.Item) string { return i.EffectiveLocationID }))
 	fetchEach(ctx, g, &f.materials, namesOf(r, library.MaterialType), listIDs(f.Items, func(i library.Item) string { return i.MaterialTypeID }))
 	fetchEach(ctx, g, &f.ServicePoints, r.ServicePoint, dropRepeats(points))
@@ -160,6 +161,7 @@ func (f *Found) fetchReferences(ctx context.Context, g *library.Calls, r Records
 func (f *Found) fetchLibraries(ctx context.Context, g *library.Calls, r Records, want Wanted) {
 	if want.LibraryUnits {
 		fetchEach(ctx, g, &f.LibraryUnits, namesOf(r, library.LibraryUnit), listIDs(f.locations, func(l library.Location) string { return l.LibraryID }))
+		fetchEach(ctx, g, &f.LoanTypes, namesOf(r, library.LoanType), listIDs(f.Items, library.Item.LoanTypeID))
 	}
 }
 

@@ -15,10 +15,14 @@ import (
 // links are the parts of a stored request that name other records.
 type links struct {
 	ItemID         string `json:"itemId"`
+	InstanceID     string `json:"instanceId"`
 	RequesterID    string `json:"requesterId"`
 	ProxyID        string `json:"proxyUserId"`
 	ServicePointID string `json:"pickupServicePointId"`
 	AddressTypeID  string `json:"deliveryAddressTypeId"`
+	PrintDetails   struct {
+		RequesterID string `json:"requesterId"`
+	} `json:"printDetails"`
 }
 
 // item is what a view adds to the request's copy of the item.
@@ -38,27 +42,28 @@ type item struct {
 	CopyNumber       string              `json:"copyNumber,omitempty"`
 	MaterialTypeID   string              `json:"materialTypeId,omitempty"`
 	MaterialType     string              `json:"materialType,omitempty"`
+	LoanTypeID       string              `json:"loanTypeId,omitempty"`
+	LoanType         string              `json:"loanTypeName,omitempty"`
+}
+
+// title is the instance.
+type title struct {
+	Title            string                `json:"title"`
+	Identifiers      []library.Identifier  `json:"identifiers,omitempty"`
+	ContributorNames []loanview.Name       `json:"contributorNames"`
+	Publication      []library.Publication `json:"publication,omitempty"`
+	Editions         []string              `json:"editions,omitempty"`
 }
 
 // patron is the requester or the proxy.
 type patron struct {
-	FirstName          string `json:"firstName,omitempty"`
-	LastName           string `json:"lastName,omitempty"`
-	MiddleName         string `json:"middleName,omitempty"`
-	PreferredFirstName string `json:"preferredFirstName,omitempty"`
-	Barcode            string `json:"barcode,omitempty"`
-	PatronGroupID      string `json:"patronGroupId,omitempty"`
-	PatronGroup        *group `json:"patronGroup,omitempty"`
-}
-
-type group struct {
-	ID    string `json:"id"`
-	Group string `json:"group"`
-	Desc  string `json:"desc,omitempty"`
-}
-
-type loan struct {
-	DueDate library.Instant `json:"dueDate"`
+	FirstName          string         `json:"firstName,omitempty"`
+	LastName           string         `json:"lastName,omitempty"`
+	MiddleName         string         `json:"middleName,omitempty"`
+	PreferredFirstName string         `json:"preferredFirstName,omitempty"`
+	Barcode            string         `json:"barcode,omitempty"`
+	PatronGroupID      string         `json:"patronGroupId,omitempty"`
+	PatronGroup        *library.Group `json:"patronGroup,omitempty"`
 }
 
 // RenderPage returns the requests as clients get them, in the same order. It fetches the records
@@ -75,8 +80,10 @@ func RenderOne(ctx context.Context, records related.Records, request json.RawMes
 
 func listWanted(all []links) related.Wanted {
 	return related.Wanted{
-		Users:         related.IDs(all, func(l links) string { return l.RequesterID }, func(l links) string { return l.ProxyID }),
+		Users: related.IDs(all, func(l links) string { return l.RequesterID }, func(l links) string { return l.ProxyID },
+			func(l links) string { return l.PrintDetails.RequesterID }),
 		Items:         related.IDs(all, func(l links) string { return l.ItemID }),
+		Titles:        related.IDs(all, func(l links) string { return l.InstanceID }),
 		ServicePoints: related.IDs(all, func(l links) string { return l.ServicePointID }),
 		GroupsOfUsers: true, LibraryUnits: true, OpenLoans: true,
 	}
@@ -94,14 +101,21 @@ func render(request json.RawMessage, l links, found *related.Found) (json.RawMes
 	if _, exists := found.Items[l.ItemID]; exists {
 		parts["item"] = describeItem(found, l.ItemID)
 	}
+	if t := found.Titles[l.InstanceID]; t.ID != "" {
+		parts["instance"] = title{t.Title, t.Identifiers, loanview.DescribeContributors(t), t.Publication, t.Editions}
+	}
 	if open, exists := found.OpenLoans[l.ItemID]; exists && !open.DueDate.IsZero() {
-		parts["loan"] = loan{DueDate: open.DueDate}
+		parts["loan"] = map[string]library.Instant{"dueDate": open.DueDate}
 	}
 	if requester.ID != "" {
 		parts["requester"] = describePatron(found, requester)
 	}
 	if proxy := found.Users[l.ProxyID]; proxy.ID != "" {
 		parts["proxy"] = describePatron(found, proxy)
+	}
+	if u := found.Users[l.PrintDetails.RequesterID]; u.ID != "" {
+		name := patron{FirstName: u.Personal.FirstName, LastName: u.Personal.LastName, MiddleName: u.Personal.MiddleName}
+		parts["printDetails"] = map[string]patron{"lastPrintRequester": name}
 	}
 	if place := loanview.DescribePlace(found.ServicePoints[l.ServicePointID]); place != nil {
 		place.ID = "" // as in FOLIO, the request has it
@@ -141,6 +155,7 @@ func describeItem(found *related.Found, id string) item {
 		ContributorNames: loanview.DescribeContributors(book.Instance), Enumeration: book.Item.Enumeration, Volume: book.Item.Volume, Chronology: book.Item.Chronology,
 		DisplaySummary: book.Item.DisplaySummary, Status: book.Item.Status.Name, CallNumber: book.Item.CallNumber.CallNumber, CallNumberParts: book.Item.CallNumber.Parts(),
 		CopyNumber: book.Number(), MaterialTypeID: book.Item.MaterialTypeID, MaterialType: book.Material.Name,
+		LoanTypeID: book.Item.LoanTypeID(), LoanType: found.LoanTypes[book.Item.LoanTypeID()].Name,
 		Location: loanview.DescribeLocation(book.Location, found.LibraryUnits[book.Location.LibraryID].Name),
 	}
 }
@@ -151,7 +166,7 @@ func describePatron(found *related.Found, u library.User) patron {
 		PreferredFirstName: u.Personal.PreferredFirstName, Barcode: u.Barcode, PatronGroupID: u.PatronGroup,
 	}
 	if g := found.Groups[u.PatronGroup]; g.ID != "" {
-		view.PatronGroup = &group{ID: g.ID, Group: g.Group, Desc: g.Desc}
+		view.PatronGroup = &g
 	}
 	return view
 }

@@ -36,7 +36,7 @@ func (s shelf) Users(context.Context, []string) ([]library.User, error) {
 func (s shelf) Items(context.Context, []string) ([]library.Item, error) {
 	return []library.Item{{
 		ID: "book", Barcode: "036", HoldingsRecordID: "h", EffectiveLocationID: "main", MaterialTypeID: "m",
-		Status:     library.Status{Name: "Checked out"},
+		PermanentLoanTypeID: "t", Status: library.Status{Name: "Checked out"},
 		CallNumber: library.CallNumber{CallNumber: "PS3", Prefix: "f"}, Volume: "1", Enumeration: "e", Chronology: "c",
 		DisplaySummary: "d",
 	}}, nil
@@ -47,9 +47,11 @@ func (s shelf) HoldingsRecords(context.Context, []string) ([]library.Holdings, e
 }
 
 func (s shelf) Instances(context.Context, []string) ([]library.Instance, error) {
-	return []library.Instance{
-		{ID: "title", Title: "Interesting Times", Contributors: []library.Contributor{{Name: "Pratchett, T."}}},
-	}, nil
+	return []library.Instance{{
+		ID: "title", Title: "Interesting Times", Contributors: []library.Contributor{{Name: "Pratchett, T."}},
+		Identifiers: []library.Identifier{{TypeID: "isbn", Value: "0552142352"}}, Editions: []string{"1st"},
+		Publication: []library.Publication{{Publisher: "Corgi", Place: "London", DateOfPublication: "1995", Role: "p"}},
+	}}, nil
 }
 
 func (s shelf) OpenLoans(context.Context, []string) ([]library.OpenLoan, error) {
@@ -64,7 +66,7 @@ func (s shelf) Location(context.Context, string) (library.Location, error) {
 
 func (s shelf) Named(_ context.Context, kind library.NamedKind, id string) (library.Named, error) {
 	return library.Named{ID: id, Name: map[library.NamedKind]string{
-		library.LibraryUnit: "Science", library.MaterialType: "Book",
+		library.LibraryUnit: "Science", library.MaterialType: "Book", library.LoanType: "Short",
 	}[kind]}, nil
 }
 
@@ -85,12 +87,19 @@ func (s shelf) Group(_ context.Context, id string) (library.Group, error) {
 }
 
 const (
+	title = `{"title":"Interesting Times","identifiers":[{"identifierTypeId":"isbn","value":"0552142352"}],
+		"editions":["1st"],"contributorNames":[{"name":"Pratchett, T."}],
+		"publication":[{"publisher":"Corgi","place":"London","dateOfPublication":"1995","role":"p"}]}`
 	stored = `{"id":"r","itemId":"book","requesterId":"ann","proxyUserId":"ben","pickupServicePointId":"desk",
-		"deliveryAddressTypeId":"home",
-		"item":{"barcode":"old","loanTypeName":"kept"},"requester":{"lastName":"Old"},"unknown":12345678901234567890}`
+		"deliveryAddressTypeId":"home","instanceId":"title","instance":{"title":"Old"},
+		"printDetails":{"printCount":1,"requesterId":"ann"},
+		"item":{"barcode":"old","itemEffectiveLocationName":"kept"},"requester":{"lastName":"Old"},
+		"unknown":12345678901234567890}`
 	rendered = `{"id":"r","itemId":"book","requesterId":"ann","proxyUserId":"ben","pickupServicePointId":"desk",
-		"deliveryAddressTypeId":"home",
-		"item":{"barcode":"036","loanTypeName":"kept","holdingsRecordId":"h","instanceId":"title","location":{"name":"Main",
+		"deliveryAddressTypeId":"home","instanceId":"title","instance":` + title + `,
+		"printDetails":{"printCount":1,"requesterId":"ann","lastPrintRequester":{"firstName":"Ann","lastName":"Reader"}},
+		"item":{"barcode":"036","itemEffectiveLocationName":"kept","loanTypeId":"t","loanTypeName":"Short",
+		"holdingsRecordId":"h","instanceId":"title","location":{"name":"Main",
 		"libraryName":"Science","code":"M"},
 			"contributorNames":[{"name":"Pratchett, T."}],"enumeration":"e","volume":"1","chronology":"c","displaySummary":"d",
 			"status":"Checked out",
@@ -115,13 +124,14 @@ func parse(t *testing.T, raw string) (v map[string]any) {
 func TestRenderPage(t *testing.T) {
 	t.Parallel()
 	const bare = `{"id":"title level","requesterId":"gone","pickupServicePointId":"gone"}`
+	const ofTitle = `{"id":"title level","instanceId":"title"`
 	views, err := requestview.RenderPage(t.Context(), shelf{}, []json.RawMessage{
-		json.RawMessage(stored), json.RawMessage(bare),
+		json.RawMessage(stored), json.RawMessage(bare), json.RawMessage(ofTitle + "}"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{rendered, bare} {
+	for i, want := range []string{rendered, bare, ofTitle + `,"instance":` + title + "}"} {
 		if got := parse(t, string(views[i])); !reflect.DeepEqual(got, parse(t, want)) {
 			t.Errorf("got  %v\nwant %v", got, parse(t, want))
 		}

@@ -114,10 +114,8 @@ func (s *Service) describe(ctx context.Context, requests []schemas.QueuedRequest
 	points := append(related.IDs(requests, func(r schemas.QueuedRequest) string { return r.PickupServicePointID }), servicePointID)
 	found, err := related.FetchSlips(ctx, s.Library, related.Wanted{
 		Users: related.IDs(requests, func(r schemas.QueuedRequest) string { return r.RequesterID }),
-		Items: related.IDs(requests, itemOf), ServicePoints: points,
-	}, related.SlipsWanted{
-		Titles: related.IDs(requests, titleOf), AddressTypes: related.IDs(requests, func(r schemas.QueuedRequest) string { return r.DeliveryAddressTypeID }),
-	})
+		Items: related.IDs(requests, itemOf), Titles: related.IDs(requests, titleOf), ServicePoints: points,
+	}, related.IDs(requests, func(r schemas.QueuedRequest) string { return r.DeliveryAddressTypeID }))
 	if err != nil {
 		return nil, err
 	}
