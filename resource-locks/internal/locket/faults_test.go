@@ -122,6 +122,37 @@ func TestLock_SurvivesAShortOutage(t *testing.T) {
 	wantOwner(t, c, "k", "a")
 }
 
+// lostRelease loses the answer to a release. Another owner has the lock when it is repeated.
+type lostRelease struct {
+	*enginetest.Store
+	lost atomic.Bool
+}
+
+func (s *lostRelease) Release(ctx context.Context, key engine.Key, owner string) (engine.Result, error) {
+	r, err := s.Store.Release(ctx, key, owner)
+	if err != nil || s.lost.Swap(true) {
+		return r, err
+	}
+	if _, err := s.Acquire(ctx, engine.Acquire{Key: key, Owner: "b", Kind: "lock", TTL: time.Minute}); err != nil {
+		return engine.Result{}, err
+	}
+	return engine.Result{}, fault.New(fault.Unavailable, "the connection is lost")
+}
+
+func TestRelease_ThatTookPlaceIsNoCollision(t *testing.T) {
+	t.Parallel()
+	s := newHarness(plaintext(), &lostRelease{Store: enginetest.NewStore()})
+	s.start(t)
+	c := s.client(t)
+	mustLock(t, c, resource("k", "a"))
+	if _, err := c.Release(t.Context(), &locketpb.ReleaseRequest{Resource: resource("k", "a")}); err != nil {
+		t.Error(err)
+	}
+	wantOwner(t, c, "k", "b")
+	_, err := c.Release(t.Context(), &locketpb.ReleaseRequest{Resource: resource("k", "a")})
+	wantStatus(t, err, codes.AlreadyExists, "lock-collision")
+}
+
 func TestLock_WorkDoesNotEndWithItsClient(t *testing.T) {
 	t.Parallel()
 	begun, proceed := make(chan struct{}), make(chan struct{})

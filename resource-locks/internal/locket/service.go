@@ -94,8 +94,13 @@ func (s *service) Release(ctx context.Context, r *locketpb.ReleaseRequest) (*loc
 	if resource == nil {
 		return nil, errNoResource
 	}
-	err := s.changeLock(ctx, func(work context.Context) (engine.Result, error) {
-		return s.locks.Release(work, keyOf(resource.GetKey()), resource.GetOwner())
+	lost := false // an earlier answer: it may have freed the key, which another owner has since
+	err := s.changeLock(ctx, func(work context.Context) (result engine.Result, err error) {
+		if result, err = s.locks.Release(work, keyOf(resource.GetKey()), resource.GetOwner()); lost && result.Outcome == engine.Held {
+			return engine.Result{}, nil
+		}
+		lost = err != nil
+		return result, err
 	})
 	if err != nil {
 		return nil, err

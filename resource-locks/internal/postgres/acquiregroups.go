@@ -36,11 +36,6 @@ func (g *acquireGroups) open() *acquireGroups {
 	return g
 }
 
-// run answers one caller. Error: ErrRunAlone if the statement does not.
-func (g *acquireGroups) run(ctx context.Context, a engine.Acquire) (engine.Result, error) {
-	return g.groups.Run(ctx, struct{}{}, a)
-}
-
 // send sends a group in one round trip and one transaction.
 func (g *acquireGroups) send(ctx context.Context, conn *pgxpool.Conn, group []*acquireMember) error {
 	return g.db.writeWith(ctx, conn, "answering a group", func() error {

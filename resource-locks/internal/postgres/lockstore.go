@@ -114,14 +114,14 @@ func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Resul
 		on = s.db.urgent
 	}
 	if !a.Keep && (hint == hintHeld || s.db.unreserved.areBusy()) { // any caller may hold the lock
-		g, err := s.renewals.run(ctx, a)
+		g, err := s.renewals.groups.Run(ctx, struct{}{}, a)
 		if !errors.Is(err, database.ErrRunAlone) {
 			s.hints.note(a, g.Outcome)
 			return g, toFault("renewing a lock", err)
 		}
 	}
 	if hint == hintRefused {
-		if g, err := s.refusals.run(ctx, a); err == nil {
+		if g, err := s.refusals.groups.Run(ctx, struct{}{}, a); err == nil {
 			return g, nil
 		}
 	}
