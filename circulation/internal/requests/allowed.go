@@ -23,8 +23,9 @@ type AllowedQuestion struct {
 
 // AllowedPoint is a service point at which a request may be fetched.
 type AllowedPoint struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
+	ID            string `json:"id"`
+	Name          string `json:"name"`
+	DiscoveryName string `json:"discoveryDisplayName,omitempty"`
 }
 
 // AllowedPoints lists the pickup locations by the types of requests that the items' statuses and
@@ -225,7 +226,7 @@ func choosePoints(p policy.RequestPolicy, kind string, points []library.ServiceP
 	var chosen []AllowedPoint
 	for _, point := range points {
 		if p.AllowsServicePoint(kind, point.ID) {
-			chosen = append(chosen, AllowedPoint{ID: point.ID, Name: point.Name})
+			chosen = append(chosen, AllowedPoint{ID: point.ID, Name: point.Name, DiscoveryName: point.DiscoveryDisplayName})
 		}
 	}
 	return chosen

@@ -105,7 +105,8 @@ func (l *fakeLibrary) PickupPoints(context.Context) ([]library.ServicePoint, err
 	if !l.pickup {
 		return nil, nil
 	}
-	return []library.ServicePoint{{ID: otherID, Name: "Shelf"}, {ID: deskID, Name: "Desk"}}, l.Unread()
+	desk := library.ServicePoint{ID: deskID, Name: "Desk", DiscoveryDisplayName: "Hall"}
+	return []library.ServicePoint{{ID: otherID, Name: "Shelf"}, desk}, l.Unread()
 }
 
 // TitleHoldsObeyRules implements requests.Library.
