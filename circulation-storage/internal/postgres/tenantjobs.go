@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/tenantjob"
+	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
@@ -126,7 +127,10 @@ func (s *TenantJobStore) Install(ctx context.Context, l tenantjob.Lease) error {
 		}
 		return err
 	}
-	return schema.Up(ctx)
+	if err = schema.Up(ctx); database.ConnectionLost(err) || database.Lack(err) != "" { // any other error is a defect
+		err = database.ToFault("running the migrations", err)
+	}
+	return err
 }
 
 // Take implements tenantjob.Store.
@@ -150,13 +154,9 @@ func (s *TenantJobStore) End(ctx context.Context, l tenantjob.Lease, code fault.
 // Read implements tenantjob.Store.
 func (s *TenantJobStore) Read(ctx context.Context, id uuid.UUID) (tenantjob.Job, error) {
 	job := tenantjob.Job{ID: id}
-	var attributes []byte
-	err := s.db.readRow(ctx, s.db.conns.Ordinary, "reading a tenant job", readJobSQL, []any{id}, &attributes, &job.Ended, &job.Fault, &job.Error)
+	err := s.db.readRow(ctx, s.db.conns.Ordinary, "reading a tenant job", readJobSQL, []any{id}, &job.Attributes, &job.Ended, &job.Fault, &job.Error)
 	if errors.Is(err, pgx.ErrNoRows) || fault.Is(err, fault.UnknownTenant) {
 		return job, noJob(id)
-	}
-	if err == nil {
-		err = json.Unmarshal(attributes, &job.Attributes)
 	}
 	return job, err
 }
