@@ -114,8 +114,5 @@ func (h circulation) anonymizeLoans(ctx context.Context, userID string) (anonymi
 // anonymizeBySetting handles POST /circulation/scheduled-anonymize-processing: 200.
 func (h circulation) anonymizeBySetting(ctx context.Context) (anonymizedLoans, error) {
 	ids, err := h.Anonymize(ctx)
-	if ids == nil {
-		ids = []string{}
-	}
-	return anonymizedLoans{Anonymized: ids, Errors: []fault.Detail{}}, err
+	return anonymizedLoans{Anonymized: append([]string{}, ids...), Errors: []fault.Detail{}}, err
 }

@@ -123,12 +123,9 @@ func describeTransit(t worklist.Transit) transitItem {
 	item := t.Copy.Item
 	view := transitItem{
 		ID: item.ID, Title: t.Copy.Instance.Title, Barcode: item.Barcode, Contributors: loanview.DescribeContributors(t.Copy.Instance), CallNumber: item.CallNumber.CallNumber,
-		Enumeration: item.Enumeration, DisplaySummary: item.DisplaySummary, Volume: item.Volume, YearCaption: item.YearCaption,
+		Enumeration: item.Enumeration, DisplaySummary: item.DisplaySummary, Volume: item.Volume, YearCaption: append([]string{}, item.YearCaption...),
 		Status: loanview.Name{Name: item.Status.Name}, InTransitTo: item.InTransitDestinationServicePointID, Destination: t.Destination.Named(),
 		CopyNumber: t.Copy.Number(), CallNumberParts: item.CallNumber.Parts(), Location: loanview.DescribeLocation(t.Copy.Location, t.Library.Name),
-	}
-	if view.YearCaption == nil {
-		view.YearCaption = []string{}
 	}
 	if r := t.Request; r != nil {
 		view.Request = &transitRequest{

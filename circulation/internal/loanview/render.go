@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/library"
@@ -151,10 +152,8 @@ func DescribeItem(k Known) Item {
 		Editions: k.Copy.Instance.Editions, PhysicalDescriptions: k.Copy.Instance.PhysicalDescriptions,
 		AdministrativeNotes: k.Copy.Item.AdministrativeNotes, AccessionNumber: k.Copy.Item.AccessionNumber,
 	}
-	for _, c := range k.Copy.Instance.Contributors {
-		if c.Primary && i.PrimaryContributor == "" {
-			i.PrimaryContributor = c.Name
-		}
+	if at := slices.IndexFunc(k.Copy.Instance.Contributors, func(c library.Contributor) bool { return c.Primary }); at >= 0 {
+		i.PrimaryContributor = k.Copy.Instance.Contributors[at].Name
 	}
 	for _, p := range k.Copy.Instance.Publication {
 		if p.DateOfPublication != "" {

@@ -3,6 +3,7 @@ package requests
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,12 +65,9 @@ func (s *Service) AllowedPoints(ctx context.Context, q AllowedQuestion) (map[str
 		}
 	}
 	for kind, list := range allowed {
-		if list = sortPoints(list); len(list) == 0 {
-			delete(allowed, kind)
-		} else {
-			allowed[kind] = list
-		}
+		allowed[kind] = sortPoints(list)
 	}
+	maps.DeleteFunc(allowed, func(_ string, list []AllowedPoint) bool { return len(list) == 0 })
 	return allowed, nil
 }
 

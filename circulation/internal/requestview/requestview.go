@@ -96,7 +96,6 @@ func render(request json.RawMessage, l links, found *related.Found) (json.RawMes
 	if err := json.Unmarshal(request, &out); err != nil || out == nil {
 		return nil, fmt.Errorf("the stored request cannot be read: %w", err)
 	}
-	requester := found.Users[l.RequesterID]
 	parts := map[string]any{}
 	if _, exists := found.Items[l.ItemID]; exists {
 		parts["item"] = describeItem(found, l.ItemID)
@@ -107,11 +106,10 @@ func render(request json.RawMessage, l links, found *related.Found) (json.RawMes
 	if open, exists := found.OpenLoans[l.ItemID]; exists && !open.DueDate.IsZero() {
 		parts["loan"] = map[string]library.Instant{"dueDate": open.DueDate}
 	}
-	if requester.ID != "" {
-		parts["requester"] = describePatron(found, requester)
-	}
-	if proxy := found.Users[l.ProxyID]; proxy.ID != "" {
-		parts["proxy"] = describePatron(found, proxy)
+	for field, id := range map[string]string{"requester": l.RequesterID, "proxy": l.ProxyID} {
+		if u := found.Users[id]; u.ID != "" {
+			parts[field] = describePatron(found, u)
+		}
 	}
 	if u := found.Users[l.PrintDetails.RequesterID]; u.ID != "" {
 		name := patron{FirstName: u.Personal.FirstName, LastName: u.Personal.LastName, MiddleName: u.Personal.MiddleName}
@@ -121,7 +119,7 @@ func render(request json.RawMessage, l links, found *related.Found) (json.RawMes
 		place.ID = "" // as in FOLIO, the request has it
 		parts["pickupServicePoint"] = place
 	}
-	if address, exists := requester.Personal.FindAddress(l.AddressTypeID); exists {
+	if address, exists := found.Users[l.RequesterID].Personal.FindAddress(l.AddressTypeID); exists {
 		parts["deliveryAddress"] = address
 	}
 	for field, part := range parts {
