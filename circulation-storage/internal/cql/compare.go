@@ -106,7 +106,7 @@ func (w *writer) compareText(f field, relation, term string, foldCase bool) (str
 	case "<", "<=", ">", ">=":
 		return value + " " + relation + " " + fold(w.sel.Bind(unescape(term), "text")), nil
 	case "adj":
-		return w.matchWords(f, joinGroups(splitWords(term)), " AND ", fold)
+		return w.matchWords(f, splitWords(strings.Join(splitWords(term), "-")), " AND ", fold) // as one group
 	case "any":
 		return w.matchWords(f, splitWords(term), " OR ", fold)
 	case "=", "all", "scr":

@@ -63,6 +63,11 @@ func Parse(indexes map[string]records.Index, query string) (Selection, error) {
 	// status.name==Checked out.
 	var parser syntax.Parser
 	tree, err := parser.Parse(hidden)
+	// FOLIO reads a quotation mark without its partner as the end, and ui-requests sends one: (name==x)")
+	if rest, ok := strings.CutSuffix(hidden, `")`); ok && err != nil {
+		hidden = rest
+		tree, err = parser.Parse(hidden)
+	}
 	if err != nil {
 		if at, ok := errors.AsType[*syntax.ParseError](err); ok {
 			return Selection{}, malformed("%s at position %d", at.Message(), at.Pos())

@@ -34,6 +34,7 @@ func TestParse_WritesSQL(t *testing.T) {
 	}{
 		{query: " ", where: `true`},
 		{query: `name==ANN`, where: `lower(jsonb->>'name') = lower($1::text)`, args: "ANN"},
+		{query: `(name==ANN)")`, where: `lower(jsonb->>'name') = lower($1::text)`, args: "ANN"}, // ui-requests' ItemsDialog
 		{query: `name==/respectCase "a_b\*"`, where: `jsonb->>'name' = $1::text`, args: "a_b*"},
 		{query: `name=="a\\b*"`, where: `lower(jsonb->>'name') LIKE lower($1::text)`, args: `a\\b%`},
 		{
@@ -131,6 +132,8 @@ func TestParse_Refusals(t *testing.T) {
 		"a missing parenthesis":   {`(username==a`, "missing ) at position 12"},
 		"a parenthesis too many":  {`username==a)`, "EOF expected at position 12"},
 		"a missing quote":         {`username=="a and active==true`, "within a quoted value"},
+		"a quote before words":    {`(username==a) "and active==true)`, "EOF expected at position 32"},
+		"a quote in a value":      {`username=="a and (active==true")`, "within a quoted value"},
 		"a backslash at the end":  {`username==a\`, "after a backslash"},
 		"words without relation":  {`username a b`, `name the index to look for "username a b" in`},
 		"a second relation":       {`username==a id==b`, "EOF expected at position 17"},

@@ -45,14 +45,6 @@ func splitWords(term string) []string {
 	return groups
 }
 
-// joinGroups makes one group of all.
-func joinGroups(groups []string) []string {
-	if len(groups) == 0 {
-		return nil
-	}
-	return []string{strings.Join(groups, " ")}
-}
-
 // likePattern turns a term into a LIKE pattern and reports whether it has wildcards.
 func likePattern(term string) (pattern string, masked bool) {
 	pattern = rewriteRunes(term, func(sb *strings.Builder, r rune, escaped bool) {
