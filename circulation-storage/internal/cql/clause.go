@@ -125,7 +125,9 @@ func (w *writer) writeOrder(keys []syntax.Sort) error {
 			switch strings.ToLower(m.Name) {
 			case "sort.descending", "descending":
 				order = " DESC"
-			case "sort.ascending", "ascending", "number": // the kind of an index says whether it is a number
+			case "sort.ascending", "ascending":
+				order = ""
+			case "number": // the kind of the index says whether it is one
 			default:
 				return malformed("sort modifier %q is not supported; allowed are sort.ascending, sort.descending, number", m.Name)
 			}
