@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -224,9 +223,9 @@ func (g *Groups[K, Q, A]) Keys() int {
 	return len(g.waiting)
 }
 
-// changedNothing reports whether a statement that failed with err was rolled back, or not
-// sent. After the loss of a session that is not known.
+// changedNothing reports whether a statement that failed with err was rolled back. After the loss of
+// a session that is not known, also if pgx calls it safe to retry: "conn closed" may hide a lost answer.
 func changedNothing(err error) bool {
 	code, _ := SQLState(err)
-	return code != "" && !ConnectionLost(err) && !errors.Is(err, ErrUnconfirmed) || pgconn.SafeToRetry(err)
+	return code != "" && !ConnectionLost(err) && !errors.Is(err, ErrUnconfirmed)
 }

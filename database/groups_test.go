@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -246,6 +248,51 @@ func TestGroups_Errors(t *testing.T) {
 		g.want(second, 0, database.ErrRunAlone)
 		g.untilForgotten()
 	})
+}
+
+// deafConn is a connection whose answers are lost from a moment on.
+type deafConn struct {
+	net.Conn
+	isDeaf *atomic.Bool
+}
+
+func (c deafConn) Read(b []byte) (int, error) {
+	if c.isDeaf.Load() {
+		return 0, io.EOF
+	}
+	return c.Conn.Read(b)
+}
+
+// The batch may be committed, also where pgx returns "conn closed", as in the modes for PgBouncer.
+func TestGroups_LostAnswerIsNoRollback(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []pgx.QueryExecMode{
+		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+	} {
+		cfg, err := pgxpool.ParseConfig(testserver.URL(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var isDeaf atomic.Bool
+		dial := cfg.ConnConfig.DialFunc
+		cfg.ConnConfig.DefaultQueryExecMode = mode
+		cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			return deafConn{conn, &isDeaf}, err
+		}
+		pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(pool.Close)
+		g := groups{Pool: pool, Send: func(ctx context.Context, conn *pgxpool.Conn, _ []*member) error {
+			isDeaf.Store(true)
+			return database.Query(ctx, conn, `SELECT 1`, `SELECT 2`, nil, func(rows pgx.Rows) error { return rows.Err() })
+		}}
+		if _, err := g.Run(t.Context(), "a", 1); !database.ConnectionLost(err) {
+			t.Errorf("%s: %v, want a lost session", mode, err)
+		}
+	}
 }
 
 func TestGroups_PanicBlocksNoOther(t *testing.T) {
