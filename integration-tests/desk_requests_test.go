@@ -213,7 +213,8 @@ func TestDesk_AsksTheRequestPolicy(t *testing.T) {
 	p.setItemStatus(t, itemID, "Available")
 	placed := readObject(t, p.placeRequest(t, itemID, ann, "Page"), http.StatusCreated)
 	point := p.readRecord(t, "/service-points/"+placed["pickupServicePointId"].(string))
-	pages := fmt.Sprintf(`{"Page":[{"id":%q,"name":%q}]}`, point["id"], point["name"])
+	pages := fmt.Sprintf(`{"Page":[{"id":%q,"name":%q,"discoveryDisplayName":%q}]}`,
+		point["id"], point["name"], point["discoveryDisplayName"])
 	checkAllowed("operation=replace&requestId="+placed["id"].(string), pages)
 	p.setItemStatus(t, itemID, "Available")
 	checkAllowed(create+ann+"&itemId="+itemID, pages)
