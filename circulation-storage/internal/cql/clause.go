@@ -144,7 +144,7 @@ func (w *writer) findField(name string) (field, error) {
 	if !ok {
 		return field{}, malformed("unknown index %q; allowed are %s", w.show(name), w.listIndexes())
 	}
-	return field{name: name, kind: index.Kind, column: index.Column, parts: index.Parts}, nil
+	return field{name: name, kind: index.Kind, column: index.Column, parts: index.Parts, isbn: index.ISBN}, nil
 }
 
 func (w *writer) listIndexes() string {

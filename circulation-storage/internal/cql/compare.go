@@ -86,7 +86,7 @@ func (w *writer) compareText(f field, relation, term string, foldCase bool) (str
 		}
 		return expr
 	}
-	if f.name == "itemIsbn" {
+	if f.isbn {
 		term = strings.ReplaceAll(term, "-", "")
 	}
 	value := fold(f.asText())

@@ -13,6 +13,7 @@ type field struct {
 	kind   records.Kind
 	column string // the column that holds the value, "" when the JSON does
 	parts  []string
+	isbn   bool // hyphens between digits do not count
 }
 
 // asText returns the field's value as text, NULL if the record has none. It is exactly
@@ -21,7 +22,7 @@ func (f field) asText() string {
 	switch {
 	case f.column != "":
 		return f.column
-	case f.name == "itemIsbn": // hyphens between digits do not count, as in FOLIO
+	case f.isbn:
 		return "regexp_replace(" + f.joinParts() + `, '(?<=[0-9])[- ]+(?=[0-9X])', '', 'gi')`
 	case len(f.parts) > 0:
 		return f.joinParts()

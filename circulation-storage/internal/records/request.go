@@ -39,7 +39,7 @@ var Request = Type{
 			"printDetails.printEventDate",
 		},
 	}, "itemId", "instanceId", "requesterId", "cancellationReasonId").inColumns("status", "position").
-		joining("itemIsbn", `$.instance.identifiers[*] ? (@.identifierTypeId == "8261054f-be78-422d-bd51-4ed9f33c3422").value`).
+		ofISBNs("itemIsbn", `$.instance.identifiers[*] ? (@.identifierTypeId == "8261054f-be78-422d-bd51-4ed9f33c3422").value`).
 		joining("fullCallNumberIndex", "searchIndex.callNumberComponents.prefix", "searchIndex.callNumberComponents.callNumber",
 			"searchIndex.callNumberComponents.suffix"),
 	Unique: []Unique{{

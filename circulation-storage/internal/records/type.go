@@ -68,6 +68,8 @@ type Index struct {
 	// Parts are the JSON paths whose values a Text index joins; empty means the path that
 	// names the index. One that begins with $ is a path of PostgreSQL to several values.
 	Parts []string
+	// ISBN says that hyphens and blanks between digits do not count, as in FOLIO.
+	ISBN bool
 }
 
 // Unique is a value, or a combination, that no two records of a type share.
@@ -128,6 +130,12 @@ func (all indexes) ofLoan() indexes {
 // joining adds a Text index that joins the values of several paths.
 func (all indexes) joining(name string, parts ...string) indexes {
 	all[name] = Index{Kind: Text, Parts: parts}
+	return all
+}
+
+// ofISBNs adds a Text index of the ISBNs at a path.
+func (all indexes) ofISBNs(name, path string) indexes {
+	all[name] = Index{Kind: Text, Parts: []string{path}, ISBN: true}
 	return all
 }
 
