@@ -154,6 +154,8 @@ func (s Schema) migrate(ctx context.Context, f func(*migrate.Migrate, *migration
 		return s.Explain(&DirtyError{dirty.Version})
 	case errors.Is(err, fs.ErrNotExist): // no file has the schema's version
 		return cmp.Or(s.refuseOld(files, driver), err)
+	case ConnectionLost(err) || Lack(err) != "": // any other error is a defect
+		return ToFault("running the migrations", err)
 	case err != nil && !errors.Is(err, migrate.ErrNoChange):
 		return err
 	}

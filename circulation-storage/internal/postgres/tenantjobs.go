@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/tenantjob"
-	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
@@ -127,10 +126,7 @@ func (s *TenantJobStore) Install(ctx context.Context, l tenantjob.Lease) error {
 		}
 		return err
 	}
-	if err = schema.Up(ctx); database.ConnectionLost(err) || database.Lack(err) != "" { // any other error is a defect
-		err = database.ToFault("running the migrations", err)
-	}
-	return err
+	return schema.Up(ctx)
 }
 
 // Take implements tenantjob.Store.
