@@ -27,7 +27,7 @@ func (w *writer) compareValue(f field, relation, term string) (string, error) {
 	}
 	value := unescape(term)
 	if f.kind == records.UUID && relation == "=" {
-		value = strings.Trim(value, "'*") // FOLIO compares words then: apostrophes separate them, and a whole id has no rest
+		value = strings.Trim(value, "'*") // FOLIO compares words: apostrophes separate them, and a * stands for nothing after a whole id
 	}
 	v, sqlType, err := f.parseTerm(value)
 	switch {

@@ -326,11 +326,7 @@ func TestDeliverer_IsFenced(t *testing.T) {
 	if got := h.await(3); !slices.Equal(got, []string{"1", "2", "3"}) {
 		t.Errorf("got %q, want each once", got)
 	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for h.sink.failed(events.LeaseLost) == 0 && !t.Failed() {
-		<-tick.C
-	}
+	h.awaitFailure(events.LeaseLost)
 	if got := slow.all(); len(got) > 2 || slices.Contains(got, "3") {
 		t.Errorf("the fenced process sent %q, want what it had read at most", got)
 	}

@@ -140,6 +140,16 @@ func (h harness) awaitNone() {
 	}
 }
 
+// awaitFailure waits until events have failed for the reason why, or the test has.
+func (h harness) awaitFailure(why events.Failure) {
+	h.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for h.sink.failed(why) == 0 && !h.t.Failed() {
+		<-tick.C
+	}
+}
+
 // memory is a sink, and an observer. It is safe for concurrent use.
 type memory struct {
 	mu       sync.Mutex

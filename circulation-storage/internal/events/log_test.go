@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -19,7 +18,7 @@ func TestDeliverer_LogsARefusedEvent(t *testing.T) {
 	h.log, h.sink.never = &log, func(string) bool { return true }
 	h.add(uuid.New(), "bad")
 	stop := h.start(h.sink)
-	awaitFailure(h, events.Refused)
+	h.awaitFailure(events.Refused)
 	stop()
 	if !strings.Contains(log.String(), " event=1 err=") || strings.Contains(log.String(), "tenant") {
 		t.Errorf("got %s, want the event and its error alone", log.String())
@@ -39,15 +38,9 @@ func TestDeliverer_IsQuietAboutATenantThatMoves(t *testing.T) {
 	h.exec(`ALTER SCHEMA {schema} RENAME TO {schema}_moved`)
 	defer h.exec(`ALTER SCHEMA {schema}_moved RENAME TO {schema}`)
 	close(slow.goOn)
-	awaitFailure(h, events.NotRead)
+	h.awaitFailure(events.NotRead)
 	stop()
 	if log.Len() > 0 {
 		t.Errorf("got %s, want no line", log.String())
-	}
-}
-
-func awaitFailure(h harness, why events.Failure) {
-	for tick := time.Tick(10 * time.Millisecond); h.sink.failed(why) == 0; {
-		<-tick
 	}
 }

@@ -101,7 +101,10 @@ func render(request json.RawMessage, l links, found *related.Found) (json.RawMes
 		parts["item"] = describeItem(found, l.ItemID)
 	}
 	if t := found.Titles[l.InstanceID]; t.ID != "" {
-		parts["instance"] = title{t.Title, t.Identifiers, loanview.DescribeContributors(t), t.Publication, t.Editions}
+		parts["instance"] = title{
+			Title: t.Title, Identifiers: t.Identifiers, ContributorNames: loanview.DescribeContributors(t),
+			Publication: t.Publication, Editions: t.Editions,
+		}
 	}
 	if open, exists := found.OpenLoans[l.ItemID]; exists && !open.DueDate.IsZero() {
 		parts["loan"] = map[string]library.Instant{"dueDate": open.DueDate}

@@ -94,7 +94,7 @@ func (s *service) Release(ctx context.Context, r *locketpb.ReleaseRequest) (*loc
 	if resource == nil {
 		return nil, errNoResource
 	}
-	lost := false // an earlier answer: it may have freed the key, which another owner has since
+	lost := false // the answer to the try before, which may have freed the key for another owner
 	err := s.changeLock(ctx, func(work context.Context) (result engine.Result, err error) {
 		if result, err = s.locks.Release(work, keyOf(resource.GetKey()), resource.GetOwner()); lost && result.Outcome == engine.Held {
 			return engine.Result{}, nil

@@ -82,7 +82,7 @@ func (db *DB) exec(ctx context.Context, on connections, op, bounds, statement st
 
 // sendBatch sends statements in one round trip and one transaction.
 func (db *DB) sendBatch(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch) error {
-	var once pgx.Batch // it keeps what is prepared, so pgx can send it once only, and a repeat needs another one
+	var once pgx.Batch // of this try, because pgx cannot send a batch twice
 	for _, q := range batch.QueuedQueries {
 		once.Queue(db.nameSchema(conn, q.SQL), q.Arguments...).Fn = q.Fn
 	}
