@@ -15,9 +15,11 @@ const (
 	// pollInterval is how long a grant by another instance, or after an end, may stay
 	// unnoticed.
 	pollInterval = 25 * time.Millisecond
-	// leaseLength is how long the claims of a process that died or froze stay before
-	// their Abandon begins.
+	// leaseLength is how long a process counts on its lease.
 	leaseLength = 3 * time.Second
+	// storedLength is the length of the lease in the store: how long the claims of a process that died
+	// or froze stay before their Abandon begins. A crash of the store may undo the last call for the lease.
+	storedLength = leaseLength + leaseInterval
 	// leaseInterval is how often the lease is kept, how long that may take, and how often
 	// a comparison of all claims begins.
 	leaseInterval = leaseLength / 3
@@ -108,7 +110,7 @@ func (c *Claims) RenewLease(ctx context.Context) error {
 	began := time.Now() // before the store's clock adds the length
 	instance := c.lease()
 	if instance != uuid.Nil {
-		err := c.store.KeepLease(ctx, instance, leaseLength)
+		err := c.store.KeepLease(ctx, instance, storedLength)
 		if err == nil {
 			c.setLease(instance, began.Add(leaseLength))
 		}
@@ -118,7 +120,7 @@ func (c *Claims) RenewLease(ctx context.Context) error {
 		c.loseLease(ctx)
 	}
 	instance = uuid.New()
-	if err := c.store.StartLease(ctx, instance, leaseLength); err != nil {
+	if err := c.store.StartLease(ctx, instance, storedLength); err != nil {
 		return err
 	}
 	c.setLease(instance, began.Add(leaseLength))

@@ -14,7 +14,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// A lease need not survive a crash: it only ends earlier then.
+// A lease need not survive a crash: then it ends as the call before made it.
 const (
 	startLeaseSQL = `
 WITH old AS (
