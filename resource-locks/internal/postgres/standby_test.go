@@ -59,24 +59,25 @@ func TestLockStore_StandbyAnswersNothing(t *testing.T) {
 	}
 	ask := func(t *testing.T, db *postgres.DB) {
 		t.Helper()
-		store, claims := postgres.NewLockStore(db), postgres.NewClaimStore(db)
-		if ids, err := claims.NewGrants(t.Context(), uuid.New()); !fault.Is(err, fault.Unavailable) {
-			t.Errorf("new grants: %v, %v, want %s", ids, err, fault.Unavailable)
-		}
-		page := make([]engine.ClaimState, 1)
-		if states, err := claims.ClaimsOf(t.Context(), uuid.New(), uuid.Nil, page); !fault.Is(err, fault.Unavailable) {
-			t.Errorf("claims: %v, %v, want %s", states, err, fault.Unavailable)
-		}
-		if g, err := store.Acquire(t.Context(), refused); !fault.Is(err, fault.Unavailable) { // refused before
-			t.Errorf("acquire: %+v, %v, want %s", g, err, fault.Unavailable)
-		}
-		if list, err := store.List(t.Context(), engine.Filter{Namespace: "ns"}); !fault.Is(err, fault.Unavailable) {
-			t.Errorf("list: %+v, %v, want %s", list, err, fault.Unavailable)
-		}
-		for _, name := range []string{"d", "free"} {
-			l, err := store.Fetch(t.Context(), engine.Key{Namespace: "ns", Name: name})
-			if !fault.Is(err, fault.Unavailable) {
-				t.Errorf("fetch of %s: %+v, %v, want %s", name, l, err, fault.Unavailable)
+		ctx, free := t.Context(), engine.Key{Namespace: "ns", Name: "free"}
+		store, claims, signOuts := postgres.NewLockStore(db), postgres.NewClaimStore(db), postgres.NewSignOutStore(db)
+		for name, call := range map[string]func() (any, error){
+			"acquire":             func() (any, error) { return store.Acquire(ctx, refused) }, // refused before
+			"fetch":               func() (any, error) { return store.Fetch(ctx, held.Key) },
+			"fetch of a free key": func() (any, error) { return store.Fetch(ctx, free) },
+			"list":                func() (any, error) { return store.List(ctx, engine.Filter{Namespace: "ns"}) },
+			"count":               func() (any, error) { return store.Count(ctx) },
+			"forced releases":     func() (any, error) { return store.Releases(ctx, 10) },
+			"new grants":          func() (any, error) { return claims.NewGrants(ctx, uuid.New()) },
+			"claims of a process": func() (any, error) {
+				return claims.ClaimsOf(ctx, uuid.New(), uuid.Nil, make([]engine.ClaimState, 1))
+			},
+			"all claims": func() (any, error) { return claims.ListClaims(ctx, "", 10) },
+			"statistics": func() (any, error) { return claims.Stats(ctx, "ns") },
+			"a sign-out": func() (any, error) { return signOuts.IsSignedOut(ctx, uuid.New()) },
+		} {
+			if got, err := call(); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("%s: %+v, %v, want %s", name, got, err, fault.Unavailable)
 			}
 		}
 	}

@@ -44,8 +44,8 @@ var (
 	claimReadBounds = database.Bounds{Statement: readTimeout, OnlyIndexes: true}.Batched()
 
 	// readBounds is for a statement that only reads behind PgBouncer. Its caller waits for
-	// less. Without PgBouncer, the session has that time-out already.
-	readBounds = database.Bounds{Statement: readTimeout}.Batched()
+	// less. It refuses a standby. Without PgBouncer, the session does both already.
+	readBounds = database.Bounds{Statement: readTimeout}.Batched() + `, pg_current_wal_lsn()`
 )
 
 // write runs f, which writes. Once f has a connection, the end of the caller does not stop
