@@ -3,6 +3,7 @@ package sunbird
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -73,13 +74,14 @@ type streamed func(io.Writer) error
 // streamBuffer is how much of an answer is written before any of it is sent.
 const streamBuffer = 32 << 10
 
-// stream writes the envelope with a result. It reports whether anything was sent.
-func (e *envelope) stream(w http.ResponseWriter, result streamed) (sent bool, err error) {
+// stream writes the envelope with a result, until ctx's deadline. It reports whether anything was sent.
+func (e *envelope) stream(ctx context.Context, w http.ResponseWriter, result streamed) (sent bool, err error) {
 	head, err := json.Marshal(e)
 	if err != nil {
 		return false, err
 	}
 	client := &sentWriter{w: w}
+	client.deadline, _ = ctx.Deadline()
 	buffer := bufio.NewWriterSize(client, streamBuffer)
 	_, _ = buffer.Write(bytes.TrimSuffix(head, []byte("{}}"))) // Flush returns its error
 	if err = result(buffer); err == nil {
@@ -89,15 +91,17 @@ func (e *envelope) stream(w http.ResponseWriter, result streamed) (sent bool, er
 	return client.sent, err
 }
 
-// sentWriter notes whether it has written.
+// sentWriter notes whether it has written. A client that does not read keeps it until the deadline.
 type sentWriter struct {
-	w    http.ResponseWriter
-	sent bool
+	w        http.ResponseWriter
+	deadline time.Time
+	sent     bool
 }
 
 func (s *sentWriter) Write(p []byte) (int, error) {
 	s.sent = true
 	s.w.Header().Set("Content-Type", contentType)
+	_ = http.NewResponseController(s.w).SetWriteDeadline(s.deadline) // it fails if the client has left
 	return s.w.Write(p)
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -136,12 +137,55 @@ func TestList_ThatFailsHalfWayIsNoAnswer(t *testing.T) {
 // unreadWriter is the answer of a client that does not read until read is closed.
 type unreadWriter struct {
 	http.ResponseWriter
-	read chan struct{}
+	read     chan struct{}
+	deadline time.Time // for writing
 }
 
-func (w unreadWriter) Write(p []byte) (int, error) {
-	<-w.read
-	return w.ResponseWriter.Write(p)
+func (w *unreadWriter) SetWriteDeadline(deadline time.Time) error {
+	w.deadline = deadline
+	return nil
+}
+
+func (w *unreadWriter) Write(p []byte) (int, error) {
+	var late <-chan time.Time
+	if !w.deadline.IsZero() {
+		late = time.After(time.Until(w.deadline))
+	}
+	select {
+	case <-w.read:
+		return w.ResponseWriter.Write(p)
+	case <-late:
+		return 0, os.ErrDeadlineExceeded
+	}
+}
+
+// fillLists lets as many clients ask for lists as may at once. They read when read is closed.
+func (f *harness) fillLists(read chan struct{}, hasDeadline bool) {
+	for range maxLists {
+		var w http.ResponseWriter = &unreadWriter{ResponseWriter: httptest.NewRecorder(), read: read}
+		if !hasDeadline {
+			w = struct{ http.ResponseWriter }{w}
+		}
+		go func() {
+			defer func() { _ = recover() }() // the end of a connection
+			r := httptest.NewRequestWithContext(f.t.Context(), http.MethodPost, "/v1/lock/list", nil)
+			r.Header.Set(deviceHeader, "d")
+			f.server.ServeHTTP(w, r)
+		}()
+		synctest.Wait()
+	}
+}
+
+func TestList_ClientsThatDoNotReadKeepNoPlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := newLongList(t, 100)
+		read := make(chan struct{})
+		defer close(read)
+		f.fillLists(read, true)
+		<-time.After(requestTimeout - time.Second)
+		f.list("").wants(t, "api.lock.list")
+	})
 }
 
 func TestList_ClientsThatDoNotReadKeepFewLists(t *testing.T) {
@@ -151,14 +195,7 @@ func TestList_ClientsThatDoNotReadKeepFewLists(t *testing.T) {
 		read := make(chan struct{})
 		begin := sync.OnceFunc(func() { close(read) })
 		defer begin()
-		for range maxLists {
-			go func() {
-				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/lock/list", nil)
-				r.Header.Set(deviceHeader, "d")
-				f.server.ServeHTTP(unreadWriter{httptest.NewRecorder(), read}, r)
-			}()
-			synctest.Wait()
-		}
+		f.fillLists(read, false)
 		f.list("").refused(t, 503, "ERR_LISTING_LOCK_FAILED", "Other lists are under way")
 		if store.lists != maxLists {
 			t.Errorf("%d pages were read, want %d", store.lists, maxLists)

@@ -191,7 +191,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
 	}
 	if result, ok := result.(streamed); ok {
 		var sent bool
-		if sent, err = e.stream(w, result); sent && err != nil {
+		if sent, err = e.stream(ctx, w, result); sent && err != nil {
 			s.log.DebugContext(ctx, "an answer was cut off", "err", err)
 			panic(http.ErrAbortHandler) // the client would take the part for the whole
 		} else if err == nil {
