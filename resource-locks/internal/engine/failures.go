@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -35,9 +36,10 @@ func (f *Failures) Try(ctx context.Context, timeout time.Duration, what string, 
 	return err == nil
 }
 
-// LevelOf is the level of a failed call's line. An outage has one line for all calls.
+// LevelOf is the level of a failed call's line. An outage has one line for all calls, and a caller that
+// left has none.
 func LevelOf(err error, countRefusal func() bool) slog.Level {
-	if fault.Is(err, fault.Unavailable) && countRefusal() {
+	if errors.Is(err, context.Canceled) || fault.Is(err, fault.Unavailable) && countRefusal() {
 		return slog.LevelDebug
 	}
 	return slog.LevelWarn

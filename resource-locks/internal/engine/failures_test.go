@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -36,4 +38,24 @@ func TestClaims_LogsAnOutageOnce(t *testing.T) {
 			t.Errorf("two outages of a minute made %d lines:\n%.3000s", n, log)
 		}
 	})
+}
+
+func TestLevelOf(t *testing.T) {
+	t.Parallel()
+	away := fault.New(fault.Unavailable, "away")
+	for _, tt := range []struct {
+		name   string
+		err    error
+		logged bool // the outage
+		want   slog.Level
+	}{
+		{name: "an outage that is logged", err: away, logged: true, want: slog.LevelDebug},
+		{name: "an outage that is not logged", err: away, want: slog.LevelWarn},
+		{name: "a time-out", err: fault.New(fault.Timeout, "late"), logged: true, want: slog.LevelWarn},
+		{name: "a caller that left", err: fmt.Errorf("counting claims: %w", context.Canceled), want: slog.LevelDebug},
+	} {
+		if got := engine.LevelOf(tt.err, func() bool { return tt.logged }); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+	}
 }

@@ -67,6 +67,7 @@ func TestFaults(t *testing.T) {
 			name: "invalid", err: fault.New(fault.Invalid, "the key is odd"), code: codes.InvalidArgument,
 			message: "the key is odd",
 		},
+		{name: "a client that left", err: context.Canceled, code: codes.Canceled, message: "the client has left"},
 		{name: "bug", err: errors.New("secret"), code: codes.Internal, message: "internal error"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -85,7 +86,8 @@ func TestFaults(t *testing.T) {
 			_, err = c.FetchAll(t.Context(), &locketpb.FetchAllRequest{TypeCode: locketpb.TypeCode_LOCK})
 			wantStatus(t, err, tt.code, tt.message)
 			outage := tt.code == codes.Unavailable || tt.code == codes.DeadlineExceeded
-			if n := s.refused.Load(); outage != (n == 4) || outage == strings.Contains(s.log.String(), `"level":"WARN"`) {
+			quiet := outage || tt.code == codes.Canceled
+			if n := s.refused.Load(); outage != (n == 4) || quiet == strings.Contains(s.log.String(), `"level":"WARN"`) {
 				t.Errorf("%d refusals are counted: %s", n, s.log)
 			}
 			if tt.code == codes.Internal && !strings.Contains(s.log.String(), "secret") {

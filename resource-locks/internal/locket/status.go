@@ -1,6 +1,9 @@
 package locket
 
 import (
+	"context"
+	"errors"
+
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -17,12 +20,16 @@ var (
 	errInvalidOwner     = status.Error(codes.InvalidArgument, "invalid-owner")
 	errNoResource       = status.Error(codes.InvalidArgument, "the request has no resource")
 	errPanic            = status.Error(codes.Internal, "internal error")
+	errLeft             = status.Error(codes.Canceled, "the client has left")
 )
 
 // statusError converts an error of the engine. Only the log has the text of an unexpected
 // one.
 func statusError(err error) error {
 	f := web.ToFault(err)
+	if errors.Is(err, context.Canceled) {
+		return errLeft
+	}
 	switch f.Code {
 	case fault.Invalid:
 		return status.Error(codes.InvalidArgument, f.Msg)
