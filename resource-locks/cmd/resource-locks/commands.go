@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"checkoutlock/config/command"
 	"checkoutlock/resource-locks/app"
@@ -21,12 +23,23 @@ func locketCommand(fs *flag.FlagSet) func(context.Context, command.Process) erro
 		if err != nil {
 			return command.NewUsage("invalid-config-file: %w", err)
 		}
-		p.Environ = append(original.Environ(), p.Environ...)
+		p.Environ = append(p.Environ, slices.DeleteFunc(original.Environ(), func(v string) bool {
+			name, _, _ := strings.Cut(v, "=")
+			return isSet(p.Environ, name)
+		})...)
 		return serveAfter(ctx, p, func() error {
 			_, err := fmt.Fprintln(p.Stdout, "locket.started")
 			return err
 		})
 	}
+}
+
+// isSet reports whether environ has a value for a variable, or names a file with one.
+func isSet(environ []string, name string) bool {
+	return slices.ContainsFunc(environ, func(v string) bool {
+		variable, value, _ := strings.Cut(v, "=")
+		return strings.TrimSuffix(variable, "_FILE") == name && value != ""
+	})
 }
 
 func readOriginal(path string) (locket.OriginalConfig, error) {

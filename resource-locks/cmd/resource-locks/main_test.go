@@ -149,9 +149,29 @@ func (s started) Write(p []byte) (int, error) {
 
 func TestRun_ReplacesThePublishedLocket(t *testing.T) {
 	t.Parallel()
+	url := testserver.URL(t)
+	secret := filepath.Join(t.TempDir(), "url")
+	if err := os.WriteFile(secret, []byte(url), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct{ url, variable string }{ // in the file, and in the environment
+		"by its file alone":           {url: url, variable: "LOG_LEVEL=error"},
+		"with an empty variable":      {url: url, variable: "DATABASE_URL="},
+		"with a variable that wins":   {url: "postgres://u@127.0.0.1:1/x", variable: "DATABASE_URL=" + url},
+		"with a file of the variable": {url: "postgres://u@127.0.0.1:1/x", variable: "DATABASE_URL_FILE=" + secret},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			replaceLocket(t, tt.url, tt.variable)
+		})
+	}
+}
+
+// replaceLocket runs the service with a file of the published server until it has started.
+func replaceLocket(t *testing.T, url, variable string) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "locket.json")
-	content := `{"listen_address": "127.0.0.1:0", "database_driver": "postgres", "database_connection_string": "` +
-		testserver.URL(t) + `"}`
+	content := `{"listen_address": "127.0.0.1:0", "database_driver": "postgres", "database_connection_string": "` + url + `"}`
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -159,8 +179,9 @@ func TestRun_ReplacesThePublishedLocket(t *testing.T) {
 	out, ended := make(started, 1), make(chan error, 1)
 	go func() {
 		ended <- run(ctx, command.Process{
-			Args: []string{"locket", "-config", file}, Environ: []string{"LOCKET_PLAINTEXT=true", "PORT=0", "STAFF_AUTH=none"},
-			Stdout: out, Stderr: &bytes.Buffer{},
+			Args:    []string{"locket", "-config", file},
+			Environ: []string{"LOCKET_PLAINTEXT=true", "PORT=0", "STAFF_AUTH=none", variable},
+			Stdout:  out, Stderr: &bytes.Buffer{},
 		})
 	}()
 	select {
