@@ -8,6 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/circulation-storage/internal/records"
 )
 
 // patronsInHistory counts the entries of a loan's history that name a patron.
@@ -63,6 +65,30 @@ func TestLoanHistory_OfOpenLoansIsNotSwept(t *testing.T) {
 	for loan, want := range map[uuid.UUID]int{open.loan: 1, closed.loan: 0, young.loan: 2} {
 		if n := l.patronsInHistory(loan); n != want {
 			t.Errorf("%d entries are left, want %d", n, want)
+		}
+	}
+}
+
+// FOLIO's page of a loan shows the entries in the order in which they come.
+func TestLoanHistory_IsListedNewestFirst(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	l.executeStatements(t, `INSERT INTO S.loan_history (id, jsonb) SELECT gen_random_uuid(), jsonb_build_object(
+		'operation', n::text, 'createdDate', format('2026-03-1%sT10:00:00.000+00:00', n)) FROM generate_series(1, 9) AS n`)
+	for query, want := range map[string]string{
+		"": "987654321", "operation<>5": "98764321", "operation<>5 sortBy operation": "12346789",
+	} {
+		list, err := pgtest.List(l.in(t), l.store, records.LoanHistory, records.Page{Query: query, Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, doc := range list.Records {
+			entry, _ := records.Decode(doc)
+			got += entry.Text("operation")
+		}
+		if got != want {
+			t.Errorf("%q: got %s, want %s", query, got, want)
 		}
 	}
 }

@@ -190,6 +190,9 @@ func writeListQuery(t records.Type, p records.Page) (listQuery, error) {
 	if err != nil {
 		return listQuery{}, err
 	}
+	if t.NewestFirst && sel.Order == "" {
+		sel.Order = `{schema}.record_time(jsonb->>'createdDate') DESC, `
+	}
 	selecting := len(sel.Args)
 	total := countRecordsSQL
 	switch p.Total {

@@ -37,7 +37,10 @@ type Type struct {
 	// Versioned records have a _version: Complete sets it to 1 and increases it with each
 	// write, and a PUT must send the stored one.
 	Versioned bool
-	// Upsert lets a PUT with an unknown id create the record (FOLIO's loans).
+	// NewestFirst lists records by createdDate, the newest first, if a query names no sort keys
+	// (FOLIO's history of loans).
+	NewestFirst bool
+	// Upsert lets a PUT with an unknown id create the record, where FOLIO does.
 	Upsert bool
 	// Named lets a POST replace the record of the same name, which keeps its id (FOLIO's
 	// circulation settings).
