@@ -38,10 +38,12 @@ SELECT v.version::text, a.on_until IS NOT NULL
 	// table for it, by a trigger, and wait for these commits. They take no other lock that a commit
 	// takes. This mode does not conflict with VACUUM and ANALYZE.
 	shareTitleSettingSQL = `LOCK TABLE {schema}.title_setting_fence IN ROW SHARE MODE`
-	// titleLevelSQL reads whether there are requests for titles.
+	// titleLevelSQL reads whether there are requests for titles. FOLIO's older setting counts if there is
+	// no newer one.
 	titleLevelSQL = `
 SELECT coalesce((SELECT jsonb->'value'->'titleLevelRequestsFeatureEnabled' = 'true' FROM {schema}.circulation_settings
-                  WHERE lower(jsonb->>'name') = 'generaltlr'), false)`
+                  WHERE ` + isTitleSetting + ` ORDER BY lower(jsonb->>'name') LIMIT 1), false)`
+	isTitleSetting = `lower(jsonb->>'name') IN ('generaltlr', 'tlr')`
 
 	// The copies of a title may share a queue: a writer of that queue locks the instance.
 	// FOR NO KEY UPDATE lets holdings that name the instance be written meanwhile.

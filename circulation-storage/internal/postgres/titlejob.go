@@ -17,7 +17,7 @@ const (
 UPDATE {schema}.tlr_feature_toggle_job j SET jsonb = j.jsonb || '{"status":"in-progress"}' || ` + updatedNow + `
  WHERE j.id = (SELECT id FROM {schema}.tlr_feature_toggle_job WHERE jsonb->>'status' IN ('open', 'in-progress')
                 ORDER BY jsonb->>'status', {schema}.record_time(jsonb->'metadata'->>'createdDate') DESC, id LIMIT 1)
-RETURNING j.id, EXISTS (SELECT FROM {schema}.circulation_settings WHERE lower(jsonb->>'name') = 'generaltlr')`
+RETURNING j.id, EXISTS (SELECT FROM {schema}.circulation_settings WHERE ` + isTitleSetting + `)`
 
 	// endTitleJobSQL ends a job once, with what is wrong, if anything is.
 	endTitleJobSQL = `

@@ -140,6 +140,25 @@ func TestRunTitleJob_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// FOLIO's older setting counts while there is no newer one.
+func TestRunTitleJob_ObeysTheOlderSetting(t *testing.T) {
+	t.Parallel()
+	l := newHarness(t)
+	all := l.twoQueues()
+	l.setTitles(true)
+	l.exec(`UPDATE {schema}.circulation_settings SET jsonb = jsonb || '{"name":"TLR"}'`)
+	run := func(want string) {
+		id := l.addTitleJob("open", jobDay)
+		l.runTitleJob()
+		if got := l.job(id) + ", " + l.places(all...); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	run("done 5 [], 2 4 5 1 3")
+	l.exec(setTitlesSQL, false) // the newer one
+	run("done 5 [], 1 2 3 1 2")
+}
+
 // A failover ends sessions. What the job could not renumber for that is done by the next call.
 func TestRunTitleJob_GoesOnAfterAnOutage(t *testing.T) {
 	t.Parallel()

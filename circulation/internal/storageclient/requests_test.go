@@ -82,7 +82,7 @@ func TestClient_TitleLevelRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
-				if got := r.URL.Query().Get("query"); got != `name=="generalTlr"` {
+				if got := r.URL.Query().Get("query"); got != `name==("generalTlr" or "TLR") sortBy name` {
 					t.Errorf("asked for %s", got)
 				}
 				answer(w, tt.status, tt.code, tt.body)

@@ -15,8 +15,9 @@ const (
 	lockSettingsPath = "/check-out-lock-settings-storage"
 	aboutLock        = "lock settings"
 	rulesPath        = "/circulation-rules-storage"
-	// titleLevelSetting is the setting that switches requests for titles on (FOLIO).
-	titleLevelSetting = "generalTlr"
+	// titleLevelSetting is the setting that switches requests for titles on (FOLIO). Without it, the one
+	// that FOLIO had before counts.
+	titleLevelSetting, olderTitleSetting = "generalTlr", "TLR"
 )
 
 var circulationSettings = collection{path: "/circulation-settings-storage/circulation-settings", key: "circulationSettings"}
@@ -106,7 +107,7 @@ type titleSettings struct {
 
 func (c *Client) titleSettings(ctx context.Context) (titleSettings, error) {
 	s, err := getCached(ctx, c, titleLevelPath, func(ctx context.Context, _ any) (titleSettings, error) {
-		value, exists, err := fault.Found(c.SettingValue(ctx, titleLevelSetting))
+		value, exists, err := fault.Found(c.findSetting(ctx, anyOf("name", []string{titleLevelSetting, olderTitleSetting})+" sortBy name"))
 		if err != nil || !exists {
 			return titleSettings{}, err
 		}

@@ -38,9 +38,14 @@ func (c *Client) TitleHoldings(ctx context.Context, instanceIDs []string) ([]lib
 
 // SettingValue implements worklist.Library.
 func (c *Client) SettingValue(ctx context.Context, name string) (json.RawMessage, error) {
+	return c.findSetting(ctx, equals("name", name))
+}
+
+// findSetting returns the value of the first circulation setting that matches query.
+func (c *Client) findSetting(ctx context.Context, query string) (json.RawMessage, error) {
 	setting, err := findRecord[struct {
 		Value json.RawMessage `json:"value"`
-	}](ctx, c, circulationSettings, equals("name", name))
+	}](ctx, c, circulationSettings, query)
 	return setting.Value, err
 }
 
