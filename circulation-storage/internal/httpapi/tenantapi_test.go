@@ -124,6 +124,11 @@ func TestTenantRoutes(t *testing.T) {
 			body: `{"module_to":"mod-x-1.1.0","module_from":"mod-x-1.0.0"}`, failAt: "", status: 204,
 			done: []string{"install diku"},
 		},
+		"upgrade of a library that may have deleted records": {
+			body: `{"module_to":"mod-x-1.1.0","module_from":"mod-x-1.0.0","parameters":[{"key":"loadReference",` +
+				`"value":"true"}]}`,
+			failAt: "", status: 204, done: []string{"install diku"},
+		},
 		"with records": {
 			body: `{"module_to":"mod-x-1.0.0","parameters":[{"key":"loadSample","value":"true"},{"key":"loadReference",` +
 				`"value":"true"}]}`, failAt: "",

@@ -30,9 +30,10 @@ type Parameter struct {
 	Value string `json:"value"`
 }
 
-// Wants reports whether the parameter key is "true".
+// Wants reports whether the parameter key is "true". An upgrade wants no records, because the library may have
+// deleted some of them.
 func (a Attributes) Wants(key string) bool {
-	return slices.Contains(a.Parameters, Parameter{Key: key, Value: "true"})
+	return a.ModuleFrom == "" && slices.Contains(a.Parameters, Parameter{Key: key, Value: "true"})
 }
 
 // Job is an installation or an upgrade.
