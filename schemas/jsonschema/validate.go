@@ -61,7 +61,13 @@ func Validate(name string, doc []byte) error {
 }
 
 // Check is Validate for a document that Decode returned.
-func Check(name string, doc any) error {
+func Check(name string, doc any) error { return check(name, doc, false) }
+
+// CheckRecord is Check for a record from a client. It first reads the texts of numbers and booleans as
+// these, where the schema wants them, and drops empty ones. FOLIO's forms send such texts.
+func CheckRecord(name string, record map[string]any) error { return check(name, record, true) }
+
+func check(name string, doc any, reads bool) error {
 	all, err := compiled()
 	if err != nil {
 		return err
@@ -75,6 +81,9 @@ func Check(name string, doc any) error {
 	}
 	err = schema.Validate(doc)
 	if v, ok := errors.AsType[*santhosh.ValidationError](err); ok {
+		if reads && readTexts(doc, v) {
+			return check(name, doc, false)
+		}
 		return violations(doc, v)
 	}
 	if err != nil {

@@ -1,8 +1,11 @@
 package jsonschema
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/big"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +30,41 @@ func violations(doc any, root *santhosh.ValidationError) error {
 	walk(root)
 	return wrong.Err()
 }
+
+// numberText is a number of JSON in its plain form.
+var numberText = regexp.MustCompile(`^-?(0|[1-9]\d{0,29})(\.\d{1,30})?$`)
+
+// readTexts reads the texts in doc that stand where a schema wants a number or a boolean. It reports
+// whether it changed doc.
+func readTexts(doc any, e *santhosh.ValidationError) (changed bool) {
+	for _, cause := range e.Causes {
+		changed = readTexts(doc, cause) || changed
+	}
+	wrong, ok := e.ErrorKind.(*kind.Type)
+	last := len(e.InstanceLocation) - 1
+	if !ok || last < 0 || wrong.Got != "string" || !slices.ContainsFunc(wrong.Want, isScalar) {
+		return changed
+	}
+	name := e.InstanceLocation[last]
+	object, _ := valueAt(doc, e.InstanceLocation[:last]).(map[string]any)
+	text, ok := object[name].(string)
+	boolean := slices.Contains(wrong.Want, "boolean")
+	switch {
+	case !ok:
+		return changed
+	case text == "":
+		delete(object, name)
+	case boolean && (text == "true" || text == "false"):
+		object[name] = text == "true"
+	case !boolean && numberText.MatchString(text):
+		object[name] = json.Number(text)
+	default:
+		return changed
+	}
+	return true
+}
+
+func isScalar(name string) bool { return name == "number" || name == "integer" || name == "boolean" }
 
 // violation describes one leaf; a list of missing properties is one each.
 func violation(doc any, e *santhosh.ValidationError) fault.List {

@@ -186,6 +186,10 @@ func TestRecordRoutes_RefuseABadRecord(t *testing.T) {
 			path: "/overdue-fines-policies", body: `{"name":"n","overdueFine":{"quantity":-1,"intervalId":"day"}}`, status: 422,
 			want: "overdueFine.quantity must be at least 0",
 		},
+		"a patron notice policy's name that is taken": {
+			path: "/patron-notice-policy-storage/patron-notice-policies", body: `{"name":"courtesy"}`, status: 422,
+			want: `"code":"duplicate.name"`,
+		},
 		"an overdue fine policy's name that is taken": {
 			path: "/overdue-fines-policies", body: `{"name":"a day each"}`, status: 422,
 			want: `"message":"The Overdue fine policy name entered already exists. Please enter a different name.",` +
@@ -308,8 +312,8 @@ func TestRecordRoutes_RefuseABadUpdate(t *testing.T) {
 			method: "PUT", path: item, body: itemWith(`"_version":0`), status: 409,
 			want: "Stored _version is 1, _version of request is 0",
 		},
-		"_version as text": {
-			method: "PUT", path: item, body: itemWith(`"_version":"1"`), status: 422, want: "_version must be of type integer",
+		"_version as a word": {
+			method: "PUT", path: item, body: itemWith(`"_version":"one"`), status: 422, want: "_version must be of type integer",
 		},
 		"another id than the path's": {
 			method: "PUT", path: item, body: strings.Replace(itemWith(`"_version":1`), itemID, userID, 1), status: 422,

@@ -218,13 +218,67 @@ func TestRecordRoutes_AnswerTenByDefault(t *testing.T) {
 	}
 }
 
-func TestRecordRoutes_CreateALoanByPut(t *testing.T) {
+// A PUT with an unknown id creates what it creates in FOLIO.
+func TestRecordRoutes_CreateByPut(t *testing.T) {
 	t.Parallel()
 	a := newRecordAPI(t)
-	loan := samples()["/loan-storage/loans"]
-	a.must(t, http.MethodPut, "/loan-storage/loans/"+loanID, loan, http.StatusNoContent)
-	wantWhole(t, loan, a.must(t, http.MethodGet, "/loan-storage/loans/"+loanID, "", http.StatusOK).Body.String())
-	a.must(t, http.MethodPut, "/groups/"+groupID, `{"group":"g"}`, http.StatusNotFound)
+	created := []string{
+		"/loan-storage/loans", "/request-storage/requests", "/holdings-storage/holdings", "/staff-slips-storage/staff-slips",
+		"/loan-policy-storage/loan-policies", "/request-policy-storage/request-policies",
+		"/fixed-due-date-schedule-storage/fixed-due-date-schedules",
+	}
+	for _, typ := range records.Types() {
+		doc := samples()[typ.Path]
+		one := typ.Path + "/" + parseJSON(t, doc)["id"].(string)
+		if !slices.Contains(created, typ.Path) {
+			a.must(t, http.MethodPut, one, doc, http.StatusNotFound)
+			a.do(http.MethodPost, typ.Path, doc) // others name it
+			continue
+		}
+		a.must(t, http.MethodPut, one, doc, http.StatusNoContent)
+		wantWhole(t, doc, a.must(t, http.MethodGet, one, "", http.StatusOK).Body.String())
+	}
+}
+
+func TestRecordRoutes_MakeNewStaffSlipsActive(t *testing.T) {
+	t.Parallel()
+	a := newRecordAPI(t)
+	const slips = "/staff-slips-storage/staff-slips"
+	for body, want := range map[string]bool{
+		`{"name":"a","template":"t"}`: true, `{"name":"b","template":"t","active":false}`: false,
+	} {
+		stored := parseJSON(t, a.must(t, http.MethodPost, slips, body, http.StatusCreated).Body.String())
+		if got := stored["active"]; got != want {
+			t.Errorf("%s: active is %v, want %v", body, got, want)
+		}
+	}
+}
+
+// The forms of FOLIO's settings send numbers and booleans as texts, which FOLIO reads as it stores them.
+func TestRecordRoutes_ReadTheTextsOfForms(t *testing.T) {
+	t.Parallel()
+	a := newRecordAPI(t)
+	tests := []struct{ path, sent, refused, want string }{
+		{
+			path: "/overdue-fines-policies", refused: `"maxOverdueFine":"01"`,
+			sent: `"overdueFine":{"quantity":"5.25","intervalId":"day"},"countClosed":"false","maxOverdueFine":"0.50"`,
+			want: `"overdueFine":{"quantity":5.25,"intervalId":"day"},"countClosed":false,"maxOverdueFine":0.5`,
+		},
+		{
+			path: "/loan-policy-storage/loan-policies", refused: `"loanable":"yes","renewable":true`,
+			sent: `"loanable":"true","renewable":"false","loansPolicy":{"itemLimit":"7"},"renewalsPolicy":{"numberAllowed":""}`,
+			want: `"loanable":true,"loansPolicy":{"itemLimit":7},"renewalsPolicy":{}`,
+		},
+		{
+			path: "/groups", refused: `"group":"g","expirationOffsetInDays":"1.5"`,
+			sent: `"group":"g","expirationOffsetInDays":"365"`, want: `"group":"g","expirationOffsetInDays":365`,
+		},
+	}
+	for _, tt := range tests {
+		a.must(t, http.MethodPost, tt.path, `{"name":"n",`+tt.refused+`}`, http.StatusUnprocessableEntity)
+		stored := a.must(t, http.MethodPost, tt.path, `{"name":"n",`+tt.sent+`}`, http.StatusCreated)
+		wantWhole(t, `{`+tt.want+`}`, stored.Body.String())
+	}
 }
 
 func TestRecordRoutes_AcceptAnIDInUpperCase(t *testing.T) {

@@ -1,11 +1,21 @@
 package records
 
+import "context"
+
 // StaffSlip is the template of a slip that a desk prints (mod-circulation-storage).
 var StaffSlip = Type{
 	Name: "staff slip", Path: "/staff-slips-storage/staff-slips", Collection: "staffSlips", Table: "staff_slips", Schema: "staff-slip",
-	Permission: "circulation-storage.staff-slips", Interface: "staff-slips-storage 1.1",
+	Permission: "circulation-storage.staff-slips", Interface: "staff-slips-storage 1.1", Upsert: true, Prepare: prepareStaffSlip,
 	Indexes: newIndexes(fields{Text: {"name", "description"}, Boolean: {"active", "isRawHtml"}}),
 	Unique:  uniqueFields("staff_slips", "name"),
+}
+
+// prepareStaffSlip makes a new slip active that does not say so, as FOLIO does.
+func prepareStaffSlip(_ context.Context, _ Reader, w Write) error {
+	if w.Stored == nil && w.Record["active"] == nil {
+		w.Record["active"] = true
+	}
+	return nil
 }
 
 // CancellationReason is why a request is cancelled (mod-circulation-storage).

@@ -23,7 +23,7 @@ var Instance = Type{
 // Holdings is what a library has of a title at one place (mod-inventory-storage).
 var Holdings = Type{
 	Name: "holdings record", Path: "/holdings-storage/holdings", Collection: "holdingsRecords", Table: holdingsTable, Schema: "holdings-record",
-	Permission: "inventory-storage.holdings", Interface: "holdings-storage 8.2", Versioned: true, Prepare: prepareHoldings,
+	Permission: "inventory-storage.holdings", Interface: "holdings-storage 8.2", Versioned: true, Upsert: true, Prepare: prepareHoldings,
 	Indexes: newIndexes(fields{
 		Text: {
 			"hrid", "callNumber", "callNumberPrefix", "callNumberSuffix", "copyNumber", "shelvingTitle", "tags.tagList",

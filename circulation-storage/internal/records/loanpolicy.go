@@ -10,7 +10,7 @@ import (
 // LoanPolicy holds loan periods and the item limit (mod-circulation-storage).
 var LoanPolicy = Type{
 	Name: "loan policy", Path: "/loan-policy-storage/loan-policies", Collection: "loanPolicies", Table: "loan_policy", Schema: "loan-policy",
-	Permission: "circulation-storage.loan-policies", Interface: "loan-policy-storage 2.4", Prepare: prepareLoanPolicy,
+	Permission: "circulation-storage.loan-policies", Interface: "loan-policy-storage 2.4", Upsert: true, Prepare: prepareLoanPolicy,
 	Indexes: newIndexes(fields{
 		Text: {"name", "description", "loansPolicy.profileId"}, Boolean: {"loanable", "renewable"},
 		Number: {"loansPolicy.itemLimit"},

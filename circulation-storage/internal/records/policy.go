@@ -16,7 +16,7 @@ import (
 var RequestPolicy = Type{
 	Name: "request policy", Path: "/request-policy-storage/request-policies", Collection: "requestPolicies",
 	Table: "request_policy", Schema: "request-policy", Permission: "circulation-storage.request-policies", Interface: "request-policy-storage 1.0",
-	Prepare: prepareRequestPolicy,
+	Upsert: true, Prepare: prepareRequestPolicy,
 	Indexes: newIndexes(fields{Text: {"name", "description", "requestTypes"}}),
 	Unique:  uniqueFields("request_policy", "name"),
 }
@@ -52,7 +52,7 @@ var PatronNoticePolicy = Type{
 	Name: "patron notice policy", Path: "/patron-notice-policy-storage/patron-notice-policies", Collection: "patronNoticePolicies",
 	Table: "patron_notice_policy", Schema: "patron-notice-policy", Permission: "circulation-storage.patron-notice-policies", Interface: "patron-notice-policy-storage 0.13",
 	Indexes: newIndexes(fields{Text: {"name", "description"}, Boolean: {"active"}}),
-	Unique:  uniqueFields("patron_notice_policy", "name"),
+	Unique:  []Unique{{Constraint: "patron_notice_policy_name_key", Fields: []string{"name"}, DetailCode: "duplicate.name"}},
 }
 
 // OverdueFinePolicy is the policy of fines for late returns (mod-feesfines).
@@ -91,7 +91,7 @@ var CirculationSetting = Type{
 var FixedDueDateSchedule = Type{
 	Name: "fixed due date schedule", Path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", Collection: "fixedDueDateSchedules",
 	Table: "fixed_due_date_schedule", Schema: "fixed-due-date-schedule", Permission: "circulation-storage.fixed-due-date-schedules", Interface: "fixed-due-date-schedules-storage 2.0",
-	Prepare: prepareSchedule,
+	Upsert: true, Prepare: prepareSchedule,
 	Indexes: newIndexes(fields{Text: {"name", "description"}}),
 	Unique:  uniqueFields("fixed_due_date_schedule", "name"),
 }

@@ -29,7 +29,7 @@ func (t Type) Parse(body []byte, id string) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := jsonschema.Check(t.Schema, map[string]any(r)); err != nil {
+	if err := jsonschema.CheckRecord(t.Schema, r); err != nil {
 		return nil, err
 	}
 	sent := r.ID()
