@@ -99,9 +99,9 @@ func readModifiers(modifiers []syntax.Modifier) (foldCase bool, err error) {
 		switch strings.ToLower(m.Name) {
 		case "respectcase":
 			foldCase = false
-		case "ignorecase", "respectaccents", "masked": // as always
+		case "ignorecase", "respectaccents", "masked", "string", "number": // as always: the index's kind counts
 		default:
-			const allowed = "ignoreCase, respectCase, respectAccents, masked"
+			const allowed = "ignoreCase, respectCase, respectAccents, masked, string, number"
 			return false, malformed("modifier %q is not supported; allowed are %s", m.Name, allowed)
 		}
 	}
@@ -127,9 +127,10 @@ func (w *writer) writeOrder(keys []syntax.Sort) error {
 				order = " DESC"
 			case "sort.ascending", "ascending":
 				order = ""
-			case "number": // the kind of the index says whether it is one
+			case "number", "string", "ignorecase": // as always: the index's kind counts
 			default:
-				return malformed("sort modifier %q is not supported; allowed are sort.ascending, sort.descending, number", m.Name)
+				const allowed = "sort.ascending, sort.descending, number, string, ignoreCase"
+				return malformed("sort modifier %q is not supported; allowed are %s", m.Name, allowed)
 			}
 		}
 		sb.WriteString(f.comparand() + order + ", ")
@@ -144,7 +145,7 @@ func (w *writer) findField(name string) (field, error) {
 	if !ok {
 		return field{}, malformed("unknown index %q; allowed are %s", w.show(name), w.listIndexes())
 	}
-	return field{name: name, kind: index.Kind, column: index.Column, parts: index.Parts, isbn: index.ISBN}, nil
+	return field{name: name, kind: index.Kind, column: index.Column, of: index.Of, parts: index.Parts, isbn: index.ISBN}, nil
 }
 
 func (w *writer) listIndexes() string {

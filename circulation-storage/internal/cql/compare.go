@@ -3,6 +3,7 @@ package cql
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -105,11 +106,15 @@ func (w *writer) compareText(f field, relation, term string, foldCase bool) (str
 		return value + " NOT LIKE " + fold(w.sel.Bind(pattern, "text")), nil
 	case "<", "<=", ">", ">=":
 		return value + " " + relation + " " + fold(w.sel.Bind(unescape(term), "text")), nil
-	case "adj":
-		return w.matchWords(f, splitWords(strings.Join(splitWords(term), "-")), " AND ", fold) // as one group
+	case "=", "adj", "scr": // a phrase; a * that stands alone is no word of it
+		words := slices.DeleteFunc(splitWords(term), func(word string) bool { return word == "*" })
+		if len(words) > 0 {
+			words = []string{strings.Join(words, " ")}
+		}
+		return w.matchWords(f, words, "", fold)
 	case "any":
 		return w.matchWords(f, splitWords(term), " OR ", fold)
-	case "=", "all", "scr":
+	case "all":
 		return w.matchWords(f, splitWords(term), " AND ", fold)
 	}
 	return "", malformed("relation %q is not supported; allowed are =, ==, <>, <, <=, >, >=, all, any, adj", relation)

@@ -42,6 +42,7 @@ func (s *Selection) Bind(v any, sqlType string) string {
 //
 //   - It knows the given indexes only.
 //   - Accents always count.
+//   - Relation = with * finds the records that have the field, not all.
 //   - It refuses a value that an index cannot hold. But an id that is no UUID matches
 //     nothing.
 //

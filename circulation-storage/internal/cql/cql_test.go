@@ -38,10 +38,11 @@ func TestParse_WritesSQL(t *testing.T) {
 		{query: `name==/respectCase "a_b\*"`, where: `jsonb->>'name' = $1::text`, args: "a_b*"},
 		{query: `name=="a\\b*"`, where: `lower(jsonb->>'name') LIKE lower($1::text)`, args: `a\\b%`},
 		{
-			query: `name scr/ignoreCase/respectAccents/masked "x/y:z d\*e"`, args: "% x y z %,% d e %",
+			query: `name all/ignoreCase/respectAccents/masked "x/y:z d\*e"`, args: "% x y z %,% d e %",
 			where: `(` + words + ` LIKE lower($1::text) AND ` + words + ` LIKE lower($2::text))`,
 		},
-		{query: `days<=9`, where: number + ` <= $1::numeric`, args: "9"},
+		{query: `name scr/string "x/y:z d\*e *"`, args: "% x y z d e %", where: `(` + words + ` LIKE lower($1::text))`},
+		{query: `days <=/number 9`, where: number + ` <= $1::numeric`, args: "9"},
 		{query: `name adj "-"`, where: `jsonb->>'name' IS NOT NULL`},
 		{query: `name<>"a_*"`, where: `lower(jsonb->>'name') NOT LIKE lower($1::text)`, args: `a\_%`},
 		{query: `home.city>=b`, where: `lower(jsonb->'home'->>'city') >= lower($1::text)`, args: "b"},
@@ -73,7 +74,7 @@ func TestParse_WritesSQL(t *testing.T) {
 			query: `cql.allRecords=1 sortBy due/sort.descending desc name`,
 			where: `true`, order: `due DESC, lower(jsonb->>'name'), `, ignored: "desc",
 		},
-		{query: `cql.allRecords=1 sortBy days/number/sort.descending`, where: `true`, order: number + ` DESC, `},
+		{query: `cql.allRecords=1 sortBy days/number/ignoreCase/sort.descending`, where: `true`, order: number + ` DESC, `},
 	} {
 		t.Run(tt.query, func(t *testing.T) {
 			t.Parallel()
@@ -157,7 +158,7 @@ func TestParse_Refusals(t *testing.T) {
 		"no UTF-8":                {"username==\xff", "UTF-8"},
 		"too long":                {`username=="` + strings.Repeat("a", 17000) + `"`, "at most 16384"},
 		"too many comparisons":    {"username==(" + strings.Repeat("a or ", 200) + "a)", "more than 200"},
-		"too many words":          {`username="` + strings.Repeat("a ", 201) + `"`, "more than 200"},
+		"too many words":          {`username all "` + strings.Repeat("a ", 201) + `"`, "more than 200"},
 		"too many sort keys":      {"username==a sortBy" + strings.Repeat(" username", 201), "more than 200"},
 
 		// Many programs write U+FFFD for bytes that they cannot read.

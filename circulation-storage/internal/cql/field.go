@@ -12,6 +12,7 @@ type field struct {
 	name   string // JSON path with dots
 	kind   records.Kind
 	column string // the column that holds the value, "" when the JSON does
+	of     string // the table of the record that the column names and that has the value, "" for none
 	parts  []string
 	isbn   bool // hyphens between digits do not count
 }
@@ -20,6 +21,9 @@ type field struct {
 // the expression that the migrations index.
 func (f field) asText() string {
 	switch {
+	case f.of != "":
+		value := field{name: f.name[strings.LastIndexByte(f.name, '.')+1:]}
+		return "(SELECT " + value.path("->>") + " FROM {schema}." + f.of + " WHERE id = " + f.column + ")"
 	case f.column != "":
 		return f.column
 	case f.isbn:
@@ -58,7 +62,7 @@ func quoteLiteral(s string) string { return "'" + strings.ReplaceAll(s, "'", "''
 
 // comparand returns the field's value in the type in which it is compared and sorted.
 func (f field) comparand() string {
-	if f.column != "" {
+	if f.column != "" && f.of == "" {
 		return f.column
 	}
 	switch f.kind {

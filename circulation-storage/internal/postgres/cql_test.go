@@ -39,7 +39,7 @@ func patrons(tb testing.TB) library {
 	l.create(tb, records.User, object{
 		"id": cleoID, "username": "cleo", "barcode": `a\b"c`, "active": true,
 		"personal": object{
-			"lastName": "Smithson", "firstName": "Cleo",
+			"lastName": "Smithson", "firstName": "Cleo", "middleName": "Lee",
 		}, "customFields": object{"nearBy": []string{"Lakeside", "hill"}},
 	})
 	return l
@@ -88,10 +88,13 @@ func TestCQL_FindsWhatFOLIOFinds(t *testing.T) {
 		{`active==TRUE`, "ann cleo"},
 		{`active<>true`, "ben"},
 
-		// = is words, all of them, in any order.
+		// = is words, one after another.
 		{`personal.lastName=smith`, "ann"},
-		{`personal.lastName="smith o'brien"`, "ann"},
+		{`personal.lastName="o'brien smith"`, "ann"},
 		{`personal.lastName="brien, smith"`, "ann"},
+		{`personal.lastName="smith o'brien"`, ""},
+		{`personal.lastName="o'brien *"`, "ann"},
+		{`personal.lastName="brien sm*"`, "ann"},
 		{`personal.lastName="smith*"`, "ann cleo"},
 		{`personal.lastName="*son"`, "cleo"},
 		{`personal.lastName="smith?on"`, "cleo"},
@@ -111,12 +114,13 @@ func TestCQL_FindsWhatFOLIOFinds(t *testing.T) {
 		{`personal.firstName==Ann Marie`, "ann"},
 		{`personal.firstName==Ann Marie and active==true`, "ann"},
 		{`personal.firstName==(Ann Marie or Cleo)`, "ann cleo"},
-		{`personal.lastName=smith o'brien sortBy username`, "ann"},
+		{`personal.lastName=o'brien smith sortBy username`, "ann"},
 
 		// keywords joins names, email, barcode, ids and the values of custom fields.
 		{`keywords="smith*"`, "ann cleo"},
 		{`keywords="marie obrien"`, ""},
 		{`keywords="marie o'brien"`, "ann"},
+		{`keywords="cleo smithson lee"`, "cleo"}, // the middle name comes last
 		{`keywords=cle*`, "cleo"},
 		{`keywords="ab-1000"`, "ben"},
 		{`keywords="` + benID + `"`, "ben"},
@@ -146,6 +150,8 @@ func TestCQL_FindsWhatFOLIOFinds(t *testing.T) {
 		{`patronGroup=="` + staffID + `"`, "ann"},
 		{`patronGroup=*`, "ann"},
 		{`patronGroup=""`, "ann"},
+		{`patronGroup.group==STAFF`, "ann"},
+		{`cql.allRecords=1 not patronGroup.group=guest`, "ann ben cleo"},
 		{`patronGroup=="' or true --"`, ""},
 
 		// Dates are instants in any zone. Without one they are UTC.
@@ -183,7 +189,7 @@ func TestCQL_FindsTheReplacementCharacter(t *testing.T) {
 		"barcode==\"\ufffd*\"":                                   "two",
 		"barcode==\"\\\ufffd\ufffd\"":                            "two",
 		"barcode==(\"A\ufffd1\" or \"\ufffd\ufffd\")":            "one two",
-		"personal.lastName=\"smith m\ufffdller\"":                "two",
+		"personal.lastName all \"smith m\ufffdller\"":            "two",
 		"barcode==\"\ufffd\"":                                    "",
 		"barcode==\"A\ufffd1\" or barcode==\"A\ue0001\"":         "one private",
 		"barcode==\"A\ufffd1\" sortby username":                  "one",
@@ -256,6 +262,7 @@ func TestCQL_Sorts(t *testing.T) {
 		{`cql.allRecords=1 sortby username/sort.descending/sort.ascending`, "ann ben cleo"}, // the last one counts
 		{`cql.allRecords=1 sortBy active/sort.ascending username/sort.descending`, "ben cleo ann"},
 		{`cql.allRecords=1 sortBy expirationDate`, "ben ann cleo"}, // without the field last
+		{`cql.allRecords=1 sortBy patronGroup.group username/sort.descending`, "ann cleo ben"},
 		{`username==("ann" or "cleo") sortBy personal.lastName/sort.descending`, "cleo ann"},
 		{`cql.allRecords=1 sortBy username desc`, "ann ben cleo"}, // desc is no index
 		{`cql.allRecords=1 sortBy desc username/sort.descending shoeSize`, "cleo ben ann"},

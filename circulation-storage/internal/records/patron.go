@@ -20,8 +20,9 @@ var User = Type{
 		},
 		Boolean: {"active"},
 		Time:    {"enrollmentDate", "expirationDate", "createdDate", "updatedDate", "personal.dateOfBirth"},
-	}, "patronGroup").joining("keywords", "username", "personal.firstName", "personal.preferredFirstName", "personal.middleName",
-		"personal.lastName", "personal.email", "barcode", "id", "externalSystemId", "$.customFields.*"),
+	}, "patronGroup").ofNamed("patronGroup", Usergroup.Table, "group").
+		joining("keywords", "username", "personal.firstName", "personal.preferredFirstName", "personal.lastName", "personal.middleName",
+			"personal.email", "barcode", "id", "externalSystemId", "$.customFields.*"),
 	Unique: uniqueFields("users", "username", "barcode", "externalSystemId"),
 	References: []Reference{
 		newReference("users", "patronGroup", "usergroup"),

@@ -71,6 +71,9 @@ type Index struct {
 	// Parts are the JSON paths whose values a Text index joins; empty means the path that
 	// names the index. One that begins with $ is a path of PostgreSQL to several values.
 	Parts []string
+	// Of is the table of the record that Column names, for a value of that record: the last step of
+	// the index's name.
+	Of string
 	// ISBN says that hyphens and blanks between digits do not count, as in FOLIO.
 	ISBN bool
 }
@@ -127,6 +130,12 @@ func (all indexes) inColumns(names ...string) indexes {
 // ofLoan adds the id of the loan that a record has a copy of.
 func (all indexes) ofLoan() indexes {
 	all["loan.id"] = Index{Kind: UUID, Column: "loan_id"}
+	return all
+}
+
+// ofNamed adds a Text index of a value of the record in table that a field with a column names.
+func (all indexes) ofNamed(field, table, value string) indexes {
+	all[field+"."+value] = Index{Kind: Text, Column: all[field].Column, Of: table}
 	return all
 }
 
