@@ -35,7 +35,7 @@ func (h rulesHandlers) put(c echo.Context) error {
 		return err
 	}
 	var r schemas.CirculationRules
-	if err := web.Unmarshal(body, &r); err != nil {
+	if err := web.UnmarshalExact(body, &r); err != nil {
 		return err
 	}
 	return h.store.SetRules(c.Request().Context(), r.RulesAsText, r.PoliciesExist)

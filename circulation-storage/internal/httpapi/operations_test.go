@@ -38,7 +38,8 @@ func TestOperationRoutes_CountPrints(t *testing.T) {
 	for _, at := range []string{"2026-08-22T10:00:00+02:00", "2026-08-21T10:00:00Z", "2026-08-20T10:00:00Z"} {
 		a.must(t, http.MethodPost, printPath, printBody("Ada "+at[:10], at, requestID), http.StatusCreated)
 	}
-	a.must(t, http.MethodPost, printPath, printBody("Ben", "2026-01-01T00:00:00Z", slipID), http.StatusCreated)
+	unknown := strings.TrimSuffix(printBody("Ben", "2026-01-01T00:00:00Z", slipID), "}") + `,"RequestIDs":["x"]}`
+	a.must(t, http.MethodPost, printPath, unknown, http.StatusCreated)
 	got := a.must(t, http.MethodPost, printedPath, `{"requestIds":["`+requestID+`","`+slipID+`","`+deskID+`"]}`,
 		http.StatusOK).Body.String()
 	page := parseJSON(t, got)

@@ -1,7 +1,6 @@
 package records
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"checkoutlock/schemas"
@@ -65,7 +64,7 @@ func parseChecked[T any](schema string, body []byte) (parsed T, err error) {
 	if err := jsonschema.Validate(schema, body); err != nil {
 		return parsed, err
 	}
-	if err := json.Unmarshal(body, &parsed); err != nil {
+	if err := jsonschema.UnmarshalExact(body, &parsed); err != nil { // another property was not checked
 		return parsed, fmt.Errorf("reading a checked body: %w", err)
 	}
 	return parsed, nil
