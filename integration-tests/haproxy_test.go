@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"bytes"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas"
 )
 
 // hostOf returns host and port of an address.
@@ -80,6 +82,9 @@ func TestHAProxy_LendsWhileOneInstanceOfEachIsGone(t *testing.T) {
 	books := p.addBooks(t, 4)
 	desk := p.machines[0]
 	desk.Base = "http://" + circulation
+	const address = "127.0.0.2"
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	desk.HTTP = &http.Client{Transport: &http.Transport{DialContext: from.DialContext, DisableKeepAlives: true}}
 	lend := func(book string, want int) {
 		t.Helper()
 		if a := callEndpoint(t, desk, http.MethodPost, checkOutPath, p.newCheckOut(book, patron)); a.Status != want {
@@ -96,5 +101,13 @@ func TestHAProxy_LendsWhileOneInstanceOfEachIsGone(t *testing.T) {
 	lend(books[3], http.StatusUnprocessableEntity)
 	if open := p.countOpenLoans(t, id); open != 3 {
 		t.Errorf("the patron has %d loans, want the limit of 3", open)
+	}
+	var past schemas.PastCheckOuts
+	waitUntil(t, patience, "the refusal is in the history", func() bool {
+		p.readInto(t, "/check-out-history-storage/check-outs?itemBarcode="+books[3], &past)
+		return len(past.CheckOuts) > 0
+	})
+	if machine := past.CheckOuts[0].Machine; machine != address {
+		t.Errorf("the history names the machine %s, want %s, and not HAProxy", machine, address)
 	}
 }
