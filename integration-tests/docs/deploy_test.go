@@ -92,3 +92,31 @@ func TestDockerfiles_DescribeTheirImages(t *testing.T) {
 		}
 	}
 }
+
+func TestMoveTenant_NamesWhatIsAway(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ away, psql, socat, want string }{
+		{
+			away: "the old cluster", psql: `case "$*" in *"-d old"*) echo refused >&2; exit 2 ;; *) echo nothing ;; esac`,
+			socat: "echo south", want: "refused\n",
+		},
+		{
+			away: "HAProxy", psql: "exit 2", socat: "echo no socket >&2; exit 1",
+			want: "no socket\nmove-tenant: HAProxy does not answer at UNIX-CONNECT:none\n",
+		},
+	} {
+		t.Run(tt.away, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "map"), "diku north\n")
+			write(t, filepath.Join(dir, "bin", "psql"), "#!/bin/sh\n"+tt.psql+"\n")
+			write(t, filepath.Join(dir, "bin", "socat"), "#!/bin/sh\n"+tt.socat+"\n")
+			cmd := exec.CommandContext(t.Context(), filepath.Join(root, "deploy", "move-tenant"), "diku", "south")
+			cmd.Env = append(os.Environ(), "PATH="+dir+"/bin:"+os.Getenv("PATH"), "FROM_URL=old", "TO_URL=new",
+				"MAP="+dir+"/map", "HAPROXY=UNIX-CONNECT:none")
+			if out, err := cmd.CombinedOutput(); err == nil || string(out) != tt.want {
+				t.Errorf("%v, %q, want a failure that says %q alone", err, out, tt.want)
+			}
+		})
+	}
+}
