@@ -1,17 +1,22 @@
 package integration_test
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	storage "checkoutlock/circulation-storage/app"
+	"checkoutlock/config"
 	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/stack"
 )
@@ -62,12 +67,12 @@ func startComposeDatabase(t *testing.T) map[string]*url.URL {
 func TestCompose_RolesHaveWhatTheirServiceNeeds(t *testing.T) {
 	t.Parallel()
 	roles := startComposeDatabase(t)
-	storage, locks := roles["circulation_storage"], roles["resource_locks"]
-	if len(roles) != 2 || storage == nil || locks == nil {
+	own, locks := roles["circulation_storage"], roles["resource_locks"]
+	if len(roles) != 2 || own == nil || locks == nil {
 		t.Fatalf("docker-compose.yml connects as %v, want one role for each service", roles)
 	}
 	t.Run("the pair lends", func(t *testing.T) {
-		p := startPair(t, stack.Options{DatabaseURL: storage.String(), Circulations: 2, CirculationEnv: enableLock()}, 1)
+		p := startPair(t, stack.Options{DatabaseURL: own.String(), Circulations: 2, CirculationEnv: enableLock()}, 1)
 		id, patron := p.addPatron(t)
 		books := p.addBooks(t, 2)
 		readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated)
@@ -92,8 +97,31 @@ func TestCompose_RolesHaveWhatTheirServiceNeeds(t *testing.T) {
 			t.Errorf("answered %d %s, want the lock", a.Status, a.Body)
 		}
 	})
+	t.Run("the doctor counts the connections of other roles", func(t *testing.T) {
+		const others = 5
+		for range others {
+			conn, err := pgx.Connect(t.Context(), locks.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+		}
+		cfg := storage.DefaultConfig()
+		if err := config.Load(&cfg, []string{"DATABASE_URL=" + own.String()}); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		_ = storage.Listing{Out: &out}.Diagnose(t.Context(), cfg, time.Second) // it has warnings
+		open := regexp.MustCompile(`(\d+) of \d+ are open`).FindStringSubmatch(out.String())
+		if len(open) == 0 {
+			t.Fatalf("got\n%s, want how many connections are open", &out)
+		}
+		if n, _ := strconv.Atoi(open[1]); n <= others {
+			t.Errorf("%d connections are open, want those of the other role too:\n%s", n, &out)
+		}
+	})
 	t.Run("and no more", func(t *testing.T) {
-		databases := []string{storage.Path, locks.Path, "/postgres", "/template1"}
+		databases := []string{own.Path, locks.Path, "/postgres", "/template1"}
 		for role, u := range roles {
 			for _, database := range databases {
 				other := *u

@@ -21,7 +21,7 @@ SELECT current_setting('server_version'), current_setting('server_version_num'):
        (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')),
        (SELECT count(*) FROM pg_stat_replication WHERE sync_state IS NULL),
        current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer,
-       (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+       (SELECT count(*) FROM pg_stat_activity WHERE datid IS NOT NULL AND usesysid IS NOT NULL),
        pg_backend_pid(), clock_timestamp()`
 
 // InspectServer reads the state of the server. It fails if the server is read-only, too. The text of
