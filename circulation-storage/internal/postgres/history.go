@@ -282,10 +282,12 @@ SELECT h.service_point_id AS "servicePointId", coalesce(h.machine, '') AS machin
  GROUP BY h.service_point_id, coalesce(h.machine, '') ORDER BY date DESC`
 }
 
-var countUnknownPlacesSQL = `SELECT count(*), coalesce(min(u.machine), ''), coalesce(min(u."servicePointId"::text), '') FROM (` + unknownPlacesSQL(`$1::interval`) + `) u`
+var countUnknownPlacesSQL = `
+SELECT count(*), coalesce((array_agg(u.machine))[1], ''), coalesce((array_agg(u."servicePointId"::text))[1], '')
+  FROM (` + unknownPlacesSQL(`$1::interval`) + `) u`
 
 // CountUnknownPlaces counts the machines that sent a service point which does not exist in the time
-// before now. It returns one of them too, and one of the service points.
+// before now. It returns the last one too, and the service point that it sent.
 func (s *HistoryStore) CountUnknownPlaces(ctx context.Context, within time.Duration) (n int, machine, servicePointID string, err error) {
 	err = s.db.readRow(ctx, s.db.conns.Ordinary, "counting unknown service points", countUnknownPlacesSQL, []any{seldom, within}, &n, &machine, &servicePointID)
 	return n, machine, servicePointID, err

@@ -80,9 +80,12 @@ func TestHistoryStore_ListsTheSlowestWaits(t *testing.T) {
 func TestHistoryStore_ListsMachinesWithUnknownServicePoints(t *testing.T) {
 	t.Parallel()
 	h := newPast(t)
-	unknown, known := uuid.NewString(), uuid.NewString()
-	h.exec(`INSERT INTO {schema}.service_point (id, jsonb) VALUES ($1::uuid,
-		jsonb_build_object('id', $1::text, 'name', 'desk', 'code', 'desk'))`, known)
+	unknown, known, least := uuid.NewString(), uuid.NewString(), "00000000-0000-4000-8000-000000000000"
+	addDesk := func(id string) {
+		h.exec(`INSERT INTO {schema}.service_point (id, jsonb) VALUES ($1::uuid,
+			jsonb_build_object('id', $1::text, 'name', $1::text, 'code', $1::text))`, id)
+	}
+	addDesk(known)
 	from := func(machine, place string, ago time.Duration) schemas.PastCheckOut {
 		return schemas.PastCheckOut{
 			ID: uuid.NewString(), Outcome: schemas.OutcomeLent, Machine: machine, ServicePointID: place,
@@ -93,7 +96,7 @@ func TestHistoryStore_ListsMachinesWithUnknownServicePoints(t *testing.T) {
 		from("10.0.0.1", unknown, 2*time.Minute), from("10.0.0.1", unknown, 10*time.Minute), from("10.0.0.2", known, 0),
 		from("10.0.0.3", "", 0), from("mended", unknown, time.Hour),
 	}})
-	h.report("two", schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{from("kiosk-1", unknown, time.Minute)}})
+	h.report("two", schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{from("kiosk-1", least, time.Minute)}})
 	h.exec(`UPDATE {schema}.check_out_history SET ended_date = ended_date - interval '1 day' WHERE machine = 'mended'`)
 	list := func() []schemas.UnknownPlace {
 		c, err := h.CheckLimit(h.ctx(), time.Now())
@@ -111,12 +114,12 @@ func TestHistoryStore_ListsMachinesWithUnknownServicePoints(t *testing.T) {
 		t.Errorf("got the date %q, %v", got[0].Date, err)
 	}
 	n, machine, place, err := h.CountUnknownPlaces(h.ctx(), 5*time.Minute)
-	if err != nil || n != 2 || machine != "10.0.0.1" || place != unknown {
-		t.Errorf("got %d with %s at %s, %v, want two of the last 5 minutes", n, machine, place, err)
+	if err != nil || n != 2 || machine != "kiosk-1" || place != least {
+		t.Errorf("got %d with %s at %s, %v, want two of the last 5 minutes, and what the last one sent", n, machine, place, err)
 	}
-	h.exec(`INSERT INTO {schema}.service_point (id, jsonb) VALUES ($1::uuid,
-		jsonb_build_object('id', $1::text, 'name', 'new', 'code', 'new'))`, unknown)
+	addDesk(unknown)
+	addDesk(least)
 	if got := list(); len(got) != 0 {
-		t.Errorf("got %+v after the service point was made, want none", got)
+		t.Errorf("got %+v after the service points were made, want none", got)
 	}
 }
