@@ -69,8 +69,12 @@ func (s *Sweeper) sweepTenants(ctx context.Context) {
 	}
 	for _, id := range ids {
 		ctx := okapi.WithTenant(ctx, id)
-		if err := s.sweepTenant(ctx); err != nil {
+		err := s.sweepTenant(ctx)
+		if err != nil {
 			s.logFailure(ctx, err)
+		}
+		if fault.Is(err, fault.Unavailable) { // it is that of all tenants
+			return
 		}
 	}
 }
