@@ -125,8 +125,8 @@ type Traces struct {
 func (t Traces) Validate() error {
 	var wrong error
 	u, err := url.Parse(t.Endpoint)
-	if t.Endpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		wrong = errors.New("OTEL_EXPORTER_OTLP_ENDPOINT cannot be read, allowed: a URL such as http://127.0.0.1:4318")
+	if t.Endpoint != "" && (err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https") {
+		wrong = errors.New("OTEL_EXPORTER_OTLP_ENDPOINT cannot be used, allowed: a URL without a password, such as http://127.0.0.1:4318")
 	}
 	return errors.Join(wrong, CheckRange("OTEL_TRACES_SAMPLER_ARG", t.Ratio, 0, 1))
 }

@@ -182,11 +182,12 @@ func TestTraces_Validate(t *testing.T) {
 	}{
 		{traces: config.Traces{}},
 		{traces: config.Traces{Endpoint: "https://collector.example.org:4318/otlp", Ratio: 1}},
-		{traces: config.Traces{Endpoint: "collector:4318"}, want: "allowed: a URL such as"},
-		{traces: config.Traces{Endpoint: "grpc://collector:4317"}, want: "allowed: a URL such as"},
+		{traces: config.Traces{Endpoint: "collector:4318"}, want: "allowed: a URL without a password, such as"},
+		{traces: config.Traces{Endpoint: "grpc://collector:4317"}, want: "allowed: a URL without a password, such as"},
 		{traces: config.Traces{Endpoint: "http://127.0.0.1:4318"}},
-		{traces: config.Traces{Endpoint: "http://[::1"}, want: "allowed: a URL such as"},
-		{traces: config.Traces{Endpoint: "http://"}, want: "allowed: a URL such as"},
+		{traces: config.Traces{Endpoint: "http://[::1"}, want: "allowed: a URL without a password, such as"},
+		{traces: config.Traces{Endpoint: "http://u:p@collector:4318"}, want: "allowed: a URL without a password, such as"},
+		{traces: config.Traces{Endpoint: "http://"}, want: "allowed: a URL without a password, such as"},
 		{traces: config.Traces{Ratio: 1.5}, want: "OTEL_TRACES_SAMPLER_ARG is 1.5, allowed: 0 to 1"},
 		{traces: config.Traces{Ratio: math.NaN()}, want: "OTEL_TRACES_SAMPLER_ARG is NaN"},
 	} {

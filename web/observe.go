@@ -53,7 +53,7 @@ func newBuildInfo(b config.Build) prometheus.Collector {
 // measures the request when it is answered. It is outermost, so an error is written before
 // it reads the status. Later checks complete the call.
 func (o Options) observe(m *httpMetrics, timeouts map[routeKey]time.Duration) echo.MiddlewareFunc {
-	var overloads overloadLog
+	overloads := sparseLines{pause: overloadPause}
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			start := time.Now()
@@ -94,13 +94,15 @@ func (o Options) observe(m *httpMetrics, timeouts map[routeKey]time.Duration) ec
 // would delay the work that goes on, which waits for the log too.
 const overloadPause = 10 * time.Millisecond
 
-// overloadLog lets through one line in each overloadPause. It takes no lock, because thousands may come
-// at once.
-type overloadLog struct{ last atomic.Int64 }
+// sparseLines lets through one line in each pause. It takes no lock, because thousands may come at once.
+type sparseLines struct {
+	pause time.Duration
+	last  atomic.Int64
+}
 
-func (l *overloadLog) allow(now time.Time) bool {
+func (l *sparseLines) allow(now time.Time) bool {
 	last, at := l.last.Load(), now.UnixNano()
-	return at-last >= int64(overloadPause) && l.last.CompareAndSwap(last, at)
+	return at-last >= int64(l.pause) && l.last.CompareAndSwap(last, at)
 }
 
 type routeKey struct{ method, path string }
@@ -146,7 +148,7 @@ func labelCode(header http.Header, err error) string {
 // logRequest writes the request's line. Only an answer of 500 and above has its
 // error there: the text of any other was answered, and may quote what the caller
 // sent, which may name a patron.
-func (o Options) logRequest(c echo.Context, route string, took time.Duration, err error, overloads *overloadLog) {
+func (o Options) logRequest(c echo.Context, route string, took time.Duration, err error, overloads *sparseLines) {
 	ctx, status := c.Request().Context(), c.Response().Status
 	var code fault.Code
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 const (
 	traceInterval = time.Second     // between two reports of spans
 	traceTimeout  = 5 * time.Second // of the last report
+	traceWarning  = time.Minute     // between two lines about reports that fail
 )
 
 // traces sends spans of requests to a collector. nil records nothing.
@@ -40,7 +41,12 @@ func openTraces(ctx context.Context, cfg config.Traces, service string, log *slo
 		return nil, err
 	}
 	// The library has one handler for a process. Without it, errors would be text on standard error.
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.WarnContext(ctx, "traces are not sent", "err", err) }))
+	lines := sparseLines{pause: traceWarning}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		if lines.allow(time.Now()) {
+			log.WarnContext(ctx, "traces are not sent", "err", err)
+		}
+	}))
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(traceInterval)),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.Ratio))),
