@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -36,8 +37,11 @@ type Settings struct {
 // holds a password.
 func (s Settings) Validate() error {
 	var noURL error
-	if s.URL == "" {
+	switch {
+	case s.URL == "":
 		noURL = refuseURL("DATABASE_URL", "is empty")
+	case strings.Contains(s.URL, "pool_max_conns"): // MaxConns would override it
+		noURL = errors.New("DATABASE_URL has pool_max_conns, which counts nothing: set DATABASE_MAX_CONNS in its place")
 	}
 	return errors.Join(noURL,
 		checkURL("DATABASE_URL", s.URL), checkURL("MIGRATE_DATABASE_URL", s.MigrateURL),

@@ -16,8 +16,9 @@ func TestSettings_NameAnAddressThatCannotBeRead(t *testing.T) {
 		"postgres://u:s3cret@host:port/x": "DATABASE_URL cannot be read, allowed: ",
 		"postgres://u:s3cret@host/x?sslmode=verify-full&sslrootcert=/nowhere/ca.pem": "DATABASE_URL names a file that " +
 			"cannot be read: open /nowhere/ca.pem: ",
-		"postgres://u:s3cret@host:5432/x": "",
-		"host=db user=u password=s3cret":  "",
+		"postgres://u:s3cret@host/x?pool_max_conns=4": "DATABASE_URL has pool_max_conns, which counts nothing",
+		"postgres://u:s3cret@host:5432/x":             "",
+		"host=db user=u password=s3cret":              "",
 	} {
 		err := database.Settings{URL: url, MaxConns: 2}.Validate()
 		if says == "" && err == nil {

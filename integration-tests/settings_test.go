@@ -22,11 +22,8 @@ const (
 	outlastsTests = 10 * patience
 )
 
-// disableLock returns circulation's settings with the feature off. If a tenant turns it on,
-// a check-out tries once.
-func disableLock() []string {
-	return []string{"CHECKOUT_LOCK_FEATURE_ENABLED=false", "RETRY_INTERVAL_MS="}
-}
+// disableLock returns circulation's settings with the feature off.
+func disableLock() []string { return []string{"CHECKOUT_LOCK_FEATURE_ENABLED=false"} }
 
 // readSettings reads the lock settings from circulation instance i.
 func (p *pair) readSettings(t *testing.T, i int) record {

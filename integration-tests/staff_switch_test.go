@@ -32,7 +32,7 @@ func turnLock(tab *browser.Page, to, reason string) {
 func TestStaffSwitch(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{
-		Storages: 2, Circulations: 2, CirculationEnv: append(requirePassword(), "RETRY_INTERVAL_MS=", "LOCK_TTL_MS=600000"),
+		Storages: 2, Circulations: 2, CirculationEnv: append(requirePassword(), "LOCK_TTL_MS=600000"),
 	}, 1000)
 	userID, patron := p.addPatron(t)
 	p.acquireLock(t, userID, 10*time.Minute)

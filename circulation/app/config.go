@@ -39,8 +39,7 @@ type Config struct {
 	LockEnabled bool `env:"CHECKOUT_LOCK_FEATURE_ENABLED" envDefault:"false"`
 	// LockTTLMs is how long a lock of a dead holder lives, in ms.
 	LockTTLMs int `env:"LOCK_TTL_MS" envDefault:"3000"`
-	// RetryIntervalsMs are the waits between tries for the lock, in ms. n waits mean n+1
-	// tries. An empty variable means one try.
+	// RetryIntervalsMs are the waits between tries for the lock, in ms. n waits mean n+1 tries.
 	RetryIntervalsMs []int `env:"RETRY_INTERVAL_MS" envSeparator:"|" envDefault:"500|500|1000"`
 
 	// CheckOutConcurrency is how many check-outs run at once.

@@ -25,7 +25,6 @@ func TestConfig_ReportsBadSettingsWithAllowedValues(t *testing.T) {
 			},
 			nil,
 		},
-		"one try": {[]string{"RETRY_INTERVAL_MS="}, nil},
 		"storage as a path": {
 			[]string{"STORAGE_URL=/storage"}, []string{`STORAGE_URL is "/storage", allowed: an absolute http or https URL`},
 		},
@@ -71,6 +70,9 @@ func TestConfig_ReportsBadSettingsWithAllowedValues(t *testing.T) {
 		"staff, no password": {
 			[]string{"STAFF_AUTH=basic"},
 			[]string{"STAFF_PASSWORD, which STAFF_AUTH=basic needs, has 0 characters, allowed: 12 to 200"},
+		},
+		"a password that nothing asks for": {
+			[]string{"STAFF_PASSWORD=secret secret"}, []string{"STAFF_PASSWORD is set, and STAFF_AUTH is gateway"},
 		},
 		"a password too long": {
 			[]string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + strings.Repeat("secret", 34)},
@@ -186,7 +188,8 @@ func zoneFile(t *testing.T) string {
 func TestConfig_Defaults(t *testing.T) {
 	t.Parallel()
 	cfg := app.DefaultConfig()
-	if err := config.Load(&cfg, []string{"INSTANCE_NAME="}); err != nil {
+	empty := []string{"INSTANCE_NAME=", "RETRY_INTERVAL_MS=", "CHECKOUT_QUEUE_WAIT=", "DRILL_ENABLED="} // as if not set
+	if err := config.Load(&cfg, empty); err != nil {
 		t.Fatal(err)
 	}
 	if cfg.HTTP.Listen() != "127.0.0.1:9801" || cfg.StorageURL != "http://127.0.0.1:8081" || cfg.LockEnabled ||
@@ -199,7 +202,7 @@ func TestConfig_Defaults(t *testing.T) {
 	if cfg.CheckOutConcurrency != 32 || cfg.CheckOutQueueWait != 3*time.Second {
 		t.Errorf("admission: got %d and %s", cfg.CheckOutConcurrency, cfg.CheckOutQueueWait)
 	}
-	if cfg.Staff.Auth != "gateway" || cfg.MachinePatience != 5*time.Second {
+	if cfg.Staff.Auth != "gateway" || !cfg.Drill || cfg.MachinePatience != 5*time.Second {
 		t.Errorf("staff: got %q, patience %s", cfg.Staff.Auth, cfg.MachinePatience)
 	}
 	if !strings.Contains(cfg.InstanceName, ":") {

@@ -58,6 +58,9 @@ func (s Settings) Validate(http config.HTTP, permissions []string) error {
 func (s Settings) validateMode(http config.HTTP, permissions []string) error {
 	switch s.Auth {
 	case Gateway:
+		if s.Password != "" { // its owner would believe that the pages ask for it
+			return errors.New("STAFF_PASSWORD is set, and STAFF_AUTH is gateway, which asks for none: set STAFF_AUTH=basic, or no password")
+		}
 		return nil
 	case Basic:
 		if err := checkPassword(s.Password); err != nil {

@@ -150,6 +150,7 @@ func TestSettings_NameAllThatIsWrong(t *testing.T) {
 			environ: []string{"EVENTS_SASL=PLAIN", "EVENTS_USER=u", "EVENTS_PASSWORD=p"}, says: []string{"need EVENTS_BROKERS"},
 		},
 		"no host":            {environ: []string{"EVENTS_BROKERS=:9092"}, says: []string{"EVENTS_BROKERS is"}},
+		"a blank":            {environ: []string{"EVENTS_BROKERS=a:1, b:1"}, says: []string{`EVENTS_BROKERS is " b:1"`}},
 		"port 0":             {environ: []string{"EVENTS_BROKERS=a:0"}, says: []string{"EVENTS_BROKERS is"}},
 		"port 70000":         {environ: []string{"EVENTS_BROKERS=a:70000"}, says: []string{"EVENTS_BROKERS is"}},
 		"no host in URL":     {environ: []string{"EVENTS_URL=http:///events"}, says: []string{"EVENTS_URL cannot be used"}},

@@ -62,7 +62,7 @@ func (s Settings) Validate() error {
 	}
 	for _, broker := range s.Brokers {
 		host, port, err := net.SplitHostPort(broker)
-		if n, portErr := strconv.ParseUint(port, 10, 16); err != nil || host == "" || portErr != nil || n == 0 {
+		if n, portErr := strconv.ParseUint(port, 10, 16); err != nil || host == "" || portErr != nil || n == 0 || strings.TrimSpace(broker) != broker {
 			wrong("EVENTS_BROKERS", strconv.Quote(broker), "host:port, comma separated, such as kafka-1:9092,kafka-2:9092")
 		}
 	}
