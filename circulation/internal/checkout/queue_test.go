@@ -230,6 +230,7 @@ func TestQueue_ShortensALoanWhileARecallWaits(t *testing.T) {
 		name     string
 		queue    []schemas.QueuedRequest
 		days     string // of the return interval
+		change   func(*backend)
 		want     string
 		recalled bool
 	}{
@@ -244,9 +245,27 @@ func TestQueue_ShortensALoanWhileARecallWaits(t *testing.T) {
 			days: `5,"intervalId":"Days"},"minimumGuaranteedLoanPeriod":{"duration":9`,
 			want: `"dueDate":"2026-03-10T10:00:00.000Z"`, recalled: true,
 		},
+		{
+			name: "the guaranteed period ends after her card", queue: []schemas.QueuedRequest{own, recall},
+			days:   `1,"intervalId":"Days"},"minimumGuaranteedLoanPeriod":{"duration":9`,
+			change: func(w *backend) { w.Patron.ExpirationDate.Time = librarytest.Today.AddDate(0, 0, 3) },
+			want:   `"dueDate":"2026-03-04T10:00:00.000Z"`, recalled: true,
+		},
+		{
+			name: "the guaranteed period ends after the schedule", queue: []schemas.QueuedRequest{own, recall},
+			days: `1,"intervalId":"Days"},"minimumGuaranteedLoanPeriod":{"duration":9`,
+			change: func(w *backend) {
+				w.Policy = strings.Replace(w.Policy, `"Rolling"`, `"Rolling","fixedDueDateScheduleId":"s"`, 1)
+				w.Schedule = `{"schedules":[{"from":"2026-01-01","to":"2026-06-30","due":"2026-03-05T22:00:00Z"}]}`
+			},
+			want: `"dueDate":"2026-03-05T22:00:00.000Z"`, recalled: true,
+		},
 		{name: "due before", queue: []schemas.QueuedRequest{own, recall}, days: "50", want: usual, recalled: true},
 	} {
 		w := newBackend()
+		if tt.change != nil {
+			tt.change(w)
+		}
 		w.Policy = strings.TrimSuffix(w.Policy, "}") +
 			`,"requestManagement":{"recalls":{"recallReturnInterval":{"duration":` + tt.days + `,"intervalId":"Days"}}}}`
 		w.Queue = tt.queue

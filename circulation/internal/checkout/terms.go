@@ -182,7 +182,9 @@ func (s *Service) chooseDueDate(ctx context.Context, p *plan) (due time.Time, re
 		}
 	}
 	if err == nil && recalled {
-		due, err = p.chosen.policy.Recall(policy.RecallTerms{Now: s.Now().UTC(), LoanDate: terms.LoanDate, DueDate: due.UTC()})
+		due, err = p.chosen.policy.Recall(policy.RecallTerms{
+			Now: s.Now().UTC(), LoanDate: terms.LoanDate, DueDate: due.UTC(), PatronExpires: terms.PatronExpires, Schedule: terms.Schedule,
+		})
 	}
 	return due, recalled, err
 }

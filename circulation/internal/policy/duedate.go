@@ -96,13 +96,15 @@ type RecallTerms struct {
 	DueDate time.Time
 	// PatronExpires is the end of the borrower's card; zero if it has none.
 	PatronExpires time.Time
+	// Schedule limits a loan that is made while the recall waits; zero for one that is recalled later.
+	Schedule FixedSchedule
 }
 
 // Recall returns when a recalled loan is due: after the return interval from now, at once without
 // one, but not before the guaranteed period after the loan date ends. A loan that is due before
 // keeps its date, and so does an overdue one, unless the policy lets recalls extend overdue loans.
 // An overdue loan then has the alternate interval, if there is one. The date is never later than
-// t.PatronExpires.
+// t.PatronExpires, nor on a later day than t.Schedule has for the loan date.
 //
 // The error is always a *DueDateError. Source: FOLIO's LoanPolicy.recall, with its messages.
 func (p LoanPolicy) Recall(t RecallTerms) (time.Time, error) {
@@ -123,7 +125,7 @@ func (p LoanPolicy) Recall(t RecallTerms) (time.Time, error) {
 	case guaranteed.After(due):
 		due = guaranteed
 	}
-	return notAfter(due, t.PatronExpires), nil
+	return notAfter(t.Schedule.limitDay(t.LoanDate, due), t.PatronExpires), nil
 }
 
 // FixedSchedule is a stored fixed due date schedule: for each range of loan dates the one date on
@@ -174,4 +176,12 @@ func (s FixedSchedule) findDueDate(loanDate time.Time, message, code string) (ti
 		}
 	}
 	return time.Time{}, &DueDateError{message, code}
+}
+
+// limitDay returns due, or the schedule's date for the instant at if that is on an earlier day.
+func (s FixedSchedule) limitDay(at, due time.Time) time.Time {
+	if limit, err := s.findDueDate(at, "", ""); err == nil && limit.Before(due.Truncate(24*time.Hour)) {
+		return limit
+	}
+	return due
 }

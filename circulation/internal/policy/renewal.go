@@ -67,9 +67,7 @@ func (p LoanPolicy) Renew(t RenewalTerms) (due time.Time, refusals []RenewalRefu
 	refuseIf(fixedOnHold && separate != nil && *separate != (period{}), "Item's loan policy has fixed profile but renewal period is specified",
 		"FIXED_LOAN_POLICY_HAS_RENEWAL_PERIOD", DueDateBlock)
 	due, err := p.RenewedDueDate(t)
-	if limit, none := t.Schedule.findDueDate(t.Now, "", ""); none == nil && limit.Before(due.Truncate(24*time.Hour)) {
-		due = limit
-	}
+	due = t.Schedule.limitDay(t.Now, due)
 	if impossible, ok := errors.AsType[*DueDateError](err); ok {
 		refuseIf(true, impossible.Message, impossible.RenewalCode, DueDateBlock)
 	} else {
