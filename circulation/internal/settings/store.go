@@ -78,7 +78,7 @@ type known struct {
 	settings Settings
 	entry    schemas.LockSettings // the tenant's own, from the last good reading
 	reading  uint64               // the number of the reading that gave the settings
-	begun    time.Time            // when that reading began
+	begun    time.Time            // when that reading began, or failed
 	good     bool                 // false until the tenant's own settings were read
 	logged   time.Time            // when a failure was last logged
 	differed time.Time            // when another instance's environment was last logged
@@ -174,9 +174,9 @@ func (s *Store) Read(ctx context.Context) (settings Settings, problem, err error
 	defer s.mu.Unlock()
 	k := s.getKnown(id)
 	if number > k.reading {
-		// The known settings count as fresh, so that an outage costs one reading a
-		// second and not one for each check-out.
-		k.reading, k.begun = number, begun
+		// The known settings count as fresh from now on, so that an outage costs one reading
+		// a second and not one for each check-out, also if each takes its whole time-out.
+		k.reading, k.begun = number, time.Now()
 	}
 	s.noteFallback(ctx, k, ReasonUnreadable, unusable, err)
 	return Settings{}, nil, fmt.Errorf("reading the lock settings: %w", err)

@@ -317,6 +317,23 @@ func TestStore_WaitsForASlowStorage(t *testing.T) {
 	}
 }
 
+func TestStore_WaitsOnceASecondForAStorageThatIsFrozen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newHarness(on)
+		ctx := inTenant(t, "diku")
+		b.Current(ctx)
+		<-time.After(2 * time.Second) // past their age
+		b.storage.delay = time.Hour
+		for i, want := range []time.Duration{2 * time.Second, 0, 0} {
+			start := time.Now()
+			if s := b.Current(ctx); !s.Enabled || time.Since(start) != want {
+				t.Errorf("check-out %d waited %s, want %s: %+v", i+1, time.Since(start), want, s)
+			}
+		}
+	})
+}
+
 func TestStore_WarnsWhileStorageIsAway(t *testing.T) {
 	t.Parallel()
 	for _, code := range []fault.Code{fault.Unavailable, fault.Timeout} {
