@@ -259,7 +259,7 @@ func (c *connection) dispatch(ctx context.Context, r wire.Request) wire.Answer {
 		return refusal
 	}
 	handle := func() wire.Answer {
-		a := c.handleSafely(ctx, r, handler)
+		a := c.slowGuesses(r, func() wire.Answer { return c.handleSafely(ctx, r, handler) })
 		if a.Note != nil {
 			c.activity.keepNote(c.key(), r, *a.Note)
 		}

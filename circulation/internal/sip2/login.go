@@ -29,13 +29,13 @@ const (
 	verifications = 2
 )
 
-// brake slows wrong logins.
+// brake slows wrong logins, and wrong PINs of patrons.
 type brake struct {
-	wrong *cache.Cache[string, int] // by address and login
+	wrong *cache.Cache[string, int] // by address and login, or by card
 	slots chan struct{}
 }
 
-// wait is twice as long after each further wrong login of the key.
+// wait is twice as long after each further wrong one of the key.
 func (b *brake) wait(key string, shortest time.Duration) time.Duration {
 	n, _ := b.wrong.Peek(key)
 	if n == 0 {
@@ -156,6 +156,24 @@ func (c *connection) refuseMachine(ctx context.Context, r wire.Request) (wire.An
 	c.metrics.logins.WithLabelValues("wrong").Inc()
 	c.wrongLogins++
 	return c.refuse(ctx, r, texts.MachineNotSignedIn), true
+}
+
+// slowGuesses handles a request. If it has a PIN, it waits before, longer after each wrong one of the card.
+func (c *connection) slowGuesses(r wire.Request, handle func() wire.Answer) wire.Answer {
+	if r.Field("AD") == "" {
+		return handle()
+	}
+	key := "PIN " + c.tenant.String() + " " + strings.ToLower(r.Field("AA"))
+	c.pause(c.brake.wait(key, c.wrong))
+	a := handle()
+	switch {
+	case a.RightPIN == nil:
+	case *a.RightPIN:
+		c.brake.wrong.Drop(key)
+	default:
+		c.brake.note(key)
+	}
+	return a
 }
 
 // waitForTurn waits until few other logins are being verified. A login may take longer than the machine's

@@ -79,7 +79,10 @@ func (d *Desk) Handlers() map[string]Handler {
 		wire.FeePaid: refuseEach(texts.MachineFeesAtDesk), wire.ItemStatusUpdate: refuseEach(texts.MachineTellDesk),
 	} {
 		handlers[code] = func(ctx context.Context, t library.Terminal, r wire.Request) wire.Answer {
-			return handle(d.enter(ctx, t, r))
+			ctx, v := d.enter(ctx, t, r)
+			a := handle(ctx, v)
+			a.RightPIN = v.rightPIN
+			return a
 		}
 	}
 	return handlers
@@ -105,6 +108,7 @@ type visit struct {
 	terminal library.Terminal
 	zone     *time.Location
 	now      time.Time // in zone
+	rightPIN *bool     // nil unless the PIN was compared
 	speaker
 }
 

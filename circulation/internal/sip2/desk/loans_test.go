@@ -225,9 +225,16 @@ func TestMessages_CompareThePIN(t *testing.T) {
 			pins      map[string]library.PINCheck
 			passwords string
 			right     bool
+			compared  bool
 		}{
-			{name: "right", pins: map[string]library.PINCheck{librarytest.AnnID + " 1234": library.PINRight}, right: true},
-			{name: "wrong", pins: map[string]library.PINCheck{librarytest.AnnID + " 1234": library.PINWrong}},
+			{
+				name: "right", pins: map[string]library.PINCheck{librarytest.AnnID + " 1234": library.PINRight},
+				right: true, compared: true,
+			},
+			{
+				name: "wrong", pins: map[string]library.PINCheck{librarytest.AnnID + " 1234": library.PINWrong},
+				compared: true,
+			},
 			{name: "not set", pins: map[string]library.PINCheck{librarytest.AnnID + " 1234": library.PINNotSet}, right: true},
 			{name: "not to be compared", passwords: "notChecked", right: true, pins: map[string]library.PINCheck{
 				librarytest.AnnID + " 1234": library.PINWrong,
@@ -239,7 +246,11 @@ func TestMessages_CompareThePIN(t *testing.T) {
 			if code != "121" {
 				b.openLoan = annsLoan
 			}
-			got := b.send(t, message+"AD1234|")
+			answer := b.answer(t.Context(), t, b.desk(t), message+"AD1234|")
+			if pin := answer.RightPIN; (pin != nil) != c.compared || pin != nil && *pin != c.right {
+				t.Errorf("%s, %s: the PIN is right: %v", message[:2], c.name, pin)
+			}
+			got := string(answer.Encode(wire.Request{}, wire.UTF8))
 			if strings.HasPrefix(got, code) != c.right || c.right == strings.Contains(got, "AFThe PIN is not right") {
 				t.Errorf("%s, %s: got %s", message[:2], c.name, got)
 			}

@@ -182,8 +182,10 @@ func (d *Desk) checkPIN(ctx context.Context, v *visit, user library.User, pin st
 	case err != nil:
 		d.Log.WarnContext(ctx, "a patron's PIN could not be checked", v.subjects(), "err", err)
 	case check == library.PINRight:
+		v.rightPIN = new(true)
 		return true, ""
 	case check == library.PINWrong:
+		v.rightPIN = new(false)
 		return false, texts.MachinePINWrong
 	}
 	return false, texts.MachinePINNotChecked
