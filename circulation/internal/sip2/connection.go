@@ -258,17 +258,22 @@ func (c *connection) dispatch(ctx context.Context, r wire.Request) wire.Answer {
 	if refusal, wrong := c.refuseMachine(ctx, r); wrong {
 		return refusal
 	}
+	same := *c // the connection may go on before the work ends
 	handle := func() wire.Answer {
-		a := c.slowGuesses(r, func() wire.Answer { return c.handleSafely(ctx, r, handler) })
+		a := same.slowGuesses(r, func() wire.Answer { return same.handleSafely(ctx, r, handler) })
 		if a.Note != nil {
-			c.activity.keepNote(c.key(), r, *a.Note)
+			same.activity.keepNote(same.key(), r, *a.Note)
+		}
+		if a.Repeated {
+			same.countRepeat()
 		}
 		return a
 	}
 	if !changesRecords(r.Code) {
 		return handle()
 	}
-	a, ended := c.flights.do(ctx, flightKey{c.tenant.String(), c.login, sha256.Sum256([]byte(r.Body()))}, handle)
+	key := flightKey{c.tenant.String(), c.login, sha256.Sum256([]byte(r.Body()))}
+	a, ended := c.flights.do(ctx, key, c.running.Go, handle, c.countRepeat)
 	if !ended {
 		a = c.refuse(ctx, r, texts.MachineTryAgain)
 		a.Result = wire.Busy
@@ -344,6 +349,8 @@ func (c *connection) countRepeat() {
 func (c *connection) note(ctx context.Context, r wire.Request, a wire.Answer, repeated bool, took time.Duration) {
 	result := string(a.Result)
 	switch {
+	case a.Repeated: // and counted
+		result = "repeated"
 	case repeated:
 		result = "repeated"
 		c.countRepeat()

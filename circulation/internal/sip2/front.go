@@ -116,7 +116,7 @@ func newListener(o Options) (*listener, error) {
 	stopping, m := make(chan struct{}), newMetrics(o.Registry, o.Handlers)
 	return &listener{
 		Options: o, limits: defaultLimits(), terminals: terminalFile{filed, o.Terminals}, metrics: m,
-		flights:  &flights{joined: m.repeats, running: map[flightKey]*flight{}},
+		flights:  &flights{running: map[flightKey]*flight{}},
 		activity: newActivity(o.Activity, o.Log),
 		brake:    &brake{wrong: cache.New[string, int](brakeAge, brakeSize), slots: make(chan struct{}, verifications)},
 		stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }),

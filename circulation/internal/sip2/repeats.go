@@ -8,14 +8,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"checkoutlock/circulation/internal/sip2/wire"
 )
 
 // keepFor is how long a repeat on the same connection gets the answer of the first. After that a
 // refusal may have lost its reason.
 const keepFor = time.Minute
+
+// moment is how long after its deadline a message that changes records may be answered: a check-out says
+// only then how it ended. It stays below margin.
+const moment = 400 * time.Millisecond
 
 // kept is the last answer of a connection that a repeat gets too.
 type kept struct {
@@ -74,25 +76,30 @@ type flight struct {
 
 // flights are the messages in work that change records.
 type flights struct {
-	joined  prometheus.Counter // repeats that wait for the first
 	mu      sync.Mutex
 	running map[flightKey]*flight
 }
 
-// do answers a message by work, or with the answer of the same message that is in work already. It
-// returns false if ctx ends before that one. work must not panic.
-func (f *flights) do(ctx context.Context, key flightKey, work func() wire.Answer) (wire.Answer, bool) {
+// do answers a message by work, or with the answer of the same message that is in work already, for
+// which it calls joins. It returns false a moment after the deadline of ctx. Then the work goes on, and
+// a repeat gets its answer. run runs it in a goroutine. work must not panic.
+func (f *flights) do(ctx context.Context, key flightKey, run func(func()), work func() wire.Answer, joins func()) (wire.Answer, bool) {
 	first, joined := f.join(key)
-	if !joined {
-		defer f.leave(key, first)
-		first.answer = work()
-		return first.answer, true
+	if joined {
+		joins()
+	} else {
+		run(func() {
+			defer f.leave(key, first)
+			first.answer = work()
+		})
 	}
-	f.joined.Inc()
+	deadline, _ := ctx.Deadline()
 	select {
 	case <-first.done:
-		return first.answer, true
-	case <-ctx.Done():
+		a := first.answer
+		a.Repeated = a.Repeated || joined
+		return a, true
+	case <-time.After(time.Until(deadline) + moment):
 		return wire.Answer{}, false
 	}
 }

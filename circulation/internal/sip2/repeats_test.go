@@ -137,6 +137,31 @@ func TestRepeat_OnANewConnection_WaitsForTheFirst(t *testing.T) {
 	if calls.Load() != 2 || cancelled.Load() {
 		t.Errorf("%d calls, cancelled %t; want 2 calls, none cancelled", calls.Load(), cancelled.Load())
 	}
+	waitFor(t, "one check-out and a repeat", h.reports.is("desk-1", func(s schemas.TerminalState) bool {
+		return len(s.Counts) > 0 && s.Counts[0] == schemas.TerminalCounts{CheckOuts: 1, Repeated: 1}
+	}))
+}
+
+func TestRepeat_ThatTheHandlerKnows_IsNoOtherCheckOut(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	h := start(t, func(s *setup) {
+		s.handlers[wire.CheckOut] = func(ctx context.Context, terminal library.Terminal, r wire.Request) wire.Answer {
+			a := lend(ctx, terminal, r)
+			a.Repeated = calls.Add(1) > 1
+			return a
+		}
+	})
+	h.signedIn().ask(checkOut)
+	second := h.signedIn()
+	second.ask(checkOut)
+	second.ask(checkOut)
+	waitFor(t, "one check-out and two repeats", h.reports.is("desk-1", func(s schemas.TerminalState) bool {
+		return len(s.Counts) > 0 && s.Counts[0] == schemas.TerminalCounts{CheckOuts: 1, Repeated: 2}
+	}))
+	if n := h.count("circulation_sip2_repeats_total"); n != 2 {
+		t.Errorf("counted %v repeats, want 2", n)
+	}
 }
 
 func TestRepeat_OnTheSameConnectionWhileTheFirstRuns_GetsOneAnswer(t *testing.T) {
@@ -176,4 +201,25 @@ func TestRepeat_DoesNotOutwaitTheMachine(t *testing.T) {
 	second.expect(checkOut, "120NUN"+date+"AOmain|AAP-1002|ABD-2003|AJ|AH|AFmachine.tryAgain|")
 	close(finish)
 	first.read()
+}
+
+// A commit whose answer is lost takes longer than a machine waits.
+func TestMessage_IsAnsweredInTime_AndItsRepeatLearnsTheEnd(t *testing.T) {
+	t.Parallel()
+	const checkIn = "09N" + date + date + "AP|AOmain|ABD-2003|AC|"
+	var calls atomic.Int64
+	var cancelled atomic.Bool
+	begun, finish := make(chan struct{}, 9), make(chan struct{})
+	h := start(t, func(s *setup) {
+		s.terminals[0]["patienceMs"] = 1000
+		s.handlers[wire.CheckIn] = blocking(&calls, begun, finish, &cancelled)
+	})
+	m := h.signedIn()
+	m.expect(checkIn, "100NUY"+date+"AOmain|ABD-2003|AQ|CV99|AFmachine.tryAgain|")
+	m.send(checkIn + "\r")
+	waitFor(t, "the repeat", func() bool { return h.count("circulation_sip2_repeats_total") == 1 })
+	close(finish)
+	if got := m.read(); !strings.HasPrefix(got, "121") || calls.Load() != 1 {
+		t.Errorf("got %q after %d calls", got, calls.Load())
+	}
 }

@@ -171,6 +171,7 @@ func (v *visit) answerLoan(code string, o outcome) wire.Answer {
 		desensitize, due = "Y", v.formatDue(o.Due.Time)
 	}
 	a := v.answer(code, map[bool]string{true: "1", false: "0"}[o.Lent], wire.YN(o.Renewal), "U", desensitize, v.date())
+	a.Repeated = o.repeated
 	a.Add("AA", v.Field("AA"))
 	a.Add("AB", v.Field("AB"))
 	a.Add("AJ", o.Title)

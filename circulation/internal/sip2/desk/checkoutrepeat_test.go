@@ -45,7 +45,11 @@ func TestCheckOut_Repeats(t *testing.T) {
 			if tt.between != nil {
 				tt.between(b)
 			}
-			got := b.send(t, checkOutBook)
+			answer := b.answer(t.Context(), t, b.desk(t), checkOutBook)
+			if answer.Repeated != (tt.judged == 1) {
+				t.Errorf("judged %d times, and the answer is one to a repeat: %v", tt.judged, answer.Repeated)
+			}
+			got := string(answer.Encode(wire.Request{}, wire.UTF8))
 			if tt.want != "" && got != tt.want || got[2] != '1' && tt.lend == nil || len(b.lent) != tt.judged {
 				t.Errorf("first %s\nthen  %s, judged %d times, want %d", first, got, len(b.lent), tt.judged)
 			}

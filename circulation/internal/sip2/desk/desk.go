@@ -65,7 +65,8 @@ type Desk struct {
 
 // Handler answers a request of a terminal that the front has completed. ctx has the tenant, and ends
 // half a second before the machine's patience; a machine that hangs up does not end it. The answer
-// comes before that, or soon after.
+// comes before that, or soon after. A commit of a check-in or a renewal may take longer: the front does
+// not wait for it.
 type Handler = func(ctx context.Context, t library.Terminal, r wire.Request) wire.Answer
 
 // Handlers returns the handlers by the code of the request.

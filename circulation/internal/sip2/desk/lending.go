@@ -35,6 +35,9 @@ type outcome struct {
 	Due     library.Instant `json:"due"`
 	Says    []string        `json:"says,omitempty"`
 	Reason  string          `json:"reason,omitempty"` // a code, for the log
+
+	// repeated means that another message with the key ended so.
+	repeated bool
 }
 
 // newOutcome is that of a check-out that lent.
@@ -91,6 +94,7 @@ func (l *lending) lend(ctx context.Context) (outcome, error) {
 		if err := json.Unmarshal(answer.Loan, &o); err != nil {
 			return outcome{}, fmt.Errorf("reading the kept outcome of a check-out: %w", err)
 		}
+		o.repeated = !worked
 		counts := worked
 		if !worked {
 			if counts, err = d.stillCounts(ctx, o); err != nil {

@@ -38,6 +38,8 @@ type Answer struct {
 	Reason string // a code for the log, "" for none
 	// Note is what staff should look at, nil for nothing: its kind, its barcodes, and the loan.
 	Note *schemas.TerminalNote
+	// Repeated means that the same request was answered before, and this is that answer.
+	Repeated bool
 	// RightPIN says whether the request has the patron's PIN; nil unless that was compared.
 	RightPIN *bool
 }
