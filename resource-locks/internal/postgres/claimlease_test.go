@@ -13,6 +13,27 @@ import (
 	"checkoutlock/resource-locks/internal/postgres/schematest"
 )
 
+// A lease that is kept for longer than it began with is none of the time before the clock was set back.
+func TestKeepLease_ChangesTheLength(t *testing.T) {
+	t.Parallel()
+	s := schematest.New(t)
+	db := s.Open("")
+	store, instance := postgres.NewClaimStore(db), uuid.New()
+	if err := store.StartLease(t.Context(), instance, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.KeepLease(t.Context(), instance, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := store.Settle(t.Context(), instance); err != nil {
+		t.Fatal(err)
+	}
+	s.Advance(db, 50*time.Minute)
+	if err := store.KeepLease(t.Context(), instance, time.Hour); err != nil {
+		t.Error(err)
+	}
+}
+
 // Each start of a process leaves a row, which nothing needs a day after the lease and the last claim.
 func TestStartLease_ForgetsOldInstances(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,12 @@ func TestClaimStore_ForgetsUnusedNamespaces(t *testing.T) {
 			}
 		}
 	}
-	open("idle", "opened", "b", "c", "d")
+	open("idle", "opened", "b", "c", "d", "noted")
+	// A claim with this number must not be placed for one that went before.
+	const note = `INSERT INTO {schema}.removed_claim (namespace, number) VALUES ('noted', 1)`
+	if _, err := db.Pool().Exec(t.Context(), s.NameSchema(note)); err != nil {
+		t.Fatal(err)
+	}
 	enqueue("held", 1)
 	released := enqueue("released", 1)
 	used := enqueue("used", 1)
@@ -67,7 +72,7 @@ func TestClaimStore_ForgetsUnusedNamespaces(t *testing.T) {
 		t.Errorf("forgot %d, %v, want 5", n, err)
 	}
 	wantKnown(false, "idle", "b", "c", "d", "released")
-	wantKnown(true, "opened", "used", "held")
+	wantKnown(true, "opened", "used", "held", "noted")
 	enqueue("released", 1)
 	enqueue("used", 3)
 	enqueue("held", 2)

@@ -171,6 +171,33 @@ func TestClaimStore_ReleasesDeepClaims(t *testing.T) {
 	l.wantHeld(t)
 }
 
+// The ends of deep claims take several transactions too.
+func TestClaimStore_EndsDeepClaims(t *testing.T) {
+	t.Parallel()
+	l := newLine(t, 0)
+	instance := uuid.New()
+	if err := l.StartLease(t.Context(), instance, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	const claims = 3
+	for i := range claims {
+		path := slices.Repeat([]string{strconv.Itoa(i)}, engine.MaxSegments)
+		q := engine.Claim{ID: uuid.New(), Instance: instance, Namespace: "ns"}
+		q.Resources = slices.Repeat([]engine.Resource{{Path: path, Write: true}}, 40)
+		if _, err := l.Enqueue(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.EndLease(t.Context(), instance); err != nil {
+		t.Fatal(err)
+	}
+	for i := range claims {
+		if _, ended, err := l.Settle(t.Context(), uuid.New()); err != nil || len(ended) != 1 {
+			t.Errorf("call %d ended %d claims, %v, want one", i, len(ended), err)
+		}
+	}
+}
+
 // storeWriters stores 20 more held claims, which write 1000 paths each, and 100 readers of all paths.
 // They have the numbers 2 to 21, and 22 to 121. The readers wait for the claim 21, which has ended.
 func (l *line) storeWriters(t *testing.T) {

@@ -70,7 +70,7 @@ func TestLockStore_AfterTheClockWasSetBack(t *testing.T) {
 		t.Errorf("got %+v, want a later fence and the end of the first", g)
 	}
 	s.Advance(db, -time.Hour)
-	refresh := engine.Refresh{Key: key, Owner: "bob", TTL: time.Minute, ResumeWithin: time.Hour}
+	refresh := engine.Refresh{Key: key, Owner: "bob", TTL: time.Minute}
 	all, err := store.Sweep(t.Context(), time.Hour, 10)
 	if err != nil || len(all) != 0 {
 		t.Errorf("swept %+v, %v before it is due", all, err)
@@ -82,6 +82,12 @@ func TestLockStore_AfterTheClockWasSetBack(t *testing.T) {
 	if all, err := store.Sweep(t.Context(), time.Hour, 10); err != nil || len(all) != 1 {
 		t.Errorf("swept %+v, %v, want the outdated lock", all, err)
 	}
+	s.Advance(db, 10*time.Minute) // the lock has ended with the sweep, not later
+	refresh.ResumeWithin = 5 * time.Minute
+	if r, err := store.Refresh(t.Context(), refresh); err != nil || r.Outcome != engine.UnknownID {
+		t.Errorf("refreshed %+v, %v, want it too late", r, err)
+	}
+	refresh.ResumeWithin = time.Hour
 	r, err := store.Refresh(t.Context(), refresh)
 	if err != nil || r.Outcome != engine.Granted || r.Lock.ID == refresh.ID {
 		t.Errorf("refreshed %+v, %v, want a new lock for the former holder", r, err)

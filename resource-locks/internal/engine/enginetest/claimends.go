@@ -137,6 +137,30 @@ func testStoppedInstance(c *claimTest) {
 	c.settle([]engine.Claim{held}, []engine.Claim{next})
 }
 
+// testLeaseEndsOnce stops an instance before and after the time of its lease. The Abandon of its claims begins
+// with what comes first.
+func testLeaseEndsOnce(c *claimTest) {
+	const abandon = 3 * leaseTime
+	for name, late := range map[string]time.Duration{"before": 0, "after": leaseTime + time.Minute} {
+		stopped := c.other()
+		q := stopped.claim("w a")
+		q.Abandon = abandon
+		held := stopped.enqueueClaim(q, true)
+		c.keepLease(late)
+		if err := c.store.EndLease(c.ctx, stopped.instance); err != nil {
+			c.Fatal(err)
+		}
+		if err := c.store.KeepLease(c.ctx, stopped.instance, leaseTime); !fault.Is(err, fault.NotFound) {
+			c.Errorf("%s the time of the lease: an ended lease is kept: %v", name, err)
+		}
+		c.settle(nil, nil)
+		c.keepLease(abandon + min(late, leaseTime) - late - time.Minute)
+		c.settle(nil, nil)
+		c.keepLease(time.Minute)
+		c.settle([]engine.Claim{held}, nil)
+	}
+}
+
 // testGrantAfterTheLease withdraws a claim that one of an ended lease waits for. That one is granted
 // before Settle ends it, and has no connection.
 func testGrantAfterTheLease(c *claimTest) {

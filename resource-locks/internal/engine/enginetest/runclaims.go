@@ -36,6 +36,7 @@ func RunClaimStore(t *testing.T, newStore NewClaimStore) {
 		"Disconnect/after the end of the lease":              testLateDisconnect,
 		"Settle/claims of an ended lease":                    testEndedLease,
 		"Settle/claims of a stopped instance":                testStoppedInstance,
+		"Settle/a lease ends once":                           testLeaseEndsOnce,
 		"Settle/claims granted after the end of the lease":   testGrantAfterTheLease,
 		"ForceWithdraw/keeps the note":                       testForceWithdraw,
 		"NewGrants/grants by other instances":                testNewGrants,
