@@ -100,9 +100,13 @@ func (s *Sweeper) sweepTenant(ctx context.Context) error {
 	}
 }
 
-// logFailure leaves out tenants that are not served, because readiness logs those.
+// logFailure leaves out tenants that are not served, because readiness logs those. An outage has a line of its own.
 func (s *Sweeper) logFailure(ctx context.Context, err error) {
+	level := slog.LevelWarn
+	if fault.Is(err, fault.Unavailable) {
+		level = slog.LevelDebug
+	}
 	if ctx.Err() == nil && !fault.Is(err, fault.TenantNotReady) && !fault.Is(err, fault.UnknownTenant) {
-		s.log.WarnContext(ctx, "not swept", "what", s.rows.Name, "err", err)
+		s.log.Log(ctx, level, "not swept", "what", s.rows.Name, "err", err)
 	}
 }
