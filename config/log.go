@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -21,6 +22,11 @@ type callHandler struct {
 }
 
 func (h callHandler) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level == slog.LevelWarn && lacksCaller(ctx, r) {
+		if r.Level = slog.LevelDebug; !h.Enabled(ctx, r.Level) {
+			return nil
+		}
+	}
 	if id := okapi.FromContext(ctx).RequestID; id != "" {
 		r.AddAttrs(slog.String("request_id", id))
 	}
@@ -31,6 +37,20 @@ func (h callHandler) Handle(ctx context.Context, r slog.Record) error {
 		r.AddAttrs(slog.String("trace_id", s.TraceID().String()))
 	}
 	return h.Handler.Handle(ctx, r)
+}
+
+// lacksCaller reports whether what went wrong is that the caller left. Machines that hang up would fill
+// the log with warnings of what their answers lack.
+func lacksCaller(ctx context.Context, r slog.Record) bool {
+	left := false
+	if errors.Is(ctx.Err(), context.Canceled) {
+		r.Attrs(func(a slog.Attr) bool {
+			err, _ := a.Value.Any().(error)
+			left = errors.Is(err, context.Canceled)
+			return !left
+		})
+	}
+	return left
 }
 
 func (h callHandler) WithAttrs(attrs []slog.Attr) slog.Handler {

@@ -174,6 +174,37 @@ func TestLog_NamesTheTraceOfItsContext(t *testing.T) {
 	}
 }
 
+// A warning that names another cause stays one, as does each warning of a caller who waits.
+func TestLog_DoesNotWarnOfCallersThatLeft(t *testing.T) {
+	t.Parallel()
+	left, cancel := context.WithCancel(t.Context())
+	cancel()
+	canceled := fmt.Errorf("GET /users: %w", context.Canceled)
+	tests := map[string]struct {
+		ctx  context.Context
+		err  error
+		want string
+	}{
+		"the caller left":            {ctx: left, err: canceled, want: "DEBUG"},
+		"the caller left, other err": {ctx: left, err: errors.New("refused"), want: "WARN"},
+		"the caller waits":           {ctx: t.Context(), err: canceled, want: "WARN"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, line := logLine(t, func(log *slog.Logger) { log.WarnContext(tt.ctx, "checked in", "err", tt.err) })
+			if line["level"] != tt.want {
+				t.Errorf("level %v, want %v", line["level"], tt.want)
+			}
+		})
+	}
+	var out bytes.Buffer
+	config.Log{Level: "info"}.New(&out, "circulation").WarnContext(left, "checked in", "err", canceled)
+	if out.Len() > 0 {
+		t.Errorf("logged %q at level info, want nothing", out.String())
+	}
+}
+
 func TestTraces_Validate(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
