@@ -254,6 +254,31 @@ func TestRecordRoutes_MakeNewStaffSlipsActive(t *testing.T) {
 	}
 }
 
+func TestRecordRoutes_AnswerEmptyLists(t *testing.T) {
+	t.Parallel()
+	a := newRecordAPI(t)
+	for _, typ := range records.Types() {
+		if len(typ.Lists) == 0 {
+			a.do(http.MethodPost, typ.Path, samples()[typ.Path]) // others name it
+			continue
+		}
+		doc := parseJSON(t, samples()[typ.Path])
+		for _, list := range typ.Lists {
+			delete(doc, list)
+		}
+		body, err := json.Marshal(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored := parseJSON(t, a.must(t, http.MethodPost, typ.Path, string(body), http.StatusCreated).Body.String())
+		for _, list := range typ.Lists {
+			if got, ok := stored[list].([]any); !ok || len(got) > 0 {
+				t.Errorf("%s of a %s is %v, want an empty list", list, typ.Name, stored[list])
+			}
+		}
+	}
+}
+
 // The forms of FOLIO's settings send numbers and booleans as texts, which FOLIO reads as it stores them.
 func TestRecordRoutes_ReadTheTextsOfForms(t *testing.T) {
 	t.Parallel()

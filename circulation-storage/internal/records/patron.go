@@ -11,7 +11,7 @@ var Usergroup = Type{
 // User is a patron or a member of staff (mod-users).
 var User = Type{
 	Name: "user", Path: "/users", Collection: "users", Table: "users", Schema: "user",
-	Permission: "users", Interface: "users 16.5",
+	Permission: "users", Interface: "users 16.5", Lists: []string{"departments", "preferredEmailCommunication", "proxyFor"},
 	Indexes: newIndexes(fields{
 		Text: {
 			"username", "barcode", "externalSystemId", "type", "tags.tagList", "departments",

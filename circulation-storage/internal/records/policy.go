@@ -16,7 +16,7 @@ import (
 var RequestPolicy = Type{
 	Name: "request policy", Path: "/request-policy-storage/request-policies", Collection: "requestPolicies",
 	Table: "request_policy", Schema: "request-policy", Permission: "circulation-storage.request-policies", Interface: "request-policy-storage 1.0",
-	Upsert: true, Prepare: prepareRequestPolicy,
+	Upsert: true, Lists: []string{"requestTypes"}, Prepare: prepareRequestPolicy,
 	Indexes: newIndexes(fields{Text: {"name", "description", "requestTypes"}}),
 	Unique:  uniqueFields("request_policy", "name"),
 }
@@ -91,7 +91,7 @@ var CirculationSetting = Type{
 var FixedDueDateSchedule = Type{
 	Name: "fixed due date schedule", Path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", Collection: "fixedDueDateSchedules",
 	Table: "fixed_due_date_schedule", Schema: "fixed-due-date-schedule", Permission: "circulation-storage.fixed-due-date-schedules", Interface: "fixed-due-date-schedules-storage 2.0",
-	Upsert: true, Prepare: prepareSchedule,
+	Upsert: true, Lists: []string{"schedules"}, Prepare: prepareSchedule,
 	Indexes: newIndexes(fields{Text: {"name", "description"}}),
 	Unique:  uniqueFields("fixed_due_date_schedule", "name"),
 }

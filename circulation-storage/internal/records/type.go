@@ -42,6 +42,9 @@ type Type struct {
 	NewestFirst bool
 	// Upsert lets a PUT with an unknown id create the record, where FOLIO does.
 	Upsert bool
+	// Lists are the properties that are empty lists if a record lacks them, as in FOLIO: its pages
+	// read them unasked.
+	Lists []string
 	// Named lets a POST replace the record of the same name, which keeps its id (FOLIO's
 	// circulation settings).
 	Named bool

@@ -32,7 +32,7 @@ var LoanType = Type{
 // ServicePoint is a desk or a self-check machine (mod-inventory-storage).
 var ServicePoint = Type{
 	Name: "service point", Path: "/service-points", Collection: "servicepoints", Table: "service_point", Schema: "service-point",
-	Permission: "inventory-storage.service-points", Interface: "service-points 3.5",
+	Permission: "inventory-storage.service-points", Interface: "service-points 3.5", Lists: []string{"staffSlips"},
 	Indexes: newIndexes(fields{
 		Text: {"name", "code", "discoveryDisplayName", "description"}, Boolean: {"pickupLocation", "ecsRequestRouting"},
 		Number: {"shelvingLagTime"},
@@ -70,7 +70,7 @@ var Library = Type{
 // sample does.
 var Location = Type{
 	Name: "location", Path: "/locations", Collection: "locations", Table: "location", Schema: "location",
-	Permission: "inventory-storage.locations", Interface: "locations 3.2",
+	Permission: "inventory-storage.locations", Interface: "locations 3.2", Lists: []string{"servicePointIds"},
 	Indexes: newIndexes(fields{
 		Text:    {"name", "code", "description", "discoveryDisplayName", "servicePointIds"},
 		UUID:    {"primaryServicePoint"},

@@ -46,7 +46,7 @@ func (t Type) Parse(body []byte, id string) (Record, error) {
 }
 
 // Complete makes w.Record ready to be stored: it checks and increases _version, sets
-// metadata, and applies the type's own rules. Faults: Conflict for an old _version;
+// metadata and Lists, and applies the type's own rules. Faults: Conflict for an old _version;
 // those of the rules.
 func (t Type) Complete(ctx context.Context, r Reader, w Write) error {
 	if t.Versioned {
@@ -55,6 +55,11 @@ func (t Type) Complete(ctx context.Context, r Reader, w Write) error {
 		}
 	}
 	stampMetadata(w)
+	for _, list := range t.Lists {
+		if w.Record[list] == nil {
+			w.Record[list] = []any{}
+		}
+	}
 	if t.Prepare == nil {
 		return nil
 	}
