@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -11,8 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/stack"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 )
 
 // hostOf returns host and port of an address.
@@ -31,10 +34,10 @@ func runHAProxy(t *testing.T, file string, replace map[string]string) (ended <-c
 		t.Fatal(err)
 	}
 	for from, to := range replace {
-		if bytes.Count(text, []byte(from)) != 1 {
-			t.Fatalf("%s has not one %q", file, from)
+		if !bytes.Contains(text, []byte(from)) {
+			t.Fatalf("%s lacks %q", file, from)
 		}
-		text = bytes.Replace(text, []byte(from), []byte(to), 1)
+		text = bytes.ReplaceAll(text, []byte(from), []byte(to))
 	}
 	config := filepath.Join(t.TempDir(), "haproxy.cfg")
 	if err := os.WriteFile(config, text, 0o600); err != nil {
@@ -48,11 +51,14 @@ func runHAProxy(t *testing.T, file string, replace map[string]string) (ended <-c
 }
 
 // startHAProxy starts HAProxy with the configuration of docker-compose.yml, for the instances of
-// the pair and two ports of this host. It skips the test if there is no HAProxy.
-func startHAProxy(t *testing.T, p *pair, circulation, storage string) {
+// the pair and two ports of this host. It skips the test if there is no HAProxy. It returns the socket
+// for commands.
+func startHAProxy(t *testing.T, p *pair, circulation, storage string) (socket string) {
 	t.Helper()
+	socket = filepath.Join(t.TempDir(), "admin.sock")
 	ended := runHAProxy(t, "../deploy/haproxy.cfg", map[string]string{
-		"bind :9801": "bind " + circulation, "bind :8081": "bind " + storage,
+		"    maxconn 4000\n": "    maxconn 4000\n    stats socket " + socket + " level admin\n",
+		"bind :9801":         "bind " + circulation, "bind :8081": "bind " + storage,
 		" circulation-1:9801": " " + hostOf(p.Circulations[0]), " circulation-2:9801": " " + hostOf(p.Circulations[1]),
 		" storage-1:8081": " " + hostOf(p.Storages[0]), " storage-2:8081": " " + hostOf(p.Storages[1]),
 	})
@@ -66,6 +72,25 @@ func startHAProxy(t *testing.T, p *pair, circulation, storage string) {
 		a, err := client.Do(t.Context(), http.MethodGet, "/admin/health/ready", nil)
 		return err == nil && a.Status == http.StatusOK
 	})
+	return socket
+}
+
+// countDown returns how many servers HAProxy has found not ready.
+func countDown(t *testing.T, socket string) int {
+	t.Helper()
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "show stat -1 4 -1\n"); err != nil {
+		t.Fatal(err)
+	}
+	servers, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Count(servers, []byte(",DOWN,"))
 }
 
 func TestHAProxy_LendsWhileOneInstanceOfEachIsGone(t *testing.T) {
@@ -110,4 +135,30 @@ func TestHAProxy_LendsWhileOneInstanceOfEachIsGone(t *testing.T) {
 	if machine := past.CheckOuts[0].Machine; machine != address {
 		t.Errorf("the history names the machine %s, want %s, and not HAProxy", machine, address)
 	}
+}
+
+func TestHAProxy_PassesOnWhatIsAway(t *testing.T) {
+	t.Parallel()
+	circulation := "127.0.0.1:" + strconv.Itoa(findFreePort(t))
+	storage := "127.0.0.1:" + strconv.Itoa(findFreePort(t))
+	pg := testserver.Start(t, nil)
+	p := startPair(t, stack.Options{
+		DatabaseURL: pg.URL(), Storages: 2, Circulations: 2, Via: func(int, string) string { return "http://" + storage },
+	}, 1)
+	socket := startHAProxy(t, p, circulation, storage)
+	if err := pg.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, patience, "HAProxy finds none ready", func() bool { return countDown(t, socket) == 4 })
+	client := stack.Client{Base: "http://" + circulation, Tenant: p.Storage.Tenant}
+	a, err := client.Do(t.Context(), http.MethodGet, "/admin/health/ready", nil)
+	const want = "not ready: storage is not ready: PostgreSQL at "
+	if err != nil || !strings.HasPrefix(string(a.Body), want) {
+		t.Errorf("readiness answers %q, %v, want %q and its address", a.Body, err, want)
+	}
+	a, err = client.Do(t.Context(), http.MethodGet, "/circulation/loans", nil)
+	if err != nil || a.Status != http.StatusServiceUnavailable || a.Header.Get(fault.Header) != string(fault.Unavailable) {
+		t.Errorf("a call is answered %d %s, %v, want a 503 of circulation", a.Status, a.Body, err)
+	}
+	restart(t, pg, p)
 }
