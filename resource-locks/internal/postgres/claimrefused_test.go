@@ -80,6 +80,38 @@ func TestClaimStore_ReadOnlyDatabaseIsUnavailable(t *testing.T) {
 	}
 }
 
+// The first try is rolled back by its COMMIT, after the statement has returned what it granted.
+func TestClaimStore_RepeatedRemovalGrantsOnce(t *testing.T) {
+	t.Parallel()
+	s := schematest.New(t)
+	db := s.Open("")
+	store, instance := postgres.NewClaimStore(db), uuid.New()
+	if err := store.StartLease(t.Context(), instance, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	claims := make([]engine.Claim, 2)
+	for i := range claims {
+		claims[i] = engine.Claim{
+			ID: uuid.New(), Instance: instance, Namespace: "ns", Resources: []engine.Resource{{Write: true}},
+		}
+		if _, err := store.Enqueue(t.Context(), claims[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := db.Pool().Exec(t.Context(), s.NameSchema(`
+		CREATE SEQUENCE {schema}.tries;
+		CREATE FUNCTION {schema}.refuse_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF nextval('{schema}.tries') = 1 THEN RAISE 'refused' USING ERRCODE = '40P01'; END IF; RETURN NULL; END $$;
+		CREATE CONSTRAINT TRIGGER refuse_once AFTER DELETE ON {schema}.claim DEFERRABLE INITIALLY DEFERRED
+			FOR EACH ROW EXECUTE FUNCTION {schema}.refuse_once()`), pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+	granted, err := store.Withdraw(t.Context(), instance, "ns", claims[0].ID)
+	if err != nil || len(granted) != 1 || granted[0] != claims[1].ID {
+		t.Errorf("granted %v, %v, want %s", granted, err, claims[1].ID)
+	}
+}
+
 // A statement that the server refuses has no columns.
 func TestClaimStore_RefusedRemovalIsAFault(t *testing.T) {
 	t.Parallel()
@@ -94,6 +126,8 @@ func TestClaimStore_RefusedRemovalIsAFault(t *testing.T) {
 		{name: "no memory", sqlState: "53200", want: fault.Unavailable},
 		{name: "a failing disk", sqlState: "58030", want: fault.Unavailable},
 		{name: "a lost table", sqlState: "42P01", want: fault.Unavailable},
+		{name: "a lost schema", sqlState: "3F000", want: fault.Unavailable},
+		{name: "a lost column", sqlState: "42703", want: fault.Unavailable},
 		{name: "any other error", sqlState: "P0001", want: fault.Internal},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -65,6 +65,10 @@ func TestHolders_KeepTheirLocksInABurst(t *testing.T) {
 					g, err := lock(store, fmt.Sprint("unknown ", try), "ann")
 					return g, g.Outcome == engine.Renewed, err
 				},
+				"a lock that is kept": func(int) (any, bool, error) {
+					g, err := store.Acquire(t.Context(), engine.Acquire{Key: key("known"), Owner: "ann", TTL: time.Hour, Keep: true})
+					return g, g.Outcome == engine.Kept, err
+				},
 				"a refresh": func(int) (any, bool, error) {
 					r, err := store.Refresh(t.Context(), engine.Refresh{
 						Key: key("refreshed"), ID: refreshed.ID, Owner: "ann", TTL: time.Hour,

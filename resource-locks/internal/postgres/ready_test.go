@@ -30,6 +30,25 @@ func TestAwait_RefusesAnotherIsolationLevelBehindPgBouncer(t *testing.T) {
 	}
 }
 
+func TestReady_SaysWhatTheSchemaNeeds(t *testing.T) {
+	t.Parallel()
+	s := schematest.New(t)
+	db := s.Open("")
+	for change, says := range map[string]string{
+		"version = 7, dirty = true":    "migration 7 did not end. Repair it with resource-locks migrate -repair",
+		"version = 7, dirty = false":   "has version 7, and this build needs",
+		"version = 100, dirty = false": "",
+	} {
+		if _, err := db.Pool().Exec(t.Context(), s.NameSchema("UPDATE {schema}.schema_migrations SET "+change)); err != nil {
+			t.Fatal(err)
+		}
+		err := db.Ready(t.Context())
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: got %v, want %q", change, err, says)
+		}
+	}
+}
+
 func TestInstall_RefusesASchemaBelowTheBaseline(t *testing.T) {
 	t.Parallel()
 	s := schematest.New(t)

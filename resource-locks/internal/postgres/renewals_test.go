@@ -72,6 +72,26 @@ func TestRenewals_OnlyRenew(t *testing.T) {
 	}
 }
 
+func TestRenewals_KeepTheRequestsOfEachLock(t *testing.T) {
+	t.Parallel()
+	store := postgres.NewLockStore(schematest.New(t).Open(""))
+	asked := acquireKeys(t, store, "a", "b", "c")
+	for _, a := range asked {
+		if _, err := store.Ask(t.Context(), a.Key, engine.AskedFor{By: "who wants " + a.Name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	renewed, err := store.SendRenewals(t.Context(), asked)
+	if err != nil || len(renewed) != len(asked) {
+		t.Fatalf("got %+v, %v, want all renewed", renewed, err)
+	}
+	for i, l := range renewed {
+		if len(l.Requests) != 1 || l.Requests[0].By != "who wants "+asked[i].Name {
+			t.Errorf("%s: got %+v", asked[i].Name, l.Requests)
+		}
+	}
+}
+
 func TestRenewals_FrozenRowDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	s := schematest.New(t)

@@ -221,6 +221,13 @@ func testNewGrants(c *claimTest) {
 		c.Fatal(err)
 	}
 	wantNew("noted", o)
+
+	first, second := c.enqueue("w b", true), c.enqueue("w c", true)
+	both := o.enqueue("w b, w c", false)
+	c.withdraw(second)
+	wantNew("of one that waits for another now", o)
+	c.withdraw(first, both)
+	wantNew("of one that waits no more", o, both)
 }
 
 func testStats(c *claimTest) {
