@@ -53,7 +53,6 @@ func (g *acquireGroups) send(ctx context.Context, conn *pgxpool.Conn, group []*a
 			dest := g.fields(&l, &place)[:len(rows.FieldDescriptions())] // a group of one has no place
 			_, err := pgx.ForEachRow(rows, dest, func() error {
 				group[place].Answer, group[place].Err = g.read(group[place].Asked, l), nil
-				l = engine.Lock{}
 				return nil
 			})
 			return err

@@ -62,7 +62,7 @@ func (s *ClaimStore) EndLease(ctx context.Context, instance uuid.UUID) error {
 	return err
 }
 
-const newGrantsSQL = `SELECT c.id FROM {schema}.claim c WHERE c.instance = $1::uuid AND c.is_new AND ` + database.OnPrimary
+const newGrantsSQL = `SELECT c.id FROM {schema}.claim c WHERE c.instance = $1::uuid AND c.is_new`
 
 // NewGrants implements engine.ClaimStore.
 func (s *ClaimStore) NewGrants(ctx context.Context, instance uuid.UUID) ([]uuid.UUID, error) {
@@ -89,7 +89,7 @@ func joinIDs(ids []uuid.UUID) string {
 }
 
 const claimsOfSQL = `
-SELECT c.id, c.namespace, c.held_at IS NOT NULL FROM {schema}.claim c WHERE c.instance = $1::uuid AND c.ends_at IS NULL AND c.id > $2::uuid AND ` + database.OnPrimary + `
+SELECT c.id, c.namespace, c.held_at IS NOT NULL FROM {schema}.claim c WHERE c.instance = $1::uuid AND c.ends_at IS NULL AND c.id > $2::uuid
  ORDER BY c.id LIMIT $3::integer`
 
 // ClaimsOf implements engine.ClaimStore. It allocates nothing for a claim, because all claims

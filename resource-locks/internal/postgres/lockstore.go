@@ -267,8 +267,7 @@ func (s *LockStore) Release(ctx context.Context, key engine.Key, owner string) (
 	return result, nil
 }
 
-// fetchSQL answers refused callers too, so it must not read an old state.
-var fetchSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + keyed + ` AND ` + live + ` AND ` + database.OnPrimary
+var fetchSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + keyed + ` AND ` + live
 
 // Fetch implements engine.LockStore.
 func (s *LockStore) Fetch(ctx context.Context, key engine.Key) (engine.Lock, error) {
@@ -280,7 +279,7 @@ func (s *LockStore) Fetch(ctx context.Context, key engine.Key) (engine.Lock, err
 	return l, err
 }
 
-var listSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + live + ` AND ` + database.OnPrimary
+var listSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + live
 
 // List implements engine.LockStore.
 func (s *LockStore) List(ctx context.Context, f engine.Filter) ([]engine.Lock, error) {

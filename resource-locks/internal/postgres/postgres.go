@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -26,8 +27,8 @@ const schemaName = "resource_locks"
 type DB struct {
 	conns                        *database.DB
 	urgent, unreserved, ordinary connections
-	// bounds of a read, and of a write that sets its wait for a row; empty if the session has
-	// a time-out for statements
+	// bounds of a read, and of a write that sets its wait for a row; empty without PgBouncer if the
+	// session has a time-out for statements
 	readBounds, writeBounds string
 	schema                  string
 	log                     *slog.Logger
@@ -41,7 +42,8 @@ func Open(ctx context.Context, cfg database.Settings, log *slog.Logger) (*DB, er
 	}
 	db := &DB{conns: conns, schema: schemaName, log: log}
 	db.splitConnections()
-	if conns.Ordinary.Config().ConnConfig.RuntimeParams["statement_timeout"] == "" {
+	cc := conns.Ordinary.Config().ConnConfig
+	if cc.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement || cc.RuntimeParams["statement_timeout"] == "" {
 		db.readBounds, db.writeBounds = readBounds, writeBounds
 	}
 	return db, nil

@@ -23,10 +23,10 @@ func newRefusals(db *DB) *acquireGroups {
 	return g.open()
 }
 
-var refuseGroupBounds = database.Bounds{Statement: readTimeout, PlansOnce: true, OnlyIndexes: true}.Batched()
+var refuseGroupBounds = database.Bounds{Statement: readTimeout, PlansOnce: true, OnlyIndexes: true}.Batched() + onPrimary
 
 // refuseOneSQL returns the live lock of another owner.
-var refuseOneSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + keyed + ` AND l.owner <> $3::text AND ` + live + ` AND ` + database.OnPrimary
+var refuseOneSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + keyed + ` AND l.owner <> $3::text AND ` + live
 
 // refuseSQL is refuseOneSQL for each of a group. OFFSET makes the planner look up one key
 // after the other.
@@ -34,4 +34,4 @@ var refuseSQL = `
 SELECT ` + lockColumns + `, a.place - 1
   FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY a(namespace, name, owner, place)
        CROSS JOIN LATERAL (SELECT * FROM {schema}.lock l WHERE l.namespace = a.namespace AND l.name = a.name OFFSET 0) l
- WHERE l.owner <> a.owner AND ` + live + ` AND ` + database.OnPrimary
+ WHERE l.owner <> a.owner AND ` + live

@@ -57,58 +57,44 @@ func TestLockStore_StandbyAnswersNothing(t *testing.T) {
 	if err := server.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	type calls map[string]func() (any, error)
-	decisions := func(t *testing.T, db *postgres.DB) calls {
-		ctx, store, claims := t.Context(), postgres.NewLockStore(db), postgres.NewClaimStore(db)
-		free := engine.Key{Namespace: "ns", Name: "free"}
-		return calls{
+	ask := func(t *testing.T, db *postgres.DB) {
+		t.Helper()
+		ctx, free := t.Context(), engine.Key{Namespace: "ns", Name: "free"}
+		store, claims, signOuts := postgres.NewLockStore(db), postgres.NewClaimStore(db), postgres.NewSignOutStore(db)
+		for name, call := range map[string]func() (any, error){
 			"acquire":             func() (any, error) { return store.Acquire(ctx, refused) }, // refused before
 			"a group":             func() (any, error) { return store.SendRefusals(ctx, []engine.Acquire{refused, refused}) },
-			"a group of one":      func() (any, error) { return store.SendRefusals(ctx, []engine.Acquire{refused}) },
 			"fetch":               func() (any, error) { return store.Fetch(ctx, held.Key) },
 			"fetch of a free key": func() (any, error) { return store.Fetch(ctx, free) },
 			"list":                func() (any, error) { return store.List(ctx, engine.Filter{Namespace: "ns"}) },
+			"count":               func() (any, error) { return store.Count(ctx) },
+			"forced releases":     func() (any, error) { return store.Releases(ctx, 10) },
 			"new grants":          func() (any, error) { return claims.NewGrants(ctx, uuid.New()) },
 			"claims of a process": func() (any, error) {
 				return claims.ClaimsOf(ctx, uuid.New(), uuid.Nil, make([]engine.ClaimState, 1))
 			},
-		}
-	}
-	others := func(t *testing.T, db *postgres.DB) calls {
-		ctx, store, claims := t.Context(), postgres.NewLockStore(db), postgres.NewClaimStore(db)
-		return calls{
-			"count":           func() (any, error) { return store.Count(ctx) },
-			"forced releases": func() (any, error) { return store.Releases(ctx, 10) },
-			"all claims":      func() (any, error) { return claims.ListClaims(ctx, "", 10) },
-			"statistics":      func() (any, error) { return claims.Stats(ctx, "ns") },
-			"a sign-out":      func() (any, error) { return postgres.NewSignOutStore(db).IsSignedOut(ctx, uuid.New()) },
-		}
-	}
-	ask := func(t *testing.T, all ...calls) {
-		t.Helper()
-		for _, some := range all {
-			for name, call := range some {
-				if got, err := call(); !fault.Is(err, fault.Unavailable) {
-					t.Errorf("%s: %+v, %v, want %s", name, got, err, fault.Unavailable)
-				}
+			"all claims": func() (any, error) { return claims.ListClaims(ctx, "", 10) },
+			"statistics": func() (any, error) { return claims.Stats(ctx, "ns") },
+			"a sign-out": func() (any, error) { return signOuts.IsSignedOut(ctx, uuid.New()) },
+		} {
+			if got, err := call(); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("%s: %+v, %v, want %s", name, got, err, fault.Unavailable)
 			}
 		}
 	}
-	t.Run("a pool that led to it before", func(t *testing.T) { ask(t, decisions(t, db), others(t, db)) })
+	t.Run("a pool that led to it before", func(t *testing.T) { ask(t, db) })
 	for name, parameters := range map[string]string{
 		"a direct connection":              "",
 		"statements, as through PgBouncer": "&default_query_exec_mode=exec",
+		"statements with a time-out":       "&default_query_exec_mode=exec&statement_timeout=60000",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := openServer(t, server.URL()+parameters)
-			ask(t, decisions(t, db), others(t, db))
+			ask(t, db)
 			if err := db.Ready(t.Context()); err == nil {
 				t.Error("it is ready")
 			}
 		})
 	}
-	t.Run("a connection to a server of any kind", func(t *testing.T) {
-		ask(t, decisions(t, openServer(t, server.URL()+"&target_session_attrs=any")))
-	})
 }

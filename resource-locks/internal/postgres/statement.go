@@ -24,6 +24,10 @@ const (
 	attempts = 10
 )
 
+// onPrimary ends the bounds of statements that only read. A standby, whose state may be old, refuses
+// them with an error that counts as an outage.
+const onPrimary = `, pg_current_wal_lsn()`
+
 // The first statement of each batch sets time-outs of PostgreSQL for the batch's
 // transaction, also through PgBouncer. So no statement of a process that has frozen goes on.
 var (
@@ -41,11 +45,11 @@ var (
 		Statement: statementTimeout, Lock: 2 * time.Second, NotDurable: true, OnlyIndexes: true,
 	}.Batched()
 	// claimReadBounds is claimBounds for a statement that only reads.
-	claimReadBounds = database.Bounds{Statement: readTimeout, OnlyIndexes: true}.Batched()
+	claimReadBounds = database.Bounds{Statement: readTimeout, OnlyIndexes: true}.Batched() + onPrimary
 
 	// readBounds is for a statement that only reads behind PgBouncer. Its caller waits for
-	// less. It refuses a standby. Without PgBouncer, the session does both already.
-	readBounds = database.Bounds{Statement: readTimeout}.Batched() + `, pg_current_wal_lsn()`
+	// less. Without PgBouncer, the session has that time-out already, and leads to no standby.
+	readBounds = database.Bounds{Statement: readTimeout}.Batched() + onPrimary
 )
 
 // write runs f, which writes. Once f has a connection, the end of the caller does not stop
