@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
@@ -113,9 +114,5 @@ func readPermissions(header http.Header) ([]string, error) {
 		return nil, fault.New(fault.Malformed, `The header %s must be a JSON list of strings, such as ["users.item.get"], not %s`,
 			okapi.PermissionsHeader, fault.Shown(sent))
 	}
-	permissions := make([]string, len(list))
-	for i, permission := range list {
-		permissions[i] = *permission
-	}
-	return permissions, nil
+	return convert.All(list, func(permission *string) string { return *permission }), nil
 }

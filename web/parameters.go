@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
 )
@@ -262,11 +263,7 @@ func (q *Query) describeAllowed() string {
 	if len(q.Parameters) == 0 {
 		return "no parameters are allowed"
 	}
-	names := make([]string, len(q.Parameters))
-	for i, p := range q.Parameters {
-		names[i] = p.Name
-	}
-	return "allowed are " + strings.Join(names, ", ")
+	return "allowed are " + strings.Join(convert.All(q.Parameters, func(p Parameter) string { return p.Name }), ", ")
 }
 
 // Text returns "" for an absent parameter.

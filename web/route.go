@@ -9,6 +9,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 )
 
@@ -52,29 +53,26 @@ type Route struct {
 
 // WithGuard returns the routes with a guard around each.
 func WithGuard(routes []Route, guard func(Route) echo.MiddlewareFunc) []Route {
-	guarded := slices.Clone(routes)
-	for i, r := range routes {
-		guarded[i].Guards = slices.Insert(slices.Clone(r.Guards), 0, guard(r))
-	}
-	return guarded
+	return convert.All(routes, func(r Route) Route {
+		r.Guards = slices.Insert(slices.Clone(r.Guards), 0, guard(r))
+		return r
+	})
 }
 
 // WithInterface returns the routes as parts of FOLIO's interface, except those that have one.
 func WithInterface(name string, routes []Route) []Route {
-	named := slices.Clone(routes)
-	for i, r := range routes {
-		named[i].Interface = cmp.Or(r.Interface, name)
-	}
-	return named
+	return convert.All(routes, func(r Route) Route {
+		r.Interface = cmp.Or(r.Interface, name)
+		return r
+	})
 }
 
 // WithRefusals returns the routes, which answer these codes too.
 func WithRefusals(routes []Route, codes ...fault.Code) []Route {
-	refusing := slices.Clone(routes)
-	for i, r := range routes {
-		refusing[i].Refusals = slices.Concat(r.Refusals, codes)
-	}
-	return refusing
+	return convert.All(routes, func(r Route) Route {
+		r.Refusals = slices.Concat(r.Refusals, codes)
+		return r
+	})
 }
 
 // Codes returns the codes of all faults that the route answers.

@@ -15,6 +15,7 @@ import (
 	"checkoutlock/circulation/internal/sip2"
 	"checkoutlock/config"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web/auth"
 )
@@ -105,11 +106,7 @@ func (c *Config) validateWaits() error {
 	if schemas.ValidateLockWaits(c.environment().Waits) == nil {
 		return nil
 	}
-	list := make([]string, len(c.RetryIntervalsMs))
-	for i, ms := range c.RetryIntervalsMs {
-		list[i] = strconv.Itoa(ms)
-	}
-	return config.OutOfRange("RETRY_INTERVAL_MS", strings.Join(list, "|"),
+	return config.OutOfRange("RETRY_INTERVAL_MS", strings.Join(convert.All(c.RetryIntervalsMs, strconv.Itoa), "|"),
 		fmt.Sprintf("at most %d numbers from 0 to %d, separated by |, together at most %d",
 			schemas.MaxRetries, schemas.MaxLockWaitMs, schemas.MaxLockWaits.Milliseconds()))
 }
@@ -142,17 +139,13 @@ func isPrintable(name string) bool {
 
 // environment returns the lock settings of tenants without settings of their own.
 func (c *Config) environment() settings.Environment {
-	e := settings.Environment{
+	return settings.Environment{
 		Enabled: c.LockEnabled,
 		TTL:     time.Duration(c.LockTTLMs) * time.Millisecond,
-		Waits:   make([]time.Duration, len(c.RetryIntervalsMs)),
+		Waits:   convert.All(c.RetryIntervalsMs, func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }),
 
 		MachinePatience: c.MachinePatience, LongestAnswer: c.HTTP.RequestTimeout + config.FinishMargin,
 	}
-	for i, ms := range c.RetryIntervalsMs {
-		e.Waits[i] = time.Duration(ms) * time.Millisecond
-	}
-	return e
 }
 
 // validateStaff checks the settings for staff.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"checkoutlock/schemas/convert"
 )
 
 // List gathers what is wrong with a request, so that one answer names everything.
@@ -26,11 +28,7 @@ func (l List) Err() error {
 
 // Text returns the messages, joined by semicolons.
 func (l List) Text() string {
-	messages := make([]string, len(l))
-	for i, d := range l {
-		messages[i] = d.Message
-	}
-	return strings.Join(messages, "; ")
+	return strings.Join(convert.All(l, func(d Detail) string { return d.Message }), "; ")
 }
 
 // Refusal is a Detail in the form of mod-circulation, which sends no type. An empty code

@@ -12,6 +12,7 @@ import (
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 )
 
@@ -87,11 +88,7 @@ func rule(k santhosh.ErrorKind) string {
 	case *kind.Type:
 		return fmt.Sprintf("must be of type %s, not %s", strings.Join(k.Want, " or "), k.Got)
 	case *kind.Enum:
-		allowed := make([]string, len(k.Want))
-		for i, v := range k.Want {
-			allowed[i] = fault.Shown(v)
-		}
-		return "must be one of: " + strings.Join(allowed, ", ")
+		return "must be one of: " + strings.Join(convert.All(k.Want, fault.Shown), ", ")
 	case *kind.Format:
 		return k.Err.Error()
 	case *kind.MinLength:

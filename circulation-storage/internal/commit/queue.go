@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 )
 
@@ -59,13 +60,7 @@ func (q Queue) findFirst(item records.Record, titles bool, choose chooser) recor
 }
 
 // list returns the queue as circulation judges it.
-func (q Queue) list() []schemas.QueuedRequest {
-	queued := make([]schemas.QueuedRequest, len(q))
-	for i, r := range q {
-		queued[i] = newQueued(r)
-	}
-	return queued
-}
+func (q Queue) list() []schemas.QueuedRequest { return convert.All(q, newQueued) }
 
 func newQueued(r records.Record) schemas.QueuedRequest {
 	return schemas.QueuedRequest{

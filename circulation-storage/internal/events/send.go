@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -38,10 +39,7 @@ type sent struct {
 // groups of the row are stuck. Rows in a stuck group are not sent, and their other groups are stuck too.
 func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stuck map[string]bool) sent {
 	s := sent{kinds: map[string]int{}, refused: map[int64]error{}}
-	waiting := make([]pending, len(rows))
-	for i, e := range rows {
-		waiting[i] = pending{Event: e, groups: groupsOf(e)}
-	}
+	waiting := convert.All(rows, func(e Event) pending { return pending{Event: e, groups: groupsOf(e)} })
 	for len(waiting) > 0 {
 		var wave, later []pending
 		taken := map[string]bool{}
@@ -65,9 +63,7 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stu
 			case err != nil:
 				p.join(stuck)
 				s.failed++
-				if s.err == nil {
-					s.err = err
-				}
+				s.err = cmp.Or(s.err, err)
 			default:
 				s.received = append(s.received, p.ID)
 				if len(p.messages) > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/web"
 )
 
@@ -44,11 +45,7 @@ func LockChangeRoutes(changes LockChanges) []web.Route {
 func (h lockChangeHandlers) list(c echo.Context) (schemas.LockChanges, error) {
 	q := web.QueryOf(c)
 	changes, total, err := h.changes.List(c.Request().Context(), q.Text("kind"), q.Integer("offset"), q.Integer("limit"))
-	page := schemas.LockChanges{Changes: make([]schemas.LockChange, len(changes)), TotalRecords: total}
-	for i, change := range changes {
-		page.Changes[i] = renderChange(change)
-	}
-	return page, err
+	return schemas.LockChanges{Changes: convert.All(changes, renderChange), TotalRecords: total}, err
 }
 
 func renderChange(c lock.Change) schemas.LockChange {

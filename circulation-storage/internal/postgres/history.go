@@ -11,6 +11,7 @@ import (
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/history"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/redact"
 )
 
@@ -207,10 +208,7 @@ func (s *HistoryStore) Figures(ctx context.Context, want schemas.FigureFilter) (
 		begin := first.Add(time.Duration(i*bucket) * time.Minute)
 		f.Minutes[i] = schemas.FigureMinute{Date: begin.UTC().Format(schemas.FolioTime), FigureTotal: total}
 	}
-	f.Causes = make([]schemas.FigureCause, len(causes))
-	for i, c := range causes {
-		f.Causes[i] = c.withoutBarcodes()
-	}
+	f.Causes = convert.All(causes, cause.withoutBarcodes)
 	return f, nil
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"checkoutlock/database"
 	"checkoutlock/migrations"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
@@ -62,7 +63,7 @@ func (db *DB) UrgentPool() *pgxpool.Pool { return db.conns.Urgent }
 // takes writes, and these tenants have the migrations of this build or have moved to another
 // database. It runs one statement for any number of installed tenants. The text is safe to show.
 func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
-	states, err := db.conns.CheckServer(ctx, schemaNames(ids)...)
+	states, err := db.conns.CheckServer(ctx, convert.All(ids, SchemaName)...)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/database"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 )
 
@@ -288,11 +289,7 @@ func (s *RecordStore) PutRequests(ctx context.Context, requests []records.Record
 
 // lockRequests returns those that exist, by id, and keeps them from changing.
 func (w *recordWrite) lockRequests(ctx context.Context, requests []records.Record) (map[string]records.Record, error) {
-	ids := make([]string, len(requests))
-	for i, r := range requests {
-		ids[i] = r.ID()
-	}
-	locked, err := w.lockRecords(ctx, lockRequestsSQL, ids)
+	locked, err := w.lockRecords(ctx, lockRequestsSQL, convert.All(requests, records.Record.ID))
 	if err != nil {
 		return nil, err
 	}

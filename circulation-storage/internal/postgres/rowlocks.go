@@ -6,6 +6,7 @@ import (
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/database"
+	"checkoutlock/schemas/convert"
 )
 
 // This file has every locking clause of the service, which make lint checks. All
@@ -183,10 +184,4 @@ func (b *batch) lockRows(l rowLocks, seen *commit.Seen) {
 }
 
 // formatIDs returns ids as text, because a connection in exec mode cannot send them otherwise.
-func formatIDs(ids []uuid.UUID) []string {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = id.String()
-	}
-	return texts
-}
+func formatIDs(ids []uuid.UUID) []string { return convert.All(ids, uuid.UUID.String) }

@@ -11,6 +11,7 @@ import (
 	"checkoutlock/circulation-storage/internal/readiness"
 	"checkoutlock/database"
 	"checkoutlock/migrations"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -58,7 +59,7 @@ func (db *DB) Schemas(ctx context.Context) ([]readiness.Schema, error) {
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	states, err := db.conns.ReadSchemas(ctx, schemaNames(ids)...)
+	states, err := db.conns.ReadSchemas(ctx, convert.All(ids, SchemaName)...)
 	if err != nil {
 		return nil, toFault("reading the schema versions", err)
 	}
@@ -73,7 +74,7 @@ func (db *DB) Schema(ctx context.Context) (readiness.Schema, error) {
 		return readiness.Schema{}, err
 	}
 	ids := []okapi.Tenant{id}
-	states, err := db.conns.ReadSchemas(ctx, schemaNames(ids)...)
+	states, err := db.conns.ReadSchemas(ctx, convert.All(ids, SchemaName)...)
 	if err != nil {
 		return readiness.Schema{}, toFault("reading the schema version", err)
 	}
@@ -89,14 +90,6 @@ func (db *DB) Schema(ctx context.Context) (readiness.Schema, error) {
 func (db *DB) IsMoved(ctx context.Context, id okapi.Tenant) (bool, error) {
 	states, err := db.conns.CheckServer(ctx, SchemaName(id), SchemaName(id)+"_moved")
 	return err == nil && !states[0].Installed && states[1].Installed, err
-}
-
-func schemaNames(ids []okapi.Tenant) []string {
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = SchemaName(id)
-	}
-	return names
 }
 
 // compareSchemas compares the schemas of the tenants with the migrations of this build.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 )
 
@@ -156,11 +157,9 @@ func (all indexes) ofISBNs(name, path string) indexes {
 
 // uniqueFields returns one Unique for each of the fields.
 func uniqueFields(table string, fields ...string) []Unique {
-	list := make([]Unique, len(fields))
-	for i, field := range fields {
-		list[i] = Unique{Constraint: table + "_" + snakeCase(field) + "_key", Fields: []string{field}}
-	}
-	return list
+	return convert.All(fields, func(field string) Unique {
+		return Unique{Constraint: table + "_" + snakeCase(field) + "_key", Fields: []string{field}}
+	})
 }
 
 // snakeCase returns the name that a field has in SQL: of a path its last step.

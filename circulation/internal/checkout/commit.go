@@ -13,6 +13,7 @@ import (
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
 	"checkoutlock/schemas/span"
@@ -240,11 +241,7 @@ func (p *plan) listLimits(ctx context.Context) countedLimits {
 
 // listCounted returns what the commit counts.
 func (all countedLimits) listCounted() []schemas.LoanLimit {
-	counted := make([]schemas.LoanLimit, len(all))
-	for i, l := range all {
-		counted[i] = l.limit
-	}
-	return counted
+	return convert.All(all, func(l countedLimit) schemas.LoanLimit { return l.limit })
 }
 
 // findReached returns the refusals of the limits that storage names as reached. If it names none, it

@@ -10,6 +10,7 @@ import (
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/circulation/internal/worklist"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 )
 
 // staffSlip has the values of the tokens of staff slips, which a desk prints after a check-in and for
@@ -144,10 +145,7 @@ func describeSlipItem(book library.Copy, parts library.Slip, at library.ServiceP
 	}
 	slip.LastCheckedInDateTime, _ = item.LastCheckIn["dateTime"].(string)
 	described := loanview.DescribeItem(loanview.Known{Copy: book})
-	var contributors []string
-	for _, c := range described.Contributors {
-		contributors = append(contributors, c.Name)
-	}
+	contributors := convert.All(described.Contributors, func(c loanview.Name) string { return c.Name })
 	slip.PrimaryContributor, slip.AllContributors = described.PrimaryContributor, strings.Join(contributors, "; ")
 	slip.DatesOfPublication, slip.SeriesStatements = strings.Join(described.DatesOfPublication, "; "), strings.Join(described.SeriesStatements, "; ")
 	return slip

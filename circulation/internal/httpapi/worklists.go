@@ -7,6 +7,7 @@ import (
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/circulation/internal/worklist"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/web"
 )
 
@@ -42,7 +43,7 @@ type pickSlips struct {
 
 func (h circulation) listPickSlips(ctx context.Context, servicePointID string) (pickSlips, error) {
 	found, err := h.Worklists.PickSlips(ctx, servicePointID)
-	return pickSlips{describeSlips(found), len(found)}, err
+	return pickSlips{convert.All(found, describeListedSlip), len(found)}, err
 }
 
 type searchSlips struct {
@@ -52,15 +53,7 @@ type searchSlips struct {
 
 func (h circulation) listSearchSlips(ctx context.Context, servicePointID string) (searchSlips, error) {
 	found, err := h.Worklists.SearchSlips(ctx, servicePointID)
-	return searchSlips{describeSlips(found), len(found)}, err
-}
-
-func describeSlips(found []worklist.Slip) []staffSlip {
-	slips := make([]staffSlip, len(found))
-	for i, s := range found {
-		slips[i] = describeListedSlip(s)
-	}
-	return slips
+	return searchSlips{convert.All(found, describeListedSlip), len(found)}, err
 }
 
 // transitReport is the answer of GET /inventory-reports/items-in-transit, with FOLIO's names.
@@ -112,11 +105,7 @@ type transitCheckIn struct {
 // listTransit handles GET /inventory-reports/items-in-transit: 200.
 func (h circulation) listTransit(ctx context.Context) (transitReport, error) {
 	found, total, err := h.Worklists.ItemsInTransit(ctx)
-	items := make([]transitItem, len(found))
-	for i, t := range found {
-		items[i] = describeTransit(t)
-	}
-	return transitReport{Items: items, Total: total}, err
+	return transitReport{Items: convert.All(found, describeTransit), Total: total}, err
 }
 
 func describeTransit(t worklist.Transit) transitItem {

@@ -12,6 +12,7 @@ import (
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/related"
+	"checkoutlock/schemas/convert"
 )
 
 // Known are the records that a loan refers to. A zero record is a missing one; the view leaves its
@@ -171,11 +172,7 @@ func DescribeItem(k Known) Item {
 
 // DescribeContributors returns the names of a title's contributors, never nil.
 func DescribeContributors(title library.Instance) []Name {
-	names := make([]Name, len(title.Contributors))
-	for i, c := range title.Contributors {
-		names[i] = Name{c.Name}
-	}
-	return names
+	return convert.All(title.Contributors, func(c library.Contributor) Name { return Name{c.Name} })
 }
 
 // Location is a shelf as FOLIO describes it within a request or a report.

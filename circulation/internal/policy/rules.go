@@ -11,6 +11,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"checkoutlock/schemas/convert"
 )
 
 // Kind is one of the five kinds of policies that a rule names, written as its letter in the rules
@@ -137,11 +139,7 @@ func (r *Rules) Match(k Kind, c Criteria) Match {
 // MatchAll panics if k is not one of the constants.
 func (r *Rules) MatchAll(k Kind, c Criteria) []Match {
 	rules := slices.SortedFunc(r.selectRules(c), func(a, b *statement) int { return b.rank.compare(a.rank) })
-	all := make([]Match, len(rules))
-	for i, s := range rules {
-		all[i] = s.match(k)
-	}
-	return all
+	return convert.All(rules, func(s *statement) Match { return s.match(k) })
 }
 
 // selectRules yields the rules that apply to c in the order of the text. It skips what is nested in

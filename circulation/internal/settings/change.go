@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 )
 
@@ -45,10 +46,7 @@ type Field[T any] struct {
 
 // View returns s as it is shown. problem may be nil.
 func (s Settings) View(problem error) View {
-	waits := make([]int, len(s.Waits))
-	for i, w := range s.Waits {
-		waits[i] = int(w.Milliseconds())
-	}
+	waits := convert.All(s.Waits, func(w time.Duration) int { return int(w.Milliseconds()) })
 	v := View{
 		Enabled:          Field[bool]{s.Enabled, s.EnabledSource},
 		LockTTLMs:        Field[int]{int(s.TTL.Milliseconds()), s.TTLSource},
@@ -83,11 +81,7 @@ func (v View) Own() schemas.LockSettings {
 
 // Waits returns the waits in force; an empty list is not nil.
 func (v View) Waits() []time.Duration {
-	waits := make([]time.Duration, len(v.RetryIntervalsMs.Value))
-	for i, ms := range v.RetryIntervalsMs.Value {
-		waits[i] = time.Duration(ms) * time.Millisecond
-	}
-	return waits
+	return convert.All(v.RetryIntervalsMs.Value, func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond })
 }
 
 // Change is a change of a tenant's settings.

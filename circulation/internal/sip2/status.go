@@ -9,6 +9,7 @@ import (
 
 	"checkoutlock/circulation/internal/sip2/wire"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 )
 
 // retries is how often a machine sends a message again.
@@ -57,11 +58,7 @@ func (c *connection) listServed() string {
 		wire.PatronStatus, wire.CheckOut, wire.CheckIn, wire.BlockPatron, wire.MachineStatus, wire.Resend, wire.Login, wire.PatronInformation,
 		wire.EndSession, wire.FeePaid, wire.ItemInformation, wire.ItemStatusUpdate, wire.EnablePatron, wire.Hold, wire.Renew, wire.RenewAll,
 	}
-	served := make([]bool, len(codes))
-	for i, code := range codes {
-		served[i] = c.serves(code)
-	}
-	return joinFlags(served)
+	return joinFlags(convert.All(codes, c.serves))
 }
 
 // serves reports whether the signed-in machine gets more than a refusal for the request.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/redact"
 	"checkoutlock/web/page"
 	"checkoutlock/web/texts"
@@ -117,9 +118,5 @@ func formatWaits(r page.Reader, waits []time.Duration) string {
 	case len(waits) > 3 && len(slices.Compact(slices.Clone(waits))) == 1:
 		return r.Say(texts.Text{Code: "timing.sameWaits", Values: texts.Values{"count": strconv.Itoa(len(waits)), "wait": r.Felt(waits[0])}})
 	}
-	list := make([]string, len(waits))
-	for i, w := range waits {
-		list[i] = r.Felt(w)
-	}
-	return strings.Join(list, listMark(r))
+	return strings.Join(convert.All(waits, r.Felt), listMark(r))
 }

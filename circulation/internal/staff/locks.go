@@ -12,6 +12,7 @@ import (
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
 	"checkoutlock/web"
@@ -176,10 +177,7 @@ func (p *pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 	}
 	patrons := map[string]library.User{}
 	if list.ShowPatrons {
-		ids := make([]string, len(locks.CheckoutLocks))
-		for i, l := range locks.CheckoutLocks {
-			ids[i] = l.UserID
-		}
+		ids := convert.All(locks.CheckoutLocks, func(l schemas.CheckoutLock) string { return l.UserID })
 		if patrons, err = p.admin.Patrons(v.ctx(), ids); err != nil {
 			return list, err
 		}

@@ -11,6 +11,7 @@ import (
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
 	"checkoutlock/web/texts"
@@ -151,11 +152,7 @@ func (p *pages) saveCheckOuts(v *visit) error {
 
 // listHeads are the heads of a table's columns as a file has them.
 func (v *visit) listHeads(codes ...texts.Code) []string {
-	heads := make([]string, len(codes))
-	for i, code := range codes {
-		heads[i] = v.say(code, nil)
-	}
-	return heads
+	return convert.All(codes, func(code texts.Code) string { return v.say(code, nil) })
 }
 
 // sendCSV answers with a table as a file. No cell is a formula of a spreadsheet.

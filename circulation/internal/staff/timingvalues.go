@@ -9,6 +9,7 @@ import (
 
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web/page"
 	"checkoutlock/web/texts"
@@ -67,11 +68,7 @@ func typeWaits(r page.Reader, waits []time.Duration) string {
 	if len(waits) == 0 {
 		return r.Say(texts.Text{Code: noWaits})
 	}
-	list := make([]string, len(waits))
-	for i, w := range waits {
-		list[i] = typeTime(r, w)
-	}
-	return strings.Join(list, listMark(r))
+	return strings.Join(convert.All(waits, func(w time.Duration) string { return typeTime(r, w) }), listMark(r))
 }
 
 // choice is a pair of times that fits many libraries.

@@ -16,6 +16,7 @@ import (
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 )
 
@@ -142,10 +143,7 @@ func (c *Client) ItemsByBarcode(ctx context.Context, barcodes []string) ([]libra
 
 // SearchUsers implements admin.Storage.
 func (c *Client) SearchUsers(ctx context.Context, beginnings []string, limit int) ([]library.User, error) {
-	clauses := make([]string, len(beginnings))
-	for i, b := range beginnings {
-		clauses[i] = `keywords="` + cqlEscaper.Replace(b) + `*"`
-	}
+	clauses := convert.All(beginnings, func(b string) string { return `keywords="` + cqlEscaper.Replace(b) + `*"` })
 	return listRecords[library.User](ctx, c, users, strings.Join(clauses, " and ")+" sortBy personal.lastName personal.firstName", limit)
 }
 
@@ -203,11 +201,7 @@ func (c *Client) NamedInRules(ctx context.Context, kind string, ids []string) ([
 		return nil, nil
 	}
 	found, err := listByID[namedRecord](ctx, c, from, ids)
-	names := make([]library.Named, len(found))
-	for i, r := range found {
-		names[i] = r.named()
-	}
-	return names, err
+	return convert.All(found, namedRecord.named), err
 }
 
 // namedRecord is a record with a name. FOLIO calls that of a patron group its group, and that of an

@@ -11,6 +11,7 @@ import (
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
@@ -54,11 +55,7 @@ func fetchIDs(ctx context.Context, c *Client, from collection, query string, lim
 }
 
 func idsOf(found []library.Named) []string {
-	ids := make([]string, len(found))
-	for i, record := range found {
-		ids[i] = record.ID
-	}
-	return ids
+	return convert.All(found, func(record library.Named) string { return record.ID })
 }
 
 // listPage returns a page of records and how many match the CQL query in all; an empty query
@@ -206,9 +203,5 @@ func equals(index, value string) string { return index + "==" + quoteTerm(value)
 
 // anyOf is the clause that index is one of values, of which there is at least one.
 func anyOf(index string, values []string) string {
-	terms := make([]string, len(values))
-	for i, v := range values {
-		terms[i] = quoteTerm(v)
-	}
-	return index + "==(" + strings.Join(terms, " or ") + ")"
+	return index + "==(" + strings.Join(convert.All(values, quoteTerm), " or ") + ")"
 }

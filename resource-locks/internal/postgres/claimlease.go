@@ -11,6 +11,7 @@ import (
 
 	"checkoutlock/database"
 	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 )
 
@@ -81,11 +82,7 @@ func (s *ClaimStore) NoteGrants(ctx context.Context, ids []uuid.UUID) error {
 // joinIDs returns ids as the text of an array, because connections in exec mode know no
 // type for a slice of them.
 func joinIDs(ids []uuid.UUID) string {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = id.String()
-	}
-	return "{" + strings.Join(texts, ",") + "}"
+	return "{" + strings.Join(convert.All(ids, uuid.UUID.String), ",") + "}"
 }
 
 const claimsOfSQL = `
