@@ -48,22 +48,20 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 			b.query(checkOutLoanSQL, []any{c.LoanID, c.ItemID, c.UserID, b.encode(c.Limits)},
 				&seen.Now, (*stored)(&seen.Loan), &seen.GivenUp, &seen.OnLoan, &seen.OpenLoans)
 		},
-		write: func(b *batch, change commit.Change, answer *schemas.CheckOutResult) {
-			loan, item := b.encode(change.Loan), b.encode(change.Item)
-			answer.Loan, answer.Item = json.RawMessage(loan), json.RawMessage(item)
-			if change.Repeated {
-				if c.TakeLock != nil {
-					b.query(returnLockSQL, []any{c.LockID})
-				}
-				return
+		answer: func(b *batch, change commit.Change, answer *schemas.CheckOutResult) {
+			answer.Loan, answer.Item = json.RawMessage(b.encode(change.Loan)), json.RawMessage(b.encode(change.Item))
+			if change.Repeated && c.TakeLock != nil {
+				b.query(returnLockSQL, []any{c.LockID})
 			}
+		},
+		write: func(b *batch, change commit.Change, answer *schemas.CheckOutResult) {
 			b.updateRequests(change.Requests)
 			var release uuid.UUID
 			if c.ReleaseLock {
 				release = c.LockID
 			}
 			b.query(lendSQL, []any{
-				change.Loan.ID(), loan, change.Item.ID(), item, change.Session.ID(), b.encode(change.Session), b.encode(change.Events[0].Payload),
+				change.Loan.ID(), string(answer.Loan), change.Item.ID(), string(answer.Item), change.Session.ID(), b.encode(change.Session), b.encode(change.Events[0].Payload),
 				nullable(release), b.encode(c.Limits),
 			}, &answer.LockReleased)
 		},

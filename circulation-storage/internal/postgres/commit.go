@@ -44,8 +44,9 @@ type operation[R any] struct {
 	// read adds the statements that read after the locks, the last row with the clock.
 	read   func(b *batch, seen *commit.Seen)
 	decide func(ctx context.Context, seen commit.Seen) (commit.Change, error)
-	// write adds the statements that write the change, none for a repeat. It fills the answer, or lets
-	// them do it.
+	// answer fills the answer, also for a repeat. It is nil if the statements of write do.
+	answer func(b *batch, change commit.Change, answer *R)
+	// write adds the statements that write the change. They may fill the answer. A repeat writes nothing.
 	write func(b *batch, change commit.Change, answer *R)
 	// violation explains a constraint that a write violates, nil for one that means nothing to the
 	// caller. It may be nil.
@@ -107,7 +108,12 @@ func (o operation[R]) try(ctx context.Context, db *database.DB, pool *pgxpool.Po
 			return nil, err
 		}
 		decided = true
-		o.write(&writes, change, &answer)
+		if o.answer != nil {
+			o.answer(&writes, change, &answer)
+		}
+		if !change.Repeated {
+			o.write(&writes, change, &answer)
+		}
 		return writes.fill(ctx), nil
 	})
 	switch {

@@ -54,9 +54,6 @@ func (s *CommitStore) changeLoan(
 			b.query(loanRecalledSQL, []any{locks.loanID}, &seen.Now, &seen.Recalled)
 		},
 		write: func(b *batch, change commit.Change, _ *struct{}) {
-			if change.Repeated {
-				return
-			}
 			b.query(addLoanChangeSQL, []any{id, change.Loan.ID()})
 			b.writeChange(change, nil, nil)
 		},
@@ -107,11 +104,8 @@ func (s *CommitStore) CheckIn(ctx context.Context, c commit.CheckIn) (schemas.Ch
 			b.query(pastCheckInSQL, []any{c.ID}, &seen.Before, &seen.Past.Item, &seen.Past.Loan)
 			b.query(clockSQL, nil, &seen.Now)
 		},
+		answer: func(_ *batch, change commit.Change, answer *schemas.CheckInResult) { *answer = change.Past },
 		write: func(b *batch, change commit.Change, answer *schemas.CheckInResult) {
-			if change.Repeated {
-				*answer = change.Past
-				return
-			}
 			b.writeChange(change, &answer.Loan, &answer.Item)
 			if c.ID != uuid.Nil {
 				b.query(addCheckInSQL, []any{c.ID, c.ItemID, change.Loan.ID()})

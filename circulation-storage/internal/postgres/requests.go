@@ -11,6 +11,7 @@ import (
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/database"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 )
 
@@ -32,9 +33,6 @@ func (s *CommitStore) ChangeRequest(ctx context.Context, c commit.RequestChange)
 			instanceID: c.InstanceID, itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel || c.ItemID == uuid.Nil, titleSetting: true,
 		},
 		write: func(b *batch, change commit.Change, _ *struct{}) {
-			if change.Repeated {
-				return
-			}
 			b.noteRequestChange(c.ID, c.RequestID)
 			if c.Delete {
 				b.query(deleteRequestSQL, []any{c.RequestID})
@@ -64,19 +62,21 @@ func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.Pl
 		locks: rowLocks{
 			instanceID: p.InstanceID, itemID: p.ItemID, openLoan: p.ChangesLoan(), queue: true, titleLevel: p.TitleLevel, titleSetting: true,
 		},
+		answer: answerPlaced,
 		write: func(b *batch, change commit.Change, answer *schemas.PlacedRequest) {
-			answer.Request = json.RawMessage(b.encode(change.Request))
-			if change.Item != nil {
-				answer.Item = json.RawMessage(b.encode(change.Item))
-			}
-			if change.Repeated {
-				return
-			}
 			b.noteRequestChange(p.ID, p.RequestID)
 			b.storeRecord(insertRequestSQL, change.Request, &answer.Request)
 			b.writeChange(change, nil, &answer.Item)
 		},
 	})
+}
+
+// answerPlaced answers the request and its item as they are by then.
+func answerPlaced(b *batch, change commit.Change, answer *schemas.PlacedRequest) {
+	answer.Request = json.RawMessage(b.encode(change.Request))
+	if change.Item != nil {
+		answer.Item = json.RawMessage(b.encode(change.Item))
+	}
 }
 
 // MoveRequest implements commit.Store.
@@ -91,14 +91,8 @@ func (s *CommitStore) MoveRequest(ctx context.Context, m commit.RequestMove) (sc
 	return run(ctx, s, operation[schemas.PlacedRequest]{
 		kind: commit.RequestMoving, op: "moving a request", reads: changesQueue, writes: changesQueue, decide: m.Decide,
 		locks: locks, read: readRequest(m.To.RequestID, m.To.ID),
-		write: func(b *batch, change commit.Change, answer *schemas.PlacedRequest) {
-			answer.Request = json.RawMessage(b.encode(change.Request))
-			if change.Item != nil {
-				answer.Item = json.RawMessage(b.encode(change.Item))
-			}
-			if change.Repeated {
-				return
-			}
+		answer: answerPlaced,
+		write: func(b *batch, change commit.Change, _ *schemas.PlacedRequest) {
 			b.noteRequestChange(m.To.ID, m.To.RequestID)
 			b.writeChange(change, nil, nil)
 		},
@@ -113,14 +107,10 @@ func (s *CommitStore) OrderQueue(ctx context.Context, o commit.QueueOrder) (sche
 		locks: rowLocks{
 			instanceID: o.InstanceID, itemID: o.ItemID, queue: true, titleLevel: o.InstanceID != uuid.Nil, titleSetting: true,
 		},
-		write: func(b *batch, change commit.Change, answer *schemas.OrderedQueue) {
-			answer.Requests = make([]json.RawMessage, len(change.Queue))
-			for i, r := range change.Queue {
-				answer.Requests[i] = json.RawMessage(b.encode(r))
-			}
-			if change.Repeated {
-				return
-			}
+		answer: func(b *batch, change commit.Change, answer *schemas.OrderedQueue) {
+			answer.Requests = convert.All(change.Queue, func(r records.Record) json.RawMessage { return json.RawMessage(b.encode(r)) })
+		},
+		write: func(b *batch, change commit.Change, _ *schemas.OrderedQueue) {
 			b.noteRequestChange(o.ID, o.FirstID)
 			b.writeChange(change, nil, nil)
 		},
@@ -157,10 +147,7 @@ func (b *batch) updateRequests(changed []records.Record) {
 	if len(changed) == 0 {
 		return
 	}
-	docs := make([]string, len(changed))
-	for i, r := range changed {
-		docs[i] = b.encode(r)
-	}
+	docs := convert.All(changed, func(r records.Record) string { return b.encode(r) })
 	b.query(updateRequestsSQL, []any{docs})
 }
 
