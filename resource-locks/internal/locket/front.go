@@ -61,13 +61,10 @@ type Options struct {
 
 // listener is the gRPC server, a web.Listener.
 type listener struct {
-	settings     Settings
-	log          *slog.Logger
-	http         config.HTTP
-	service      *service
-	metrics      *metrics
-	limit        int64 // of connections
-	countRefusal func() bool
+	Options
+	service *service
+	metrics *metrics
+	limit   int64 // of connections
 
 	ln     net.Listener
 	server *grpc.Server
@@ -82,13 +79,10 @@ func New(o Options) (web.Front, error) {
 }
 
 func newListener(o Options) *listener {
-	log := o.Log.With("front", "locket")
-	m := newMetrics(o.Registry, o.Locks, log)
+	o.Log = o.Log.With("front", "locket")
+	m := newMetrics(o.Registry, o.Locks, o.Log)
 	o.Observe(m)
-	return &listener{
-		settings: o.Settings, log: log, http: o.HTTP, metrics: m, limit: maxConnections, countRefusal: o.CountRefusal,
-		service: newService(o.Locks, o.Settings.OperationTimeout),
-	}
+	return &listener{Options: o, metrics: m, limit: maxConnections, service: newService(o.Locks, o.Settings.OperationTimeout)}
 }
 
 // Listen implements web.Listener.
@@ -97,19 +91,19 @@ func (l *listener) Listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", l.settings.Addr)
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", l.Settings.Addr)
 	if err != nil {
-		return fmt.Errorf("listening on %s (LOCKET_ADDR chooses another address): %w", l.settings.Addr, err)
+		return fmt.Errorf("listening on %s (LOCKET_ADDR chooses another address): %w", l.Settings.Addr, err)
 	}
 	l.listenOn(ln, transport)
 	return nil
 }
 
 func (l *listener) credentials() (credentials.TransportCredentials, error) {
-	if l.settings.Plaintext {
+	if l.Settings.Plaintext {
 		return insecure.NewCredentials(), nil
 	}
-	certs, err := loadCertificates(l.settings, l.log)
+	certs, err := loadCertificates(l.Settings, l.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +111,7 @@ func (l *listener) credentials() (credentials.TransportCredentials, error) {
 }
 
 func (l *listener) listenOn(ln net.Listener, transport credentials.TransportCredentials) {
-	l.ln = &boundedListener{Listener: ln, limit: l.limit, log: l.log}
+	l.ln = &boundedListener{Listener: ln, limit: l.limit, log: l.Log}
 	l.server = grpc.NewServer(
 		grpc.Creds(transport),
 		grpc.UnaryInterceptor(l.observeCall),
@@ -135,7 +129,7 @@ func (l *listener) URL() string { return l.ln.Addr().String() }
 
 // Serve implements web.Listener.
 func (l *listener) Serve(ctx context.Context) error {
-	l.log.InfoContext(ctx, "serving Locket", "addr", l.URL(), "plaintext", l.settings.Plaintext)
+	l.Log.InfoContext(ctx, "serving Locket", "addr", l.URL(), "plaintext", l.Settings.Plaintext)
 	if err := l.server.Serve(l.ln); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serving Locket: %w", err)
 	}
@@ -145,14 +139,14 @@ func (l *listener) Serve(ctx context.Context) error {
 // Drain implements web.Listener. After DrainDelay clients connect anew to another instance at
 // once, while running calls finish.
 func (l *listener) Drain(ctx context.Context) error {
-	<-time.After(l.http.DrainDelay)
-	ctx, cancel := context.WithTimeout(ctx, l.http.ShutdownTimeout)
+	<-time.After(l.HTTP.DrainDelay)
+	ctx, cancel := context.WithTimeout(ctx, l.HTTP.ShutdownTimeout)
 	defer cancel()
 	defer l.ln.Close() // GracefulStop closes it only after Serve
 	cut := context.AfterFunc(ctx, l.server.Stop)
 	l.server.GracefulStop()
 	if !cut() {
-		return fmt.Errorf("running calls of Locket were cut off after %s", l.http.ShutdownTimeout)
+		return fmt.Errorf("running calls of Locket were cut off after %s", l.HTTP.ShutdownTimeout)
 	}
 	return nil
 }

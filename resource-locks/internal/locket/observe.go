@@ -39,7 +39,7 @@ func (l *listener) observeCall(ctx context.Context, req any, info *grpc.UnarySer
 func (l *listener) callSafely(ctx context.Context, req any, handler grpc.UnaryHandler) (resp any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.log.ErrorContext(ctx, "panic", "err", fmt.Sprint(p), "stack", string(debug.Stack()))
+			l.Log.ErrorContext(ctx, "panic", "err", fmt.Sprint(p), "stack", string(debug.Stack()))
 			resp, err = nil, errPanic
 		}
 	}()
@@ -58,10 +58,10 @@ func requestID(ctx context.Context) string {
 // logCall writes the call's line: at debug for the normal work of the protocol.
 func (l *listener) logCall(ctx context.Context, method string, req any, code codes.Code, took time.Duration, err error) {
 	level := slog.LevelWarn
-	if isExpected(code) || (code == codes.Unavailable || code == codes.DeadlineExceeded) && l.countRefusal() {
+	if isExpected(code) || (code == codes.Unavailable || code == codes.DeadlineExceeded) && l.CountRefusal() {
 		level = slog.LevelDebug
 	}
-	if !l.log.Enabled(ctx, level) {
+	if !l.Log.Enabled(ctx, level) {
 		return // before the attributes are made, which is most of the work
 	}
 	key, owner := namesOf(req)
@@ -73,7 +73,7 @@ func (l *listener) logCall(ctx context.Context, method string, req any, code cod
 	if err != nil {
 		attrs = append(attrs, slog.String("err", err.Error()))
 	}
-	l.log.LogAttrs(ctx, level, "call", attrs...)
+	l.Log.LogAttrs(ctx, level, "call", attrs...)
 }
 
 func isExpected(code codes.Code) bool {

@@ -15,7 +15,6 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/web"
 )
 
 // Limits of a connection.
@@ -50,14 +49,11 @@ var (
 // connection is one web socket. The goroutine of serve reads, handles messages, and so ends
 // with the connection. Grants, pings and the stop come from short goroutines of others.
 type connection struct {
-	ws           *websocket.Conn
-	claims       *engine.Claims
-	namespace    string
-	owner        string // names the connection for operators
-	abandon      time.Duration
-	panics       *web.Panics
-	log          *slog.Logger
-	countRefusal func() bool
+	*server
+	ws        *websocket.Conn
+	namespace string
+	owner     string // names the connection for operators
+	abandon   time.Duration
 
 	mu      sync.Mutex // held while an event is handled; guards the fields below
 	session session
@@ -135,7 +131,7 @@ func (c *connection) notePanic(ctx context.Context, err error) error {
 	if !errors.As(err, new(*fault.PanicError)) {
 		return err
 	}
-	c.panics.Note(ctx, workerName, err)
+	c.Panics.Note(ctx, workerName, err)
 	return fault.New(fault.Internal, "%s", fault.Text(err))
 }
 
@@ -204,12 +200,12 @@ func (c *connection) lock(ctx context.Context, raw json.RawMessage) error {
 	}
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	t, err := c.claims.Lock(call, c.namespace, c.owner, c.abandon, resources)
+	t, err := c.Claims.Lock(call, c.namespace, c.owner, c.abandon, resources)
 	if err != nil {
 		return err
 	}
 	c.ticket = t
-	c.claims.Notify(t, func() { c.handleTicket(ctx, t) })
+	c.Claims.Notify(t, func() { c.handleTicket(ctx, t) })
 	if isClosed(t.Lost()) {
 		return errLost
 	}
@@ -218,7 +214,7 @@ func (c *connection) lock(ctx context.Context, raw json.RawMessage) error {
 
 func (c *connection) release(ctx context.Context) error {
 	answer := c.session.release() // the client holds it no longer, even if this fails
-	if err := c.claims.Release(ctx, c.ticket); err != nil {
+	if err := c.Claims.Release(ctx, c.ticket); err != nil {
 		return err
 	}
 	c.ticket = nil
@@ -231,7 +227,7 @@ func (c *connection) disconnect(ctx context.Context) {
 	if c.ticket == nil {
 		return
 	}
-	c.claims.Disconnect(ctx, c.ticket, c.session.state == stateAcquired)
+	c.Claims.Disconnect(ctx, c.ticket, c.session.state == stateAcquired)
 	c.ticket = nil
 }
 
@@ -262,11 +258,11 @@ func (c *connection) sayClose(ctx context.Context, err error) {
 		_ = c.sendClose(websocket.CloseGoingAway)
 		return
 	case errors.Is(err, errLost), isFault:
-		level := engine.LevelOf(err, c.countRefusal)
-		if c.ticket != nil && !c.claims.IsLeased(c.ticket) {
+		level := engine.LevelOf(err, c.CountRefusal)
+		if c.ticket != nil && !c.Claims.IsLeased(c.ticket) {
 			level = slog.LevelDebug // the engine has logged the end of all
 		}
-		c.log.Log(ctx, level, "a connection ends", "namespace", c.namespace, "owner", c.owner, "err", err)
+		c.Log.Log(ctx, level, "a connection ends", "namespace", c.namespace, "owner", c.owner, "err", err)
 	default:
 		return // the client closed, or cannot be reached
 	}

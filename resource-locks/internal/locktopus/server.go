@@ -59,13 +59,9 @@ func New(o Options) (web.Front, error) {
 // server is the http.Handler of the front. It owns its connections, which an http.Server
 // does not end: call stopAll before the listener closes.
 type server struct {
-	claims       *engine.Claims
-	abandon      time.Duration
-	panics       *web.Panics
-	log          *slog.Logger
-	countRefusal func() bool
-	upgrader     websocket.Upgrader
-	mux          *http.ServeMux
+	Options
+	upgrader websocket.Upgrader
+	mux      *http.ServeMux
 
 	ctx     context.Context //nolint:containedctx // done once stopAll is called
 	stop    context.CancelFunc
@@ -80,8 +76,7 @@ type server struct {
 func newServer(o Options) *server {
 	o.Panics.Expect(workerName)
 	s := &server{
-		claims: o.Claims, abandon: o.Settings.AbandonTimeout, panics: o.Panics, log: o.Log, limit: maxConnections,
-		mux: http.NewServeMux(), countRefusal: o.CountRefusal,
+		Options: o, limit: maxConnections, mux: http.NewServeMux(),
 		// An idle connection keeps a read buffer only. Compression would cost more memory.
 		upgrader: websocket.Upgrader{
 			ReadBufferSize: 512, WriteBufferSize: 1 << 10, WriteBufferPool: &sync.Pool{},
@@ -97,7 +92,7 @@ func newServer(o Options) *server {
 // ServeHTTP implements http.Handler. A panic is a 500, as in the other fronts.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := try(func() { s.mux.ServeHTTP(w, r) }); err != nil {
-		s.panics.Note(r.Context(), workerName, err)
+		s.Panics.Note(r.Context(), workerName, err)
 		http.Error(w, fault.Text(err), http.StatusInternalServerError)
 	}
 }
@@ -149,19 +144,16 @@ func (s *server) upgrade(w http.ResponseWriter, r *http.Request, namespace strin
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
 	defer cancel()
-	if err := s.claims.OpenNamespace(ctx, namespace); err != nil {
+	if err := s.Claims.OpenNamespace(ctx, namespace); err != nil {
 		s.refuse(ctx, w, err)
 		return nil
 	}
 	ws, err := s.upgrader.Upgrade(countingWriter{w}, r, nil)
 	if err != nil {
-		s.log.DebugContext(ctx, "a web socket was refused", "err", err)
+		s.Log.DebugContext(ctx, "a web socket was refused", "err", err)
 		return nil
 	}
-	return &connection{
-		ws: ws, claims: s.claims, namespace: namespace, owner: r.RemoteAddr, panics: s.panics, log: s.log,
-		countRefusal: s.countRefusal, session: newSession(),
-	}
+	return &connection{server: s, ws: ws, namespace: namespace, owner: r.RemoteAddr, session: newSession()}
 }
 
 // isHandshake reports whether the upgrade will succeed, so that other requests open no
@@ -197,7 +189,7 @@ func (s *server) parseQuery(u *url.URL) (namespace string, abandon time.Duration
 		return "", 0, problem
 	}
 	if !q.Has("abandon-timeout-ms") {
-		return namespace, s.abandon, ""
+		return namespace, s.Settings.AbandonTimeout, ""
 	}
 	ms, err := strconv.ParseInt(q.Get("abandon-timeout-ms"), 10, 64)
 	if err != nil || ms < 0 {
@@ -241,7 +233,7 @@ func (s *server) stats(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
-	n, err := s.claims.Stats(ctx, namespace)
+	n, err := s.Claims.Stats(ctx, namespace)
 	if err != nil {
 		s.refuse(ctx, w, err)
 		return
@@ -254,7 +246,7 @@ func (s *server) stats(w http.ResponseWriter, r *http.Request) {
 		TokensTotal:  n.Paths, TokensUnique: n.Paths, PathCount: n.Paths,
 	})
 	if err != nil {
-		s.log.DebugContext(ctx, "an answer was not sent", "err", err)
+		s.Log.DebugContext(ctx, "an answer was not sent", "err", err)
 	}
 }
 
@@ -265,7 +257,7 @@ func (s *server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 		status = http.StatusBadRequest // the protocol knows no 422
 	}
 	if status >= http.StatusInternalServerError {
-		s.log.Log(ctx, engine.LevelOf(err, s.countRefusal), "a request failed", "err", err)
+		s.Log.Log(ctx, engine.LevelOf(err, s.CountRefusal), "a request failed", "err", err)
 	}
 	http.Error(w, fault.Text(err), status)
 }

@@ -74,15 +74,15 @@ func (s *server) list(ctx context.Context, c *call) (any, error) {
 // configured resource type, because the names of several namespaces would be searched in all their locks.
 func (s *server) walk(ctx context.Context, names []string, visit func(engine.Lock) error) error {
 	if names == nil {
-		return s.locks.Walk(ctx, engine.Filter{Namespace: Namespaces, Prefix: true}, visit)
+		return s.Locks.Walk(ctx, engine.Filter{Namespace: Namespaces, Prefix: true}, visit)
 	}
 	var namespaces []string
-	for _, resourceType := range s.cfg.ResourceTypes {
+	for _, resourceType := range s.Settings.ResourceTypes {
 		namespaces = append(namespaces, Namespaces+strings.ToLower(resourceType))
 	}
 	slices.Sort(namespaces)
 	for _, namespace := range slices.Compact(namespaces) {
-		if err := s.locks.Walk(ctx, engine.Filter{Namespace: namespace, Names: names}, visit); err != nil {
+		if err := s.Locks.Walk(ctx, engine.Filter{Namespace: namespace, Names: names}, visit); err != nil {
 			return err
 		}
 	}

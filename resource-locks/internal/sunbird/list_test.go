@@ -43,7 +43,7 @@ func newLongList(t *testing.T, n int) (*harness, *pagedStore) {
 	t.Helper()
 	f := newHarness(t, nil)
 	store := &pagedStore{Store: f.store}
-	f.server.locks = engine.NewLocks(store, observer{})
+	f.server.Locks = engine.NewLocks(store, observer{})
 	for i := range n {
 		key := engine.Key{Namespace: Namespaces + "content", Name: fmt.Sprint("do_", i)}
 		a := engine.Acquire{Key: key, Owner: "ann", TTL: time.Hour}
@@ -91,7 +91,7 @@ func TestList_LooksNamesUpInEachType(t *testing.T) {
 	t.Parallel()
 	f := newHarness(t, func(cfg *Settings) { cfg.ResourceTypes = []string{"Content", "asset", "content"} })
 	store := &pagedStore{Store: f.store}
-	f.server.locks = engine.NewLocks(store, observer{})
+	f.server.Locks = engine.NewLocks(store, observer{})
 	for _, namespace := range []string{"sunbird/content", "sunbird/asset"} {
 		key := engine.Key{Namespace: namespace, Name: "do_1"}
 		if _, err := store.Acquire(t.Context(), engine.Acquire{Key: key, Owner: "ann", TTL: time.Hour}); err != nil {

@@ -53,7 +53,7 @@ type grant struct {
 }
 
 func (s *server) grantOf(l engine.Lock) grant {
-	return grant{LockKey: l.ID.String(), ExpiresAt: formatTime(l.ExpiresAt), ExpiresIn: s.cfg.LockTTL.Minutes(), Requests: l.Requests}
+	return grant{LockKey: l.ID.String(), ExpiresAt: formatTime(l.ExpiresAt), ExpiresIn: s.Settings.LockTTL.Minutes(), Requests: l.Requests}
 }
 
 // readFields returns required texts of the request by their names. The first wrong one is
@@ -70,18 +70,18 @@ func (s *server) readFields(c *call, names ...string) (map[string]string, engine
 		}
 		fields[name] = text
 	}
-	i := slices.IndexFunc(s.cfg.ResourceTypes, func(t string) bool { return strings.EqualFold(t, fields["resourceType"]) })
+	i := slices.IndexFunc(s.Settings.ResourceTypes, func(t string) bool { return strings.EqualFold(t, fields["resourceType"]) })
 	if i < 0 {
 		return nil, engine.Key{}, c.fail(http.StatusPreconditionFailed, "Resource type is not valid")
 	}
-	return fields, engine.Key{Namespace: Namespaces + strings.ToLower(s.cfg.ResourceTypes[i]), Name: fields["resourceId"]}, nil
+	return fields, engine.Key{Namespace: Namespaces + strings.ToLower(s.Settings.ResourceTypes[i]), Name: fields["resourceId"]}, nil
 }
 
 // checkResource asks the content service.
 func (s *server) checkResource(ctx context.Context, c *call, api string) error {
 	refusal, err := s.check.allow(ctx, c, api)
 	if err != nil {
-		s.log.WarnContext(ctx, "the resource check failed", "err", err)
+		s.Log.WarnContext(ctx, "the resource check failed", "err", err)
 	}
 	if refusal != "" {
 		return c.fail(http.StatusPreconditionFailed, refusal)
@@ -106,7 +106,7 @@ func (s *server) create(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := s.locks.Acquire(ctx, engine.Acquire{Key: key, Owner: c.user.id, Value: string(value), TTL: s.cfg.LockTTL, Keep: true})
+	g, err := s.Locks.Acquire(ctx, engine.Acquire{Key: key, Owner: c.user.id, Value: string(value), TTL: s.Settings.LockTTL, Keep: true})
 	if err != nil {
 		return nil, err
 	}
@@ -136,8 +136,8 @@ func (s *server) refresh(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := s.locks.Refresh(ctx, engine.Refresh{
-		Key: key, ID: id, Owner: c.user.id, TTL: s.cfg.LockTTL, ResumeWithin: s.cfg.ResumeWithin, Amend: amendment,
+	result, err := s.Locks.Refresh(ctx, engine.Refresh{
+		Key: key, ID: id, Owner: c.user.id, TTL: s.Settings.LockTTL, ResumeWithin: s.Settings.ResumeWithin, Amend: amendment,
 	})
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (s *server) retire(ctx context.Context, c *call) (any, error) {
 	if err := s.checkResource(ctx, c, "retireLock"); err != nil {
 		return nil, err
 	}
-	result, err := s.locks.Release(ctx, key, c.user.id)
+	result, err := s.Locks.Release(ctx, key, c.user.id)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func (s *server) retire(ctx context.Context, c *call) (any, error) {
 
 // force releases a lock of another user. The engine keeps who did it, and why.
 func (s *server) force(ctx context.Context, c *call) (any, error) {
-	isAdmin := slices.Contains(s.cfg.Admins, c.user.id) || (s.cfg.AdminRole != "" && slices.Contains(c.user.roles, s.cfg.AdminRole))
+	isAdmin := slices.Contains(s.Settings.Admins, c.user.id) || (s.Settings.AdminRole != "" && slices.Contains(c.user.roles, s.Settings.AdminRole))
 	if !isAdmin {
 		return nil, c.fail(http.StatusForbidden, "You are not authorized to force the release of this resource")
 	}
@@ -197,9 +197,9 @@ func (s *server) force(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := s.locks.Fetch(ctx, key)
+	lock, err := s.Locks.Fetch(ctx, key)
 	if err == nil {
-		_, err = s.locks.ForceRelease(ctx, key, lock.ID, engine.Note{By: c.user.id, Reason: fields["reason"]})
+		_, err = s.Locks.ForceRelease(ctx, key, lock.ID, engine.Note{By: c.user.id, Reason: fields["reason"]})
 	}
 	if fault.Is(err, fault.NotFound) {
 		return nil, c.fail(http.StatusBadRequest, notLocked)
@@ -214,7 +214,7 @@ func (s *server) request(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := s.locks.Ask(ctx, key, engine.AskedFor{By: c.user.id, Name: c.user.name, Message: fields["message"]})
+	lock, err := s.Locks.Ask(ctx, key, engine.AskedFor{By: c.user.id, Name: c.user.name, Message: fields["message"]})
 	if fault.Is(err, fault.NotFound) {
 		return nil, c.fail(http.StatusBadRequest, notLocked)
 	}

@@ -75,7 +75,7 @@ func TestRefresh(t *testing.T) {
 	t.Run("after the end of the lock, forced free before the answer", func(t *testing.T) {
 		t.Parallel()
 		f := newHarness(t, nil)
-		f.server.locks = engine.NewLocks(forcingStore{f.store}, observer{})
+		f.server.Locks = engine.NewLocks(forcingStore{f.store}, observer{})
 		u := f.user("u1", "Ann", "d1")
 		key := u.create("do_1").Result.LockKey
 		u.retire("do_1")

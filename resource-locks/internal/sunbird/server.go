@@ -63,24 +63,21 @@ func New(o Options) (web.Front, error) {
 
 // server is the http.Handler of the front.
 type server struct {
-	locks    *engine.Locks
-	cfg      Settings
+	Options
 	identify identify
 	// checkPage refuses requests of foreign pages. It is nil with tokens, which no other page has.
-	checkPage    func(*http.Request) error
-	check        resourceCheck
-	notices      *notices
-	lists        *semaphore.Weighted
-	log          *slog.Logger
-	countRefusal func() bool
+	checkPage func(*http.Request) error
+	check     resourceCheck
+	notices   *notices
+	lists     *semaphore.Weighted
 }
 
 // newServer returns the handler of a server that listens on host.
 func newServer(o Options, host string) (*server, error) {
 	cfg := o.Settings
 	s := &server{
-		locks: o.Locks, cfg: cfg, identify: identifyByHeader, lists: semaphore.NewWeighted(maxLists), log: o.Log,
-		check: newResourceCheck(cfg.ResourceCheckURL), notices: newNotices(cfg.NoticeURL, o.Registry, o.Log), countRefusal: o.CountRefusal,
+		Options: o, identify: identifyByHeader, lists: semaphore.NewWeighted(maxLists),
+		check: newResourceCheck(cfg.ResourceCheckURL), notices: newNotices(cfg.NoticeURL, o.Registry, o.Log),
 	}
 	if cfg.Auth == AuthToken {
 		known, err := loadKeys(cfg.Keys)
@@ -192,7 +189,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
 	if result, ok := result.(streamed); ok {
 		var sent bool
 		if sent, err = e.stream(ctx, w, result); sent && err != nil {
-			s.log.DebugContext(ctx, "an answer was cut off", "err", err)
+			s.Log.DebugContext(ctx, "an answer was cut off", "err", err)
 			panic(http.ErrAbortHandler) // the client would take the part for the whole
 		} else if err == nil {
 			return
@@ -244,15 +241,15 @@ func (s *server) toFailure(ctx context.Context, c *call, err error) failure {
 		return failure{http.StatusBadRequest, c.missing, fault.Text(err)}
 	}
 	if panicked, ok := errors.AsType[*fault.PanicError](err); ok {
-		s.log.ErrorContext(ctx, "panic", append(panicked.LogAttrs(), "operation", c.id)...)
+		s.Log.ErrorContext(ctx, "panic", append(panicked.LogAttrs(), "operation", c.id)...)
 	} else {
-		s.log.Log(ctx, engine.LevelOf(err, s.countRefusal), "a request failed", "operation", c.id, "err", err)
+		s.Log.Log(ctx, engine.LevelOf(err, s.CountRefusal), "a request failed", "operation", c.id, "err", err)
 	}
 	return failure{http.StatusInternalServerError, c.failed, c.doing + " lock failed"}
 }
 
 func (s *server) write(ctx context.Context, w http.ResponseWriter, e *envelope, status int) {
 	if err := e.write(w, status); err != nil {
-		s.log.DebugContext(ctx, "an answer was not sent", "err", err)
+		s.Log.DebugContext(ctx, "an answer was not sent", "err", err)
 	}
 }

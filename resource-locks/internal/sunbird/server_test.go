@@ -275,7 +275,7 @@ func TestServer_AnswersAPanic(t *testing.T) {
 	t.Parallel()
 	f := newHarness(t, func(c *Settings) { c.Admins = []string{"u1"} })
 	u := f.user("u1", "Ann", "d1")
-	f.server.locks = engine.NewLocks(struct{ engine.LockStore }{}, observer{}) // all calls of a nil store panic
+	f.server.Locks = engine.NewLocks(struct{ engine.LockStore }{}, observer{}) // all calls of a nil store panic
 	u.create("do_1").refused(t, 500, "ERR_LOCK_CREATION_FAILED", "Creating lock failed")
 	u.refresh("do_1", none).refused(t, 500, "ERR_LOCK_REFRESHING_FAILED", "Refreshing lock failed")
 	u.retire("do_1").refused(t, 500, "ERR_LOCK_RETIRING_FAILED", "Retiring lock failed")
