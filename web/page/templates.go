@@ -124,6 +124,15 @@ func (t *Templates) Reader(c echo.Context) Reader {
 	return Reader{Language: Language(c), Zone: Zone(c), catalogue: t.catalogue}
 }
 
+// Show answers with a page. It renders the whole page before it sends the status.
+func (t *Templates) Show(c echo.Context, status int, file string, f Frame) error {
+	content, err := t.Render(t.Reader(c), file, Layout, f)
+	if err != nil {
+		return err
+	}
+	return c.HTMLBlob(status, content)
+}
+
 // Render executes one template of a page's file: Layout for the page, or a part of it.
 func (t *Templates) Render(r Reader, file, name string, data any) ([]byte, error) {
 	copies, ok := t.pages[file]

@@ -1,6 +1,7 @@
 package staff
 
 import (
+	"cmp"
 	"net/http"
 
 	"checkoutlock/circulation/internal/drill"
@@ -77,8 +78,5 @@ func (p *pages) runDrill(v *visit) error {
 		return err
 	}
 	v.c.Response().Header().Set(fault.Header, string(code))
-	if failed := v.show(fault.Status(code), "drill.html", "/", "drill.title", page); failed != nil {
-		return failed
-	}
-	return err // for the log
+	return cmp.Or(v.show(fault.Status(code), "drill.html", "/", "drill.title", page), err) // err is for the log
 }

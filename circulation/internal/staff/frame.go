@@ -92,7 +92,7 @@ func (v *visit) show(status int, name, current string, title texts.Code, body an
 	}
 	f.Note.Code = notes[web.QueryOf(v.c).Text("done")]
 	f.Nav = v.listPages(current)
-	return v.pages.writePage(v.c, status, name, f)
+	return v.pages.templates.Show(v.c, status, name, f)
 }
 
 // listPages links the pages that the visitor may see.
@@ -115,15 +115,6 @@ func (p *pages) newFrame(c echo.Context, title texts.Code, body any) page.Frame 
 	return f
 }
 
-// writePage renders the whole page before it sends the status.
-func (p *pages) writePage(c echo.Context, status int, name string, f page.Frame) error {
-	content, err := p.templates.Render(p.templates.Reader(c), name, page.Layout, f)
-	if err != nil {
-		return err
-	}
-	return c.HTMLBlob(status, content)
-}
-
 // showSignIn shows a page of the sign-in. It has no navigation, because the visitor is not signed in.
 func (p *pages) showSignIn(c echo.Context, status int, template string, title texts.Code, body any) error {
 	f := p.newFrame(c, title, body)
@@ -132,7 +123,7 @@ func (p *pages) showSignIn(c echo.Context, status int, template string, title te
 	if f.CSRF, err = page.CheckToken(c); err != nil {
 		return err
 	}
-	return p.writePage(c, status, template, f)
+	return p.templates.Show(c, status, template, f)
 }
 
 // withTenant serves pages of the tenant in the path. Behind a gateway it must be the one whose
@@ -203,7 +194,7 @@ func (p *pages) chooseTenant(c echo.Context) error {
 		}
 		status, wrong = http.StatusUnprocessableEntity, texts.Text{Code: "tenant.wrong"}
 	}
-	return p.writePage(c, status, "tenant.html", p.newFrame(c, "tenant.heading", tenantPage{page.RelativePath(c, "/staff/"), name, wrong}))
+	return p.templates.Show(c, status, "tenant.html", p.newFrame(c, "tenant.heading", tenantPage{page.RelativePath(c, "/staff/"), name, wrong}))
 }
 
 // showError answers with a page that says what went wrong and what can be done.
@@ -229,5 +220,5 @@ func (p *pages) showError(c echo.Context, err error) error {
 	if p.guard.Mode() != auth.None {
 		frame.Who, _ = p.admin.KnownViewerName(ctx) // asks no storage, which may be down
 	}
-	return p.writePage(c, fault.Status(code), "error.html", frame)
+	return p.templates.Show(c, fault.Status(code), "error.html", frame)
 }

@@ -65,7 +65,7 @@ func (p *pages) showTerminal(v *visit, t library.Terminal, typed admin.TerminalC
 		none = "machines.fromLogin"
 	}
 	usual := func(value string) option {
-		return option{"", v.reader().Say(texts.Text{Code: "machines.usualValue", Values: texts.Values{"value": value}})}
+		return option{"", v.say("machines.usualValue", texts.Values{"value": value})}
 	}
 	shown := terminalPage{
 		Terminal: t, Action: v.path("/machines/" + url.PathEscape(t.ID)), Back: v.path("/machines"), Version: typed.Version,
@@ -98,7 +98,7 @@ func (p *pages) showTerminal(v *visit, t library.Terminal, typed admin.TerminalC
 func (p *pages) changeTerminal(v *visit) error {
 	version, err := strconv.Atoi(v.c.FormValue("version"))
 	if err != nil {
-		return fault.New(fault.Invalid, "%s", v.reader().Say(texts.Text{Code: "machines.formIncomplete"}))
+		return fault.New(fault.Invalid, "%s", v.say("machines.formIncomplete", nil))
 	}
 	typed := admin.TerminalChange{
 		Version: version, Name: strings.TrimSpace(v.c.FormValue("name")), ServicePointID: v.c.FormValue("place"),
@@ -122,7 +122,7 @@ func (p *pages) changeTerminal(v *visit) error {
 		if stored.Version = typed.Version; stored == typed { // the form was sent twice
 			return v.redirectDone("/machines", "changed")
 		}
-		err = fault.New(fault.Conflict, "%s", v.reader().Say(texts.Text{Code: "machines.changedMeanwhile"}))
+		err = fault.New(fault.Conflict, "%s", v.say("machines.changedMeanwhile", nil))
 	}
 	return p.showTerminal(v, t, typed, err)
 }
@@ -130,7 +130,7 @@ func (p *pages) changeTerminal(v *visit) error {
 // checkPassword refuses an empty password: for storage it would mean none.
 func (v *visit) checkPassword(password string) error {
 	if password == "" {
-		return fault.Validation(fault.Refusal("", v.reader().Say(texts.Text{Code: "machines.passwordMissing"}), fault.Parameter{Key: "password"}))
+		return fault.Validation(fault.Refusal("", v.say("machines.passwordMissing", nil), fault.Parameter{Key: "password"}))
 	}
 	return nil
 }

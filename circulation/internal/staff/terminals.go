@@ -271,7 +271,7 @@ func (p *pages) findTerminal(v *visit) (library.Terminal, error) {
 	}
 	at := slices.IndexFunc(found, func(t library.Terminal) bool { return t.ID == v.c.Param("terminal") })
 	if at < 0 {
-		return library.Terminal{}, fault.New(fault.NotFound, "%s", v.reader().Say(texts.Text{Code: "machines.gone"}))
+		return library.Terminal{}, fault.New(fault.NotFound, "%s", v.say("machines.gone", nil))
 	}
 	return found[at], nil
 }

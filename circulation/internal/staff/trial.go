@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 	"checkoutlock/web/texts"
@@ -31,11 +32,7 @@ type trialResult struct {
 
 // RuleNames lists the criteria of the deciding rule on which an item limit depends.
 func (r trialResult) RuleNames() string {
-	names := make([]string, len(r.Found.Rule.Names))
-	for i, n := range r.Found.Rule.Names {
-		names[i] = r.Word(n)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(convert.All(r.Found.Rule.Names, r.Word), ", ")
 }
 
 // Word is the everyday name of a criterion of a rule.
@@ -85,10 +82,7 @@ func (p *pages) showTrial(v *visit) error {
 	// For example rules that cannot be used: the page shows the error as its result.
 	page.Failure = f.Msg
 	v.c.Response().Header().Set(fault.Header, string(f.Code))
-	if failed := show(fault.Status(f.Code)); failed != nil {
-		return failed
-	}
-	return err // for the log
+	return cmp.Or(show(fault.Status(f.Code)), err) // err is for the log
 }
 
 // readTrialForm reads the form. One that is not filled in yet has no problems.

@@ -139,8 +139,7 @@ func (p *pages) showError(c echo.Context, err error) error {
 	return p.show(c, fault.Status(f.Code), "error.html", shown.Heading, "", shown)
 }
 
-// show answers with a page. note says what was changed before. It renders the whole page
-// before it sends the status.
+// show answers with a page. note says what was changed before.
 func (p *pages) show(c echo.Context, status int, name string, title, note texts.Code, body any) error {
 	f := p.files.NewFrame(c)
 	f.Brand, f.Title, f.Note.Code, f.Body = "locks.brand", title, note, body
@@ -156,9 +155,5 @@ func (p *pages) show(c echo.Context, status int, name string, title, note texts.
 	if f.CSRF, err = page.CheckToken(c); err != nil && status < http.StatusBadRequest {
 		return err
 	}
-	content, err := p.templates.Render(p.templates.Reader(c), name, page.Layout, f)
-	if err != nil {
-		return err
-	}
-	return c.HTMLBlob(status, content)
+	return p.templates.Show(c, status, name, f)
 }
