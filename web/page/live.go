@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -20,10 +19,10 @@ import (
 // Streams keep open pages up to date with server-sent events (WHATWG HTML, section 9.2).
 // An event is HTML: parts of the page, rendered again by the same template.
 type Streams struct {
-	log      *slog.Logger
-	places   chan struct{} // one for each open stream
-	stopped  chan struct{}
-	stopOnce sync.Once
+	log     *slog.Logger
+	places  chan struct{}   // one for each open stream
+	running context.Context //nolint:containedctx // done once Stop is called
+	stop    context.CancelFunc
 }
 
 const (
@@ -35,12 +34,14 @@ const (
 
 // NewStreams returns streams that log why they show nothing new.
 func NewStreams(log *slog.Logger) *Streams {
-	return &Streams{log: log, places: make(chan struct{}, maxStreams), stopped: make(chan struct{})}
+	s := &Streams{log: log, places: make(chan struct{}, maxStreams)}
+	s.running, s.stop = context.WithCancel(context.Background())
+	return s
 }
 
 // Stop ends all open streams, because they would delay the service's stop. Pages can still be
 // loaded afterwards.
-func (s *Streams) Stop() { s.stopOnce.Do(func() { close(s.stopped) }) }
+func (s *Streams) Stop() { s.stop() }
 
 // Follow calls read at each interval and sends what it returns, if that has changed. A
 // stream ends with its request, and the browser then opens the next one. So no stream
@@ -60,13 +61,7 @@ func (s *Streams) Follow(c echo.Context, r Reader, every time.Duration, read fun
 	}
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
-	go func() {
-		select {
-		case <-s.stopped:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	defer context.AfterFunc(s.running, cancel)()
 	c.SetRequest(c.Request().WithContext(ctx))
 	s.write(c, r, every, read)
 	return nil

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"html/template"
+	"maps"
 	"net/url"
 	"strconv"
 	"strings"
@@ -102,9 +103,7 @@ func (r Reader) makeText(what any, pairs []any) (texts.Text, error) {
 		return t, fmt.Errorf("the text %s has a placeholder without a value", t.Code)
 	}
 	values := texts.Values{}
-	for name, value := range t.Values {
-		values[name] = value
-	}
+	maps.Copy(values, t.Values)
 	for i := 0; i < len(pairs); i += 2 {
 		values[fmt.Sprint(pairs[i])] = r.write(pairs[i+1])
 	}
