@@ -19,6 +19,7 @@ import (
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/sip2/wire"
+	"checkoutlock/schemas/pace"
 	"checkoutlock/web"
 	"checkoutlock/web/texts"
 )
@@ -82,8 +83,8 @@ type listener struct {
 	activity  *activity
 
 	ln       net.Listener
-	stopping chan struct{}
-	stop     func()
+	stopping context.Context //nolint:containedctx // done once Drain is called
+	stop     context.CancelFunc
 	running  sync.WaitGroup
 
 	mu          sync.Mutex
@@ -113,13 +114,14 @@ func newListener(o Options) (*listener, error) {
 	}
 	o.Log = o.Log.With("front", "sip2")
 	o.Panics.Expect("sip2")
-	stopping, m := make(chan struct{}), newMetrics(o.Registry, o.Handlers)
+	m := newMetrics(o.Registry, o.Handlers)
+	stopping, stop := context.WithCancel(context.Background())
 	return &listener{
 		Options: o, limits: defaultLimits(), terminals: terminalFile{filed, o.Terminals}, metrics: m,
 		flights:  &flights{running: map[flightKey]*flight{}},
 		activity: newActivity(o.Activity, o.Log),
 		brake:    &brake{wrong: cache.New[string, int](brakeAge, brakeSize), slots: make(chan struct{}, verifications)},
-		stopping: stopping, stop: sync.OnceFunc(func() { close(stopping) }),
+		stopping: stopping, stop: stop,
 		connections: map[*connection]struct{}{},
 	}, nil
 }
@@ -156,27 +158,12 @@ func (l *listener) Serve(ctx context.Context) error {
 			return fmt.Errorf("serving SIP2: %w", err)
 		default: // such as too many open files
 			l.Log.WarnContext(ctx, "a connection was not accepted", "err", err)
-			l.pause(time.Second)
+			pace.Wait(l.stopping, time.Second)
 		}
 	}
 }
 
-// pause waits for d, or until the service stops.
-func (l *listener) pause(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-l.stopping:
-	}
-}
-
-func (l *listener) isStopping() bool {
-	select {
-	case <-l.stopping:
-		return true
-	default:
-		return false
-	}
-}
+func (l *listener) isStopping() bool { return l.stopping.Err() != nil }
 
 // admit serves the connection, unless it is one too many.
 func (l *listener) admit(ctx context.Context, conn net.Conn) {

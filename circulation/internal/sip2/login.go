@@ -12,6 +12,7 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/pace"
 	"checkoutlock/web/texts"
 )
 
@@ -71,7 +72,7 @@ func (c *connection) signIn(ctx context.Context, r wire.Request) wire.Answer {
 	c.metrics.logins.WithLabelValues("wrong").Inc()
 	c.wrongLogins++
 	c.Log.WarnContext(ctx, "a machine's login was refused", "from", c.from, "err", err)
-	c.pause(c.wrong - time.Since(began))
+	pace.Wait(c.stopping, c.wrong-time.Since(began))
 	return a
 }
 
@@ -108,7 +109,7 @@ func (c *connection) verify(ctx context.Context, r wire.Request) (library.Termin
 // comparePassword returns the terminal with the login and the password. Wrong ones are slowed.
 func (c *connection) comparePassword(ctx context.Context, tenant okapi.Tenant, login, password string) (library.Terminal, error) {
 	key := c.from.String() + " " + tenant.String() + " " + strings.ToLower(login)
-	c.pause(c.brake.wait(key, c.wrong))
+	pace.Wait(c.stopping, c.brake.wait(key, c.wrong))
 	leave, err := c.waitForTurn(ctx)
 	if err != nil {
 		return library.Terminal{}, err
@@ -164,7 +165,7 @@ func (c *connection) slowGuesses(r wire.Request, handle func() wire.Answer) wire
 		return handle()
 	}
 	key := "PIN " + c.tenant.String() + " " + strings.ToLower(r.Field("AA"))
-	c.pause(c.brake.wait(key, c.wrong))
+	pace.Wait(c.stopping, c.brake.wait(key, c.wrong))
 	a := handle()
 	switch {
 	case a.RightPIN == nil:
@@ -184,7 +185,7 @@ func (c *connection) waitForTurn(ctx context.Context) (leave func(), err error) 
 	case c.brake.slots <- struct{}{}:
 		return func() { <-c.brake.slots }, nil
 	case <-ctx.Done():
-	case <-c.stopping:
+	case <-c.stopping.Done():
 	}
 	return nil, fault.New(fault.Timeout, "Too many logins at once")
 }
