@@ -11,6 +11,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/schemas/okapi"
@@ -76,7 +77,7 @@ var lockFilters = []web.Parameter{
 		return ""
 	}},
 	{Name: "holder", Meaning: "the instance that holds the lock", Check: func(value string) string {
-		if readHolder(value) == "" {
+		if value == "" || !schemas.IsPrintable(value, schemas.MaxInstanceName) {
 			return fmt.Sprintf("must have 1 to %d printable characters", schemas.MaxInstanceName)
 		}
 		return ""
@@ -108,7 +109,7 @@ func (h lockHandlers) create(c echo.Context) (schemas.CheckoutLock, error) {
 		req.TTL = time.Duration(*body.TTLMs) * time.Millisecond
 	}
 	ctx := c.Request().Context()
-	req.Holder = readHolder(c.Request().Header.Get(schemas.HolderHeader))
+	req.Holder = readHolder(c)
 	req.OkapiRequestID = okapi.FromContext(ctx).RequestID
 	l, err := h.locks.Acquire(ctx, req)
 	return renderLock(l), err
@@ -124,11 +125,12 @@ func parseFolioID(s string) (uuid.UUID, bool) {
 
 // readHolder returns the name of the calling instance, which only people read. It
 // ignores a name that is too long or not printable.
-func readHolder(s string) string {
-	if !schemas.IsPrintable(s, schemas.MaxInstanceName) {
+func readHolder(c echo.Context) string {
+	name := c.Request().Header.Get(schemas.HolderHeader)
+	if !schemas.IsPrintable(name, schemas.MaxInstanceName) {
 		return ""
 	}
-	return s
+	return name
 }
 
 func (h lockHandlers) get(c echo.Context) (schemas.CheckoutLock, error) {
@@ -195,11 +197,7 @@ func (h lockHandlers) list(c echo.Context) (schemas.CheckoutLocks, error) {
 	f := lock.Filter{Holder: q.Text("holder"), Outdated: q.Boolean("outdated"), Offset: q.Integer("offset"), Limit: q.Integer("limit")}
 	f.UserID, _ = parseFolioID(q.Text("userId"))
 	locks, total, err := h.locks.List(c.Request().Context(), f)
-	page := schemas.CheckoutLocks{CheckoutLocks: make([]schemas.CheckoutLock, len(locks)), TotalRecords: total}
-	for i, l := range locks {
-		page.CheckoutLocks[i] = renderLock(l)
-	}
-	return page, err
+	return schemas.CheckoutLocks{CheckoutLocks: convert.All(locks, renderLock), TotalRecords: total}, err
 }
 
 // renderLock is the only place that converts locks for answers.

@@ -107,7 +107,7 @@ func (h historyHandlers) add(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	instance := readHolder(c.Request().Header.Get(schemas.HolderHeader))
+	instance := readHolder(c)
 	return h.store.Add(c.Request().Context(), instance, report)
 }
 

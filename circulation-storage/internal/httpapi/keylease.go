@@ -60,7 +60,7 @@ func (h keyLeaseHandlers) lease(c echo.Context) error {
 	if _, err := hex.Decode(req.BodyHash[:], []byte(body.BodyHash)); err != nil {
 		return fmt.Errorf("reading a checked bodyHash: %w", err)
 	}
-	req.Holder = readHolder(c.Request().Header.Get(schemas.HolderHeader))
+	req.Holder = readHolder(c)
 	got, err := keylease.WaitFor(c.Request().Context(), h.store, req)
 	if err != nil {
 		return err

@@ -52,5 +52,5 @@ func (h terminalHandlers) report(c echo.Context) error {
 		wrong.Add("terminals", "or notes is required", "")
 		return wrong.Err()
 	}
-	return h.store.ReportTerminals(c.Request().Context(), readHolder(c.Request().Header.Get(schemas.HolderHeader)), report)
+	return h.store.ReportTerminals(c.Request().Context(), readHolder(c), report)
 }
