@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"checkoutlock/circulation/internal/cache"
@@ -68,9 +69,10 @@ type Store struct {
 	// readings are the readings under way, which callers of Current share.
 	readings *cache.Cache[okapi.Tenant, Settings]
 
-	mu       sync.Mutex
-	tenants  map[okapi.Tenant]*known
-	numbered uint64 // readings so far
+	numbered atomic.Uint64 // readings, in the order in which they begin
+
+	mu      sync.Mutex
+	tenants map[okapi.Tenant]*known
 }
 
 // known is the store's state of a tenant.
@@ -151,7 +153,7 @@ func (s *Store) Update(ctx context.Context, change Change) (Settings, error) {
 		return Settings{}, fmt.Errorf("storing the lock settings: %w", err)
 	}
 	// The number is taken now: a reading that began before the change must not undo it.
-	settings, _, err := s.applyState(ctx, state, s.nextNumber(), time.Now())
+	settings, _, err := s.applyState(ctx, state, s.numbered.Add(1), time.Now())
 	return settings, err
 }
 
@@ -159,7 +161,7 @@ func (s *Store) Update(ctx context.Context, change Change) (Settings, error) {
 // the tenant's entry is not in force, nil if it is. It does not end with the caller, so the
 // failure of a reading is always storage's.
 func (s *Store) Read(ctx context.Context) (settings Settings, problem, err error) {
-	begun, number := time.Now(), s.nextNumber()
+	begun, number := time.Now(), s.numbered.Add(1)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.chooseTimeout(ctx))
 	defer cancel()
 	state, err := s.storage.State(rctx)
@@ -245,14 +247,6 @@ func (s *Store) noteFallback(ctx context.Context, k *known, reason, what string,
 		level = slog.LevelWarn
 	}
 	s.log.Log(ctx, level, what, "reason", reason, "using", using, "enabled", s.lastGood(k).Enabled, "err", cause)
-}
-
-// nextNumber numbers the readings in the order in which they begin.
-func (s *Store) nextNumber() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.numbered++
-	return s.numbered
 }
 
 // lastGood returns the last good settings, else the environment's. s.mu is held.
