@@ -46,7 +46,7 @@ func (t token) String() string {
 // their indentation.
 type lexer struct {
 	tokens  []token
-	indents []int // indentation of the open levels, outermost first, without level 0
+	indents []int // indentation of the open levels, outermost first; level 0 stays open
 	line    int
 	rest    string // the rest of the current line
 	column  int    // where rest begins, in characters
@@ -54,7 +54,7 @@ type lexer struct {
 
 // lex always returns a list that ends with tokenEnd or tokenInvalid.
 func lex(text string) []token {
-	l := &lexer{}
+	l := &lexer{indents: []int{0}}
 	for i, line := range SplitLines(text) {
 		l.line, l.column, l.rest = i+1, 0, line
 		if !l.lexLine() {
@@ -140,15 +140,11 @@ func (l *lexer) skip(n int) {
 // indentTo opens or closes levels until the innermost one has the given indentation. A line between
 // two levels gets both an end and a beginning of indentation, which no statement allows.
 func (l *lexer) indentTo(indent int) {
-	for len(l.indents) > 0 && l.indents[len(l.indents)-1] > indent {
+	for l.indents[len(l.indents)-1] > indent {
 		l.indents = l.indents[:len(l.indents)-1]
 		l.emit(tokenDedent, "")
 	}
-	current := 0
-	if len(l.indents) > 0 {
-		current = l.indents[len(l.indents)-1]
-	}
-	if current < indent {
+	if l.indents[len(l.indents)-1] < indent {
 		l.indents = append(l.indents, indent)
 		l.emit(tokenIndent, "")
 	}
