@@ -80,7 +80,7 @@ func (c RequestChange) Decide(ctx context.Context, seen Seen) (Change, error) {
 	after := rest
 	if !c.Delete {
 		delete(edited, "position")
-		after = append(slices.Clone(rest), edited)
+		after = slices.Concat(rest, Queue{edited})
 	}
 	change.Requests, change.Items = seen.Queue.listChanged(after), freeItem(seen.Item, rest)
 	return change.complete(ctx, seen.Now, nil, []records.Record{seen.Item}, seen.Queue)
@@ -126,15 +126,15 @@ var keptByEdits = [...]string{
 // a check-in may have given that meanwhile, with the end of the hold shelf.
 func (c RequestChange) editRequest(stored records.Record) records.Record {
 	edited := clone(c.request)
-	kept := keptByEdits[:]
+	kept := slices.Clone(keptByEdits[:])
 	if isOpenRequest(edited) {
-		kept = append(slices.Clone(kept), "status")
+		kept = append(kept, "status")
 	}
 	if edited["holdShelfExpirationDate"] == nil {
-		kept = append(slices.Clone(kept), "holdShelfExpirationDate")
+		kept = append(kept, "holdShelfExpirationDate")
 	}
 	if readID(edited, "proxyUserId") == readID(stored, "proxyUserId") {
-		kept = append(slices.Clone(kept), "proxy")
+		kept = append(kept, "proxy")
 	}
 	for _, key := range kept {
 		delete(edited, key)

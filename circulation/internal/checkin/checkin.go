@@ -2,7 +2,6 @@
 package checkin
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -174,7 +173,7 @@ func (s *Service) checkInItem(ctx context.Context, req Request, facts *library.F
 	if err != nil {
 		return Returned{}, err
 	}
-	if !bytes.Equal(bytes.TrimSpace(result.Loan), []byte("null")) {
+	if string(result.Loan) != "null" {
 		returned.Loan = result.Loan
 	}
 	queued := func(r schemas.QueuedRequest) bool { return facts.TitleLevel || r.RequestLevel != "Title" }

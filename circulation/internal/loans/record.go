@@ -1,6 +1,7 @@
 package loans
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -184,9 +185,6 @@ func (s *Service) close(ctx context.Context, itemID string, loan draft, raw json
 	if !strings.EqualFold(loan.text("itemId"), itemID) {
 		return fault.Validation(fault.Refusal("", "itemId of a loan must stay", fault.Param("itemId", loan.text("itemId"))))
 	}
-	date := loan.text("returnDate")
-	if date == "" {
-		date = library.Instant{Time: s.Now()}.Text()
-	}
+	date := cmp.Or(loan.text("returnDate"), library.Instant{Time: s.Now()}.Text())
 	return s.Close(ctx, schemas.CheckIn{ItemID: itemID, ServicePointID: loan.text("checkinServicePointId"), CheckInDate: date, Loan: raw})
 }

@@ -142,12 +142,12 @@ func (f *Found) fetchHoldings(ctx context.Context, g *library.Calls, r Records, 
 }
 
 func (f *Found) fetchReferences(ctx context.Context, g *library.Calls, r Records, want Wanted) {
-	points := append(slices.Clone(want.ServicePoints), listIDs(f.Items, func(i library.Item) string { return i.InTransitDestinationServicePointID })...)
-	groups := slices.Clone(want.Groups)
+	points := slices.Concat(want.ServicePoints, listIDs(f.Items, func(i library.Item) string { return i.InTransitDestinationServicePointID }))
+	groups := want.Groups
 	if want.GroupsOfUsers {
-		groups = append(groups, listIDs(f.Users, func(u library.User) string { return u.PatronGroup })...)
+		groups = slices.Concat(groups, listIDs(f.Users, func(u library.User) string { return u.PatronGroup }))
 	}
-	titles := append(slices.Clone(want.Titles), listIDs(f.holdings, func(h library.Holdings) string { return h.InstanceID })...)
+	titles := slices.Concat(want.Titles, listIDs(f.holdings, func(h library.Holdings) string { return h.InstanceID }))
 	fetchByID(ctx, g, &f.Titles, r.Instances, dropRepeats(titles), func(i library.Instance) string { return i.ID })
 	fetchEach(ctx, g, &f.locations, r.Location, listIDs(f.Items, func(i library.Item) string { return i.EffectiveLocationID }))
 	fetchEach(ctx, g, &f.materials, namesOf(r, library.MaterialType), listIDs(f.Items, func(i library.Item) string { return i.MaterialTypeID }))

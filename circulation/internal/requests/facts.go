@@ -141,7 +141,7 @@ func (w wish) makePlacement(f facts) (schemas.Placement, error) {
 	}
 	p := schemas.Placement{TitleLevel: f.records.TitleLevel}
 	delete(doc, "holdingsRecordId")
-	if item := f.records.Item; f.records.Item.ID != "" {
+	if item := f.records.Item; item.ID != "" {
 		doc["itemId"], doc["holdingsRecordId"] = item.ID, item.HoldingsRecordID
 		doc["item"] = f.copyItem()
 		p.ItemVersion = &item.Version

@@ -96,11 +96,11 @@ func (w wish) judgeItem(f facts) fault.List {
 	switch {
 	case f.instance.ID == "":
 		return fault.List{fault.Refusal(codeInstanceUnknown, "Instance does not exist", newParameter("instanceId", w.record.InstanceID))}
-	case w.record.ItemID != "" && f.records.Item.ID == "":
+	case w.record.ItemID != "" && item.ID == "":
 		return fault.List{fault.Refusal(library.CodeItemUnknown, "Item does not exist", newParameter("itemId", w.record.ItemID))}
-	case w.record.RequestType == schemas.RequestPage && f.records.Item.ID == "":
+	case w.record.RequestType == schemas.RequestPage && item.ID == "":
 		return fault.List{fault.Refusal("NO_AVAILABLE_ITEM", "Cannot create page TLR for this instance ID - no available items found", newParameter("instanceId", w.record.InstanceID))}
-	case f.records.Item.ID == "":
+	case item.ID == "":
 		return nil
 	case !strings.EqualFold(f.records.Holdings.InstanceID, w.record.InstanceID):
 		return fault.List{fault.Refusal(codeOtherInstance, "The item is not one of the instance", newParameter("itemId", w.record.ItemID), newParameter("instanceId", w.record.InstanceID))}

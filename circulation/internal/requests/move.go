@@ -125,7 +125,7 @@ func (w wish) checkMovable(was schemas.QueuedRequest) fault.List {
 // only if it is there already. The patron may be inactive, as in FOLIO.
 func (w wish) judgeMove(f facts, was schemas.QueuedRequest) fault.List {
 	item, instanceID := f.records.Item, f.records.Holdings.InstanceID
-	if f.records.Item.ID != "" && !strings.EqualFold(instanceID, was.InstanceID) {
+	if item.ID != "" && !strings.EqualFold(instanceID, was.InstanceID) {
 		return fault.List{fault.Refusal(codeOtherInstance, "Request can only be moved to an item with the same instance ID",
 			newParameter("itemId", item.ID), newParameter("instanceId", instanceID))}
 	}

@@ -10,6 +10,7 @@ import (
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/related"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 )
 
 func idOf(i library.Item) string { return i.ID }
@@ -102,7 +103,7 @@ func (s *Service) ItemsInTransit(ctx context.Context) ([]Transit, int, error) {
 	loans := keepFirst(allLoans, func(l TransitLoan) string { return l.ItemID })
 	requests := keepFirst(allRequests, func(r TransitRequest) string { return r.ItemID })
 	points := slices.Concat(
-		related.IDs(items, func(i library.Item) string { return readCheckInPlace(i) }),
+		related.IDs(items, readCheckInPlace),
 		related.IDs(allLoans, func(l TransitLoan) string { return l.CheckinServicePointID }),
 		related.IDs(allRequests, func(r TransitRequest) string { return r.PickupServicePointID }))
 	found, err := related.Fetch(ctx, s.Library, related.Wanted{
@@ -112,10 +113,7 @@ func (s *Service) ItemsInTransit(ctx context.Context) ([]Transit, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	report := make([]Transit, len(ids))
-	for i, id := range ids {
-		report[i] = describeTransit(found, id, loans, requests)
-	}
+	report := convert.All(ids, func(id string) Transit { return describeTransit(found, id, loans, requests) })
 	slices.SortStableFunc(report, func(a, b Transit) int {
 		if (a.CheckedIn.Name == "") != (b.CheckedIn.Name == "") {
 			return strings.Compare(b.CheckedIn.Name, a.CheckedIn.Name)
