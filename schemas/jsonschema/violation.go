@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -35,37 +34,50 @@ func violations(doc any, root *santhosh.ValidationError) error {
 // numberText is a number of JSON in its plain form.
 var numberText = regexp.MustCompile(`^-?(0|[1-9]\d{0,29})(\.\d{1,30})?$`)
 
-// readTexts reads the texts in doc that stand where a schema wants a number or a boolean. It reports
+// readScalars reads the values in doc that have another scalar type than their schema wants. It reports
 // whether it changed doc.
-func readTexts(doc any, e *santhosh.ValidationError) (changed bool) {
+func readScalars(doc any, e *santhosh.ValidationError) (changed bool) {
 	for _, cause := range e.Causes {
-		changed = readTexts(doc, cause) || changed
+		changed = readScalars(doc, cause) || changed
 	}
 	wrong, ok := e.ErrorKind.(*kind.Type)
 	last := len(e.InstanceLocation) - 1
-	if !ok || last < 0 || wrong.Got != "string" || !slices.ContainsFunc(wrong.Want, isScalar) {
+	if !ok || last < 0 {
 		return changed
 	}
 	name := e.InstanceLocation[last]
 	object, _ := valueAt(doc, e.InstanceLocation[:last]).(map[string]any)
-	text, ok := object[name].(string)
-	boolean := slices.Contains(wrong.Want, "boolean")
+	value, ok := readScalar(object[name], wrong.Want[0])
 	switch {
 	case !ok:
 		return changed
-	case text == "":
+	case value == nil:
 		delete(object, name)
-	case boolean && (text == "true" || text == "false"):
-		object[name] = text == "true"
-	case !boolean && numberText.MatchString(text):
-		object[name] = json.Number(text)
 	default:
-		return changed
+		object[name] = value
 	}
 	return true
 }
 
-func isScalar(name string) bool { return name == "number" || name == "integer" || name == "boolean" }
+// readScalar reads value as one of the type called want; nil for none.
+func readScalar(value any, want string) (any, bool) {
+	isNumber, isBoolean := want == "number" || want == "integer", want == "boolean"
+	switch v := value.(type) {
+	case string:
+		switch {
+		case v == "":
+			return nil, isNumber || isBoolean
+		case isNumber:
+			return json.Number(v), numberText.MatchString(v)
+		}
+		return v == "true", isBoolean && (v == "true" || v == "false")
+	case json.Number:
+		return v.String(), want == "string"
+	case bool:
+		return strconv.FormatBool(v), want == "string"
+	}
+	return nil, false
+}
 
 // violation describes one leaf; a list of missing properties is one each.
 func violation(doc any, e *santhosh.ValidationError) fault.List {
