@@ -17,6 +17,7 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/web"
 	"checkoutlock/web/auth"
 )
 
@@ -111,15 +112,16 @@ func (c *Config) validateWaits() error {
 			schemas.MaxRetries, schemas.MaxLockWaitMs, schemas.MaxLockWaits.Milliseconds()))
 }
 
-// storageURL refuses URLs with which each check-out would fail. No message repeats a user
-// or password in it.
+// storageURL refuses URLs with which each check-out would fail, such as that of this service. No message
+// repeats a user or password in it.
 func (c *Config) storageURL() (*url.URL, error) {
-	const allowed = "an absolute http or https URL without query, such as http://127.0.0.1:8081"
+	const allowed = "an absolute http or https URL without query, not that of circulation itself, such as http://127.0.0.1:8081"
 	u, err := url.Parse(c.StorageURL)
 	if err != nil {
 		return nil, errors.New("STORAGE_URL is no URL, allowed: " + allowed)
 	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
+	isOwn := web.IsLoopback(u.Host) && u.Port() == strconv.Itoa(c.HTTP.Port)
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || isOwn {
 		return nil, config.OutOfRange("STORAGE_URL", strconv.Quote(u.Redacted()), allowed)
 	}
 	return u, nil

@@ -28,9 +28,12 @@ func TestConfig_ReportsBadSettingsWithAllowedValues(t *testing.T) {
 		"storage as a path": {
 			[]string{"STORAGE_URL=/storage"}, []string{`STORAGE_URL is "/storage", allowed: an absolute http or https URL`},
 		},
-		"storage by ftp":     {[]string{"STORAGE_URL=ftp://x"}, []string{`STORAGE_URL is "ftp://x"`}},
-		"storage by port":    {[]string{"STORAGE_URL=localhost:8081"}, []string{"STORAGE_URL is"}},
-		"storage, no host":   {[]string{"STORAGE_URL=http://:8081"}, []string{"STORAGE_URL is"}},
+		"storage by ftp":   {[]string{"STORAGE_URL=ftp://x"}, []string{`STORAGE_URL is "ftp://x"`}},
+		"storage by port":  {[]string{"STORAGE_URL=localhost:8081"}, []string{"STORAGE_URL is"}},
+		"storage, no host": {[]string{"STORAGE_URL=http://:8081"}, []string{"STORAGE_URL is"}},
+		"storage is this service": {
+			[]string{"STORAGE_URL=http://localhost:9801"}, []string{`STORAGE_URL is "http://localhost:9801", allowed:`},
+		},
 		"storage with query": {[]string{"STORAGE_URL=http://x?a=b"}, []string{"STORAGE_URL is"}},
 		"storage is no URL": {
 			[]string{"STORAGE_URL=http://u:secret@x:port"},
