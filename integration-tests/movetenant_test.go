@@ -74,6 +74,7 @@ func startMove(t *testing.T) *move {
 		"bind :8081": "bind " + storage, "/run/haproxy/admin.sock": m.directory + "/admin.sock",
 		"/etc/haproxy/tenants.map":              m.directory + "/tenants.map",
 		"    server storage-2 storage-2:8081\n": "", "    server storage-4 storage-4:8081\n": "",
+		"    server away-2 storage-2:8081 backup no-check\n": "", "    server away-4 storage-4:8081 backup no-check\n": "",
 		" storage-1:8081": " " + hostOf(m.groups[0].Base), " storage-3:8081": " " + hostOf(m.groups[1].Base),
 	})
 	m.machines = m.machines[:2]
