@@ -63,8 +63,8 @@ func Validate(name string, doc []byte) error {
 // Check is Validate for a document that Decode returned.
 func Check(name string, doc any) error { return check(name, doc, false) }
 
-// CheckRecord is Check for a record from a client. As FOLIO does, it first reads texts as the numbers and
-// booleans that the schema wants, and the other way round, and drops empty ones. FOLIO's forms send such texts.
+// CheckRecord is Check for a record from a client. It first reads the texts of numbers and booleans as
+// these, where the schema wants them, and drops empty ones. FOLIO's forms send such texts.
 func CheckRecord(name string, record map[string]any) error { return check(name, record, true) }
 
 func check(name string, doc any, reads bool) error {
@@ -81,7 +81,7 @@ func check(name string, doc any, reads bool) error {
 	}
 	err = schema.Validate(doc)
 	if v, ok := errors.AsType[*santhosh.ValidationError](err); ok {
-		if reads && readScalars(doc, v) {
+		if reads && readTexts(doc, v) {
 			return check(name, doc, false)
 		}
 		return violations(doc, v)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,50 +35,37 @@ func violations(doc any, root *santhosh.ValidationError) error {
 // numberText is a number of JSON in its plain form.
 var numberText = regexp.MustCompile(`^-?(0|[1-9]\d{0,29})(\.\d{1,30})?$`)
 
-// readScalars reads the values in doc that have another scalar type than their schema wants. It reports
+// readTexts reads the texts in doc that stand where a schema wants a number or a boolean. It reports
 // whether it changed doc.
-func readScalars(doc any, e *santhosh.ValidationError) (changed bool) {
+func readTexts(doc any, e *santhosh.ValidationError) (changed bool) {
 	for _, cause := range e.Causes {
-		changed = readScalars(doc, cause) || changed
+		changed = readTexts(doc, cause) || changed
 	}
 	wrong, ok := e.ErrorKind.(*kind.Type)
 	last := len(e.InstanceLocation) - 1
-	if !ok || last < 0 {
+	if !ok || last < 0 || wrong.Got != "string" || !slices.ContainsFunc(wrong.Want, isScalar) {
 		return changed
 	}
 	name := e.InstanceLocation[last]
 	object, _ := valueAt(doc, e.InstanceLocation[:last]).(map[string]any)
-	value, ok := readScalar(object[name], wrong.Want[0])
+	text, ok := object[name].(string)
+	boolean := slices.Contains(wrong.Want, "boolean")
 	switch {
 	case !ok:
 		return changed
-	case value == nil:
+	case text == "":
 		delete(object, name)
+	case boolean && (text == "true" || text == "false"):
+		object[name] = text == "true"
+	case !boolean && numberText.MatchString(text):
+		object[name] = json.Number(text)
 	default:
-		object[name] = value
+		return changed
 	}
 	return true
 }
 
-// readScalar reads value as one of the type called want; nil for none.
-func readScalar(value any, want string) (any, bool) {
-	isNumber, isBoolean := want == "number" || want == "integer", want == "boolean"
-	switch v := value.(type) {
-	case string:
-		switch {
-		case v == "":
-			return nil, isNumber || isBoolean
-		case isNumber:
-			return json.Number(v), numberText.MatchString(v)
-		}
-		return v == "true", isBoolean && (v == "true" || v == "false")
-	case json.Number:
-		return v.String(), want == "string"
-	case bool:
-		return strconv.FormatBool(v), want == "string"
-	}
-	return nil, false
-}
+func isScalar(name string) bool { return name == "number" || name == "integer" || name == "boolean" }
 
 // violation describes one leaf; a list of missing properties is one each.
 func violation(doc any, e *santhosh.ValidationError) fault.List {

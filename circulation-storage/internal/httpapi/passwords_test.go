@@ -149,7 +149,7 @@ func TestSelfCheckTerminal_RefusesBadInput(t *testing.T) {
 		"a hash":                  {login: "desk-2", more: place + `,"passwordHash":"x"`, want: "passwordHash"},
 		"an unknown time zone":    {login: "desk-2", more: place + `,"timeZone":"Mars/Base"`, want: "timeZone"},
 		"an address that is none": {login: "desk-2", more: place + `,"addresses":["10.1.2.3","x"]`, want: "addresses"},
-		"a text that is none":     {login: "desk-2", more: place + `,"texts":{"machine.busy":[]}`, want: "texts"},
+		"a text that is none":     {login: "desk-2", more: place + `,"texts":{"machine.busy":3}`, want: "texts"},
 		"an unknown message":      {login: "desk-2", more: place + `,"messages":["12"]`, want: "messages"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -63,7 +63,7 @@ func TestRecordRoutes_RefuseABadRecord(t *testing.T) {
 			path: items, body: fresh(itemWith(`"volume":"\ud800"`)), status: 422, want: "cannot be stored",
 		},
 		"a wrong type": {
-			path: items, body: fresh(itemWith(`"volume":[1]`)), status: 422, want: "volume must be of type string, not array",
+			path: items, body: fresh(itemWith(`"volume":1`)), status: 422, want: "volume must be of type string, not number",
 		},
 		"an unknown status": {
 			path: items, body: fresh(strings.Replace(samples()[items], "Available", "Gone", 1)), status: 422,

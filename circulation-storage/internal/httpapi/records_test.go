@@ -295,10 +295,6 @@ func TestRecordRoutes_ReadTheTextsOfForms(t *testing.T) {
 			want: `"loanable":true,"loansPolicy":{"itemLimit":7},"renewalsPolicy":{}`,
 		},
 		{
-			path: "/users", refused: `"barcode":[12]`, sent: `"barcode":120.50,"externalSystemId":true`,
-			want: `"barcode":"120.50","externalSystemId":"true"`,
-		},
-		{
 			path: "/groups", refused: `"group":"g","expirationOffsetInDays":"1.5"`,
 			sent: `"group":"g","expirationOffsetInDays":"365"`, want: `"group":"g","expirationOffsetInDays":365`,
 		},

@@ -39,7 +39,7 @@ func TestType_ParseRefusesBadBodies(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]fault.Code{
 		`[]`: fault.Invalid, `"x"`: fault.Invalid, `null`: fault.Invalid, `{`: fault.Malformed, ``: fault.Malformed,
-		`{"barcode":[7]}`: fault.Invalid, `{"barcode":"\u0000"}`: fault.Invalid,
+		`{"barcode":7}`: fault.Invalid, `{"barcode":"\u0000"}`: fault.Invalid,
 	} {
 		if _, err := records.User.Parse([]byte(body), ""); !fault.Is(err, want) {
 			t.Errorf("%s: got %v, want %s", body, err, want)
