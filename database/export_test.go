@@ -5,6 +5,9 @@ import "time"
 // LateMargin is how long before its bound a COMMIT counts as unconfirmed.
 const LateMargin = lateMargin
 
+// Unconfirmed marks a connection whose last COMMIT the standby did not confirm.
+const Unconfirmed = unconfirmed
+
 // SetWritesMargin sets how much longer the last batch of a transaction may take than a COMMIT. It is called
 // before the first transaction.
 func (db *DB) SetWritesMargin(d time.Duration) { db.writesMargin = d }

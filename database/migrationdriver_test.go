@@ -121,3 +121,10 @@ func TestSchema_EndsAfterManyDeadlocks(t *testing.T) {
 		t.Errorf("got %v, want the last deadlock", err)
 	}
 }
+
+func TestSchema_MigratesByAURLForAPool(t *testing.T) {
+	t.Parallel()
+	if err := schemaAt(testserver.URL(t)+"&pool_max_conns=4", "migrated_by_a_pool").Up(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -108,5 +110,66 @@ func TestDB_KeepsItsConnectionsWhenTheServerIsFull(t *testing.T) {
 	}
 	if n := log.count("is lost"); n > 0 {
 		t.Errorf("the log calls the database lost %d times, want none", n)
+	}
+}
+
+func TestDB_ResetsOnceInAnOutage(t *testing.T) {
+	t.Parallel()
+	db := openWith(t, "application_name", "resets", 0)
+	ask := func() int {
+		t.Helper()
+		pid, err := askProcess(t.Context(), db.Ordinary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pid
+	}
+	first := ask()
+	db.Reset()
+	second := ask()
+	db.Reset() // for another failure of the same outage
+	if third := ask(); first == second || third != second {
+		t.Errorf("the processes are %d, %d and %d, want the second one kept", first, second, third)
+	}
+}
+
+func TestDB_LeavesAReadOnlyServer(t *testing.T) {
+	t.Parallel()
+	db := openWith(t, "default_transaction_read_only", "on", 0)
+	before, err := askProcess(t.Context(), db.Ordinary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.CheckServer(t.Context()); err == nil {
+		t.Error("a read-only server can be used")
+	}
+	if after, err := askProcess(t.Context(), db.Ordinary); err != nil || after == before {
+		t.Errorf("process %d serves, %v, want a new connection", after, err)
+	}
+}
+
+func TestOpen_KeepsFewIdleConnections(t *testing.T) {
+	t.Parallel()
+	for _, parameter := range []string{"pool_min_conns", "pool_min_idle_conns"} {
+		cfg := openWith(t, parameter, "5", 0).Urgent.Config()
+		if cfg.MinConns > cfg.MaxConns || cfg.MinIdleConns > cfg.MaxConns {
+			t.Errorf("%s: at least %d and %d idle of %d", parameter, cfg.MinConns, cfg.MinIdleConns, cfg.MaxConns)
+		}
+	}
+}
+
+func TestDB_WaitsForNoDatabaseThatIsUnknown(t *testing.T) {
+	t.Parallel()
+	u, err := url.Parse(testserver.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/nowhere"
+	db, log := openLogged(t, u.String())
+	if err := db.Await(t.Context(), time.Minute); err == nil || strings.Contains(err.Error(), "waited") {
+		t.Errorf("got %v, want the refusal at once", err)
+	}
+	if n := log.count("is lost"); n > 0 {
+		t.Errorf("the log calls the database lost %d times, but it was never there", n)
 	}
 }

@@ -34,3 +34,23 @@ func TestLackWatch_ProbeEndsOnlyTheLackThatItWasFor(t *testing.T) {
 		}
 	}
 }
+
+func TestLackWatch_ProbesUntilNothingIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		refused bool
+		lack    string
+		want    bool
+	}{
+		{name: "nothing", want: true},
+		{name: "a refusal since the last probe", refused: true},
+		{name: "a full disk", lack: lacks[diskFull]},
+	} {
+		w := newLackWatch(t.Context(), &DB{})
+		w.looking, w.refused, w.lack = true, tt.refused, tt.lack
+		if got := w.hasSeenEnough(); got != tt.want || w.looking == tt.want {
+			t.Errorf("%s: it has seen enough: %t, and looks: %t", tt.name, got, w.looking)
+		}
+	}
+}
