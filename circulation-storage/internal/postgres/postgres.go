@@ -53,10 +53,10 @@ func (db *DB) Collector() prometheus.Collector { return db.conns }
 // CountRefusal is database.DB.CountRefusal.
 func (db *DB) CountRefusal() bool { return db.conns.CountRefusal() }
 
-// Pool returns the connections for records, for tests and statistics.
+// Pool returns the connections for records, for tests.
 func (db *DB) Pool() *pgxpool.Pool { return db.conns.Ordinary }
 
-// UrgentPool returns the urgent connections, for tests and statistics.
+// UrgentPool returns the urgent connections, for tests.
 func (db *DB) UrgentPool() *pgxpool.Pool { return db.conns.Urgent }
 
 // Ready returns why the service cannot work. It returns nil if the database answers and

@@ -192,7 +192,7 @@ func (c *Cache[K, V]) Drop(key K) {
 	delete(c.entries, key)
 }
 
-// Len counts the values, outdated ones too.
+// Len counts the values, outdated ones too, for tests.
 func (c *Cache[K, V]) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

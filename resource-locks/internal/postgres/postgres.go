@@ -65,7 +65,7 @@ func (db *DB) Collector() prometheus.Collector { return db.conns }
 // CountRefusal is database.DB.CountRefusal.
 func (db *DB) CountRefusal() bool { return db.conns.CountRefusal() }
 
-// Pool returns the connections for ordinary work, for tests and statistics.
+// Pool returns the connections for ordinary work, for tests.
 func (db *DB) Pool() *pgxpool.Pool { return db.conns.Ordinary }
 
 // nameSchema puts the schema of the service into a statement that runs on the connection.
