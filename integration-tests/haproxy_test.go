@@ -78,7 +78,7 @@ func startHAProxy(t *testing.T, p *pair, circulation, storage string) (socket st
 // countDown returns how many servers HAProxy has found not ready.
 func countDown(t *testing.T, socket string) int {
 	t.Helper()
-	conn, err := net.Dial("unix", socket)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func TestHistoryStore_ListsMachinesWithUnknownServicePoints(t *testing.T) {
 	}
 	n, machine, place, err := h.CountUnknownPlaces(h.ctx(), 5*time.Minute)
 	if err != nil || n != 2 || machine != "kiosk-1" || place != least {
-		t.Errorf("got %d with %s at %s, %v, want two of the last 5 minutes, and what the last one sent", n, machine, place, err)
+		t.Errorf("got %d with %s at %s, %v, want two of 5 minutes, and what the last one sent", n, machine, place, err)
 	}
 	addDesk(unknown)
 	addDesk(least)
