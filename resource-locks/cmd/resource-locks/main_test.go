@@ -171,7 +171,8 @@ func TestRun_ReplacesThePublishedLocket(t *testing.T) {
 func replaceLocket(t *testing.T, url, variable string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "locket.json")
-	content := `{"listen_address": "127.0.0.1:0", "database_driver": "postgres", "database_connection_string": "` + url + `"}`
+	content := `{"listen_address": "127.0.0.1:0", "database_driver": "postgres", ` +
+		`"database_connection_string": "` + url + `"}`
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,12 @@ func TestEnqueue_StoresTheKeysThatTheSchemaDescribes(t *testing.T) {
 	db := s.Open("")
 	store := postgres.NewClaimStore(db)
 	c := engine.Claim{ID: uuid.New(), Instance: uuid.New(), Namespace: "ns", Resources: []engine.Resource{
-		{}, {Path: []string{"branch"}, Write: true}, {Path: []string{"bücher", "x", "shelf-7"}}, {Path: []string{"x"}},
-		{Path: []string{"branch"}, Write: true}, {Path: []string{"x"}}, // clients send some again
+		{},
+		{Path: []string{"branch"}, Write: true},
+		{Path: []string{"bücher", "x", "shelf-7"}},
+		{Path: []string{"x"}},
+		{Path: []string{"branch"}, Write: true},
+		{Path: []string{"x"}}, // clients send some again
 	}}
 	if err := store.StartLease(t.Context(), c.Instance, time.Hour); err != nil {
 		t.Fatal(err)
