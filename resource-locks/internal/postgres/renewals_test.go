@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/postgres"
 	"checkoutlock/resource-locks/internal/postgres/schematest"
@@ -69,6 +71,26 @@ func TestRenewals_OnlyRenew(t *testing.T) {
 				t.Errorf("the group took %d transactions, %v, want one", transactions, err)
 			}
 		})
+	}
+}
+
+// A statement that the server refuses has no columns.
+func TestRenewals_RefusedGroupIsAFault(t *testing.T) {
+	t.Parallel()
+	s := schematest.New(t)
+	db := s.Open("")
+	store := postgres.NewLockStore(db)
+	asked := acquireKeys(t, store, "a", "b")
+	if _, err := db.Pool().Exec(t.Context(), s.NameSchema(`
+		CREATE FUNCTION {schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
+		CREATE TRIGGER refuse BEFORE UPDATE ON {schema}.lock FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse()`),
+		pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+	for n := range asked {
+		if renewed, err := store.SendRenewals(t.Context(), asked[:n+1]); !fault.Is(err, fault.Internal) || len(renewed) != 0 {
+			t.Errorf("a group of %d: got %+v, %v, want a fault", n+1, renewed, err)
+		}
 	}
 }
 
