@@ -33,6 +33,7 @@ func TestCheckOut_LendsUnderTheLockAndReleasesIt(t *testing.T) {
 	t.Parallel()
 	w := newBackend()
 	w.Book.InTransitDestinationServicePointID = librarytest.OtherID // storage takes it out
+	w.Patron.Type = "dcb"                                           // a patron of another library
 	w.onStep = func(s checkout.Step) {
 		if s == checkout.Locked && !slices.Equal(w.waiting, []int{1, -1}) {
 			t.Errorf("observed %v when the lock was granted, want one wait and its end", w.waiting)
@@ -70,7 +71,7 @@ func TestCheckOut_LendsUnderTheLockAndReleasesIt(t *testing.T) {
 		"dueDate": "2026-03-15T10:00:00.000Z",
 		"action":  "checkedout", "loanPolicyId": librarytest.ThreeID, "checkoutServicePointId": librarytest.DeskID,
 		"itemEffectiveLocationIdAtCheckOut": librarytest.MainID,
-		"isDcb":                             false,
+		"isDcb":                             true,
 		"status":                            map[string]any{"name": "Open"}, "itemStatus": "Checked out",
 		"patronGroupIdAtCheckout": librarytest.AdultsID,
 	} {

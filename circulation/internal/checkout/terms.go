@@ -160,6 +160,7 @@ func (s *Service) planLoan(ctx context.Context, p *plan) error {
 		CheckoutServicePointID:            p.req.ServicePointID,
 		PatronGroupIDAtCheckout:           p.facts.User.PatronGroup,
 		DueDateChangedByRecall:            recalled,
+		IsDCB:                             p.facts.User.Type == "dcb",
 	}
 	if p.overridden {
 		p.loan.Action, p.loan.ActionComment = "checkedOutThroughOverride", p.req.OverrideBlocks.Comment

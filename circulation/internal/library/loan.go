@@ -29,7 +29,7 @@ type Loan struct {
 	CheckoutServicePointID            string  `json:"checkoutServicePointId"`
 	PatronGroupIDAtCheckout           string  `json:"patronGroupIdAtCheckout,omitempty"`
 	DueDateChangedByRecall            bool    `json:"dueDateChangedByRecall,omitempty"`
-	// IsDCB is true for items of other libraries in a consortium. It is always false here. FOLIO's
+	// IsDCB says that the patron is one of another library, by which mod-dcb finds its loans. FOLIO's
 	// loans always have the property.
 	IsDCB bool `json:"isDcb"`
 }

@@ -9,6 +9,7 @@ import (
 type User struct {
 	ID             string   `json:"id"`
 	Username       string   `json:"username"`
+	Type           string   `json:"type"`
 	Barcode        string   `json:"barcode"`
 	Active         *bool    `json:"active"`
 	PatronGroup    string   `json:"patronGroup"`
