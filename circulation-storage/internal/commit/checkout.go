@@ -250,7 +250,7 @@ func (c CheckOut) lendItem(ctx context.Context, seen Seen, own records.Record) (
 	change.Events = []Event{newEvent(ctx, ItemCheckedOut, map[string]any{
 		"loanId": c.LoanID.String(), "userId": c.UserID.String(), "itemId": c.ItemID.String(), "proxyUserId": loan.Text("proxyUserId"),
 		"loanDate": loan.Text("loanDate"), "dueDate": loan.Text("dueDate"), "action": loan.Text("action"),
-		"servicePointId":  loan.Text("checkoutServicePointId"),
+		"servicePointId": loan.Text("checkoutServicePointId"), "loanPolicyId": loan.Text("loanPolicyId"),
 		"filledRequestId": own.ID(), "requests": seen.Queue.listStatuses(change.Requests),
 	})}
 	return change.complete(ctx, seen.Now, nil, []records.Record{seen.Item}, seen.Queue)

@@ -107,6 +107,10 @@ func (n Names) pubSubMessages(id okapi.Tenant, eventID uuid.UUID, e Event) (mess
 		topic := strings.Join([]string{n.Environment, "pub-sub", id.String(), kind, n.PubSub}, ".")
 		messages = append(messages, Message{Topic: topic, Tenant: id, Value: text})
 	}
+	if period := e.Names["gracePeriod"]; period != nil { // before its end mod-patron-blocks counts no loan as overdue
+		payload["gracePeriod"] = period
+		e.Payload, err = json.Marshal(payload)
+	}
 	// As in FOLIO, a check-in is an event only if it closed a loan.
 	if e.Type != logRecord && (e.Type != itemCheckedIn || payload["loanId"] != nil) {
 		add(e.Type, e.Payload)

@@ -98,3 +98,34 @@ func TestMessages_AreThoseOfFolio(t *testing.T) {
 		t.Errorf("got %+v", event)
 	}
 }
+
+// mod-patron-blocks counts a loan as overdue from the end of its policy's grace period on.
+func TestMessages_HaveTheGracePeriodOfALoan(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	graced, strict := uuid.New(), uuid.New()
+	h.exec(`INSERT INTO {schema}.loan_policy (id, jsonb) VALUES
+		($1, '{"name":"graced","loansPolicy":{"gracePeriod":{"duration":7,"intervalId":"Days"}}}'),
+		($2, '{"name":"strict","loansPolicy":{"gracePeriod":{"duration":0,"intervalId":"Days"}}}')`, graced, strict)
+	h.exec(`INSERT INTO {schema}.outbox (event_type, payload)
+		SELECT 'ITEM_CHECKED_OUT', jsonb_build_object('loanPolicyId', id) FROM unnest($1::uuid[]) id`, []uuid.UUID{graced, strict})
+	h.start(h.sink)
+	h.awaitNone()
+	h.sink.mu.Lock()
+	defer h.sink.mu.Unlock()
+	got := map[string]int{}
+	for _, m := range h.sink.values {
+		var event struct{ EventType, EventPayload string }
+		var payload struct{ GracePeriod struct{ IntervalID string } }
+		if err := json.Unmarshal(m.Value, &event); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(event.EventPayload), &payload); err != nil {
+			t.Fatal(err)
+		}
+		got[event.EventType+" "+payload.GracePeriod.IntervalID]++
+	}
+	if got["ITEM_CHECKED_OUT Days"] != 1 || got["ITEM_CHECKED_OUT "] != 1 {
+		t.Errorf("got %v, want the period of one of two check-outs", got)
+	}
+}

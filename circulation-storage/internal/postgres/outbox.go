@@ -64,17 +64,19 @@ SELECT (SELECT max(id) FROM {schema}.outbox), id, creation_date, event_type, coa
  ORDER BY id LIMIT $1::bigint`
 
 // namesOfEventSQL reads what the circulation log shows of the records that an event names by id. An event
-// of a check-out that was refused has the barcode of the item alone.
+// of a check-out that was refused has the barcode of the item alone. The grace period is that of a check-out.
 var namesOfEventSQL = `
 SELECT jsonb_strip_nulls(jsonb_build_object(
        'userBarcode', u.jsonb->>'barcode', 'proxyBarcode', p.jsonb->>'barcode', 'destinationServicePoint', d.jsonb->>'name',
        'source', nullif(concat_ws(', ', s.jsonb #>> '{personal,lastName}', s.jsonb #>> '{personal,firstName}'), ''),
-       'itemId', i.id, 'itemBarcode', i.jsonb->>'barcode', 'holdingsRecordId', h.id, 'instanceId', h.instance_id))
+       'itemId', i.id, 'itemBarcode', i.jsonb->>'barcode', 'holdingsRecordId', h.id, 'instanceId', h.instance_id,
+       'gracePeriod', jsonb_path_query_first(l.jsonb, '$.loansPolicy.gracePeriod ? (@.duration > 0)')))
   FROM (SELECT) AS one
   LEFT JOIN {schema}.users u ON u.id = ` + eventID("userId") + `
   LEFT JOIN {schema}.users p ON p.id = ` + eventID("proxyUserId") + `
   LEFT JOIN {schema}.users s ON s.id = ` + eventID("updatedByUserId") + `
   LEFT JOIN {schema}.service_point d ON d.id = ` + eventID("destinationId") + `
+  LEFT JOIN {schema}.loan_policy l ON l.id = ` + eventID("loanPolicyId") + `
   LEFT JOIN {schema}.item i ON i.id = coalesce(` + eventID("itemId") + `,
        (SELECT b.id FROM {schema}.item b WHERE lower(b.jsonb->>'barcode') = lower(o.payload->>'itemBarcode')))
   LEFT JOIN {schema}.holdings_record h ON h.id = i.holdings_record_id`
