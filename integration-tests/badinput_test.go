@@ -214,6 +214,8 @@ func sendBadPropertyTypes(t *testing.T, e endpoint) {
 			good = []string{`""`, `"17"`}
 		case e.ofStorage && kind == "boolean":
 			good = []string{`""`, `"true"`}
+		case e.ofStorage && strings.HasSuffix(name, "Date"): // an empty date of a record is none
+			good = []string{`""`}
 		}
 		for other, list := range values {
 			if strings.Contains(e.path, ":id") && other != kind {

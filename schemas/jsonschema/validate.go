@@ -64,7 +64,7 @@ func Validate(name string, doc []byte) error {
 func Check(name string, doc any) error { return check(name, doc, false) }
 
 // CheckRecord is Check for a record from a client. It first reads the texts of numbers and booleans as
-// these, where the schema wants them, and drops empty ones. FOLIO's forms send such texts.
+// these, where the schema wants them, and drops empty ones and empty dates. FOLIO's forms send them.
 func CheckRecord(name string, record map[string]any) error { return check(name, record, true) }
 
 func check(name string, doc any, reads bool) error {

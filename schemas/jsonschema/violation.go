@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -35,37 +34,38 @@ func violations(doc any, root *santhosh.ValidationError) error {
 // numberText is a number of JSON in its plain form.
 var numberText = regexp.MustCompile(`^-?(0|[1-9]\d{0,29})(\.\d{1,30})?$`)
 
-// readTexts reads the texts in doc that stand where a schema wants a number or a boolean. It reports
-// whether it changed doc.
+// readTexts reads the texts in doc that stand where a schema wants a number or a boolean, and drops empty
+// ones there and in place of dates. It reports whether it changed doc.
 func readTexts(doc any, e *santhosh.ValidationError) (changed bool) {
 	for _, cause := range e.Causes {
 		changed = readTexts(doc, cause) || changed
 	}
-	wrong, ok := e.ErrorKind.(*kind.Type)
-	last := len(e.InstanceLocation) - 1
-	if !ok || last < 0 || wrong.Got != "string" || !slices.ContainsFunc(wrong.Want, isScalar) {
-		return changed
+	var want string
+	switch wrong := e.ErrorKind.(type) {
+	case *kind.Type:
+		want = wrong.Want[0] // a record's property has one
+	case *kind.Format:
+		want = wrong.Want
 	}
-	name := e.InstanceLocation[last]
+	last := max(len(e.InstanceLocation)-1, 0)
 	object, _ := valueAt(doc, e.InstanceLocation[:last]).(map[string]any)
+	name := strings.Join(e.InstanceLocation[last:], "")
 	text, ok := object[name].(string)
-	boolean := slices.Contains(wrong.Want, "boolean")
+	number := want == "number" || want == "integer"
 	switch {
 	case !ok:
 		return changed
-	case text == "":
+	case text == "" && (number || want == "boolean" || want == "date-time"):
 		delete(object, name)
-	case boolean && (text == "true" || text == "false"):
+	case want == "boolean" && (text == "true" || text == "false"):
 		object[name] = text == "true"
-	case !boolean && numberText.MatchString(text):
+	case number && numberText.MatchString(text):
 		object[name] = json.Number(text)
 	default:
 		return changed
 	}
 	return true
 }
-
-func isScalar(name string) bool { return name == "number" || name == "integer" || name == "boolean" }
 
 // violation describes one leaf; a list of missing properties is one each.
 func violation(doc any, e *santhosh.ValidationError) fault.List {

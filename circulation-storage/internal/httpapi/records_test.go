@@ -298,6 +298,10 @@ func TestRecordRoutes_ReadTheTextsOfForms(t *testing.T) {
 			path: "/groups", refused: `"group":"g","expirationOffsetInDays":"1.5"`,
 			sent: `"group":"g","expirationOffsetInDays":"365"`, want: `"group":"g","expirationOffsetInDays":365`,
 		},
+		{
+			path: "/users", refused: `"expirationDate":"17"`, sent: `"active":true,"expirationDate":"","enrollmentDate":""`,
+			want: `"active":true`,
+		},
 	}
 	for _, tt := range tests {
 		a.must(t, http.MethodPost, tt.path, `{"name":"n",`+tt.refused+`}`, http.StatusUnprocessableEntity)
