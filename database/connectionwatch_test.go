@@ -36,8 +36,33 @@ func TestConnectionWatch_TakesAlternatingAttemptsForOneOutage(t *testing.T) {
 		t.Errorf("%d losses and %d returns are logged, want one each\n%s", lost, back, lines.String())
 	}
 	w.settle = 0
-	attempt(failed)
-	if w.isConnected() {
-		t.Error("the next outage is not seen")
+	for range 2 {
+		attempt(failed)
+		if w.isConnected() || !w.servers.left {
+			t.Errorf("after a failure: connected %t, begins with another host: %t", w.isConnected(), w.servers.left)
+		}
+		attempt(made)
+		if !w.isConnected() || w.servers.left {
+			t.Errorf("after a success: connected %t, begins with another host: %t", w.isConnected(), w.servers.left)
+		}
+	}
+}
+
+func TestServers_LeaveTheLastHostAlone(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		host       string
+		left       bool // before
+		want, last bool // left after it, and whether that was the last host
+	}{
+		{name: "the last host", host: "a:1", want: true, last: true},
+		{name: "a host before the last", host: "b:1"},
+		{name: "a host before, after the last was left", host: "b:1", left: true, want: true},
+	} {
+		s := servers{last: "a:1", left: tt.left}
+		if last := s.leave(tt.host); last != tt.last || s.left != tt.want {
+			t.Errorf("%s: got %t, and begins with another host: %t", tt.name, last, s.left)
+		}
 	}
 }
