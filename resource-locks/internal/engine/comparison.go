@@ -83,14 +83,13 @@ func (c *Claims) matchTickets(states []ClaimState, r *comparison) (missed []uuid
 	return missed
 }
 
-// loseUnseen marks the tickets as lost that a whole comparison must have found and has not,
-// unless their end is under way.
+// loseUnseen marks the tickets as lost that a whole comparison must have found and has not.
 func (c *Claims) loseUnseen(r *comparison) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range c.tickets {
 		stored := t.instance == r.instance && !t.storedAt.IsZero() && t.storedAt.Before(r.begun)
-		if stored && t.ending == notEnding && t.seenIn != r.number {
+		if stored && t.seenIn != r.number {
 			c.markLost(t)
 		}
 	}

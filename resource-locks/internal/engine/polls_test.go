@@ -50,3 +50,18 @@ func TestClaims_LooksOftenWhileAClaimWaits(t *testing.T) {
 		wantTicket(t, "after one that the client did not know", lockPath(t, p, "a"), true, false)
 	})
 }
+
+// A claim that a comparison has read may lose its connection before the answer.
+func TestClaims_ComparisonLeavesAnEndedClaimToItsAbandon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := lateStore{enginetest.NewStore(), make(chan struct{}), make(chan struct{})}
+		p := startProcess(t, store)
+		held := lockPath(t, p, "a")
+		<-store.read
+		p.Disconnect(t.Context(), held, true)
+		store.stored <- struct{}{}
+		<-time.After(abandon - time.Second)
+		wantClaims(t, "before its Abandon is over", store.Store, 1)
+	})
+}
