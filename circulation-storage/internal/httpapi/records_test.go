@@ -277,6 +277,8 @@ func TestRecordRoutes_AnswerEmptyLists(t *testing.T) {
 			}
 		}
 	}
+	policy := a.must(t, http.MethodPost, "/patron-notice-policy-storage/patron-notice-policies", `{"name":"n"}`, http.StatusCreated)
+	wantWhole(t, `{"loanNotices":[],"requestNotices":[],"feeFineNotices":[]}`, policy.Body.String())
 }
 
 // The forms of FOLIO's settings send numbers and booleans as texts, which FOLIO reads as it stores them.
