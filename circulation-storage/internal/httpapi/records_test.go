@@ -277,7 +277,8 @@ func TestRecordRoutes_AnswerEmptyLists(t *testing.T) {
 			}
 		}
 	}
-	policy := a.must(t, http.MethodPost, "/patron-notice-policy-storage/patron-notice-policies", `{"name":"n"}`, http.StatusCreated)
+	const policies = "/patron-notice-policy-storage/patron-notice-policies"
+	policy := a.must(t, http.MethodPost, policies, `{"name":"n"}`, http.StatusCreated)
 	wantWhole(t, `{"loanNotices":[],"requestNotices":[],"feeFineNotices":[]}`, policy.Body.String())
 }
 
