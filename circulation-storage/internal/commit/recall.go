@@ -39,10 +39,10 @@ func (p Placement) ChangesLoan() bool {
 	return p.ItemID != uuid.Nil && (kind == schemas.RequestHold || kind == schemas.RequestRecall)
 }
 
-// changeLoan returns the item's loan as the request changes it, nil if it does not, and the event of
-// another due date. A hold changes the action. A recall also sets the due date, once: a loan whose date
-// was changed by another recall stays as it is. So does one whose caller sent no recall. Fault:
-// LoanChanged.
+// changeLoan returns the item's loan as the request changes it, nil if it does not, and the event of a
+// recall, from which mod-patron-blocks learns it also if the due date stays. A hold changes the action. A
+// recall also sets the due date, once: a loan whose date was changed by another recall stays as it is. So
+// does one whose caller sent no recall. Fault: LoanChanged.
 func (p Placement) changeLoan(ctx context.Context, item, stored records.Record) (loan records.Record, events []Event, err error) {
 	recalls := p.request.Text("requestType") == schemas.RequestRecall
 	switch {
@@ -61,8 +61,6 @@ func (p Placement) changeLoan(ctx context.Context, item, stored records.Record) 
 	if recalls {
 		loan["action"], loan["dueDate"], loan[changedByRecall] = actionOfRecall, p.recall.dueDate, true
 		delete(loan, remindersOfFines) // FOLIO counts them from the due date
-	}
-	if recalls && !readInstant(p.recall.dueDate).Equal(readInstant(p.recall.judgedDueDate)) {
 		events = []Event{newLoanEvent(ctx, LoanDueDateChanged, stored, loan)}
 	}
 	return loan, events, nil

@@ -45,7 +45,7 @@ func TestPlacement_ChangesTheLoanOfItsItem(t *testing.T) {
 		{
 			name:    "recall that keeps the due date",
 			replace: recalling(strings.Replace(shorter, "2026-03-10T00:00:00Z", "2026-03-25T00:00:00Z", 1)),
-			loan:    lent, want: recalled + `,"dueDate":"2026-03-25T00:00:00Z"`,
+			loan:    lent, want: recalled + `,"dueDate":"2026-03-25T00:00:00Z"`, event: true,
 		},
 		{
 			name: "recall of a loan without a due date", replace: recalling(`{"loanId":%q,"dueDate":"2026-03-10T00:00:00Z"}`),
