@@ -162,7 +162,7 @@ func TestCirculationLog_OfALoan(t *testing.T) {
 		t.Fatalf("got %d %s", a.Status, a.Body)
 	}
 	checkParts(t, "anonymization", log.awaitLoan(t, "Anonymize"), record{
-		"loanId": loan["id"], "userId": nil, "userBarcode": nil, "itemId": itemID,
+		"loanId": loan["id"], "userId": nil, "userBarcode": nil, "itemId": itemID, "servicePointId": p.ServicePointID,
 	})
 }
 

@@ -66,10 +66,10 @@ func (s *RecordStore) anonymize(ctx context.Context, lockLoans string, whose any
 	statement := `
 WITH anonymized AS (
 UPDATE {schema}.loan l SET jsonb = l.jsonb - 'userId' - 'proxyUserId' FROM (` + lockLoans + `) AS closed WHERE l.id = closed.id
-RETURNING l.id, l.item_id, closed.user_id)
+RETURNING l.id, l.item_id, closed.user_id, coalesce(l.jsonb->>'checkinServicePointId', l.jsonb->>'checkoutServicePointId') AS place)
 INSERT INTO {schema}.outbox (event_type, patron_id, payload)
 SELECT '` + commit.LogRecord + `', user_id, jsonb_strip_nulls(jsonb_build_object('logEventType', 'LOAN', 'action', 'anonymized',
-       'loanId', id, 'itemId', item_id)) FROM anonymized WHERE EXISTS (SELECT` + toReader + `)`
+       'loanId', id, 'itemId', item_id, 'servicePointId', place)) FROM anonymized WHERE EXISTS (SELECT` + toReader + `)`
 	return s.db.runTx(ctx, s.db.conns.Ordinary, shortTx, "anonymizing loans", func(tx pgx.Tx) error {
 		_, err := runStatement(ctx, tx, statement, whose)
 		return err
