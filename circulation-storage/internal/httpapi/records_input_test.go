@@ -139,7 +139,9 @@ func TestRecordRoutes_RefuseABadRecord(t *testing.T) {
 			status: 422, want: "no valid setting of the check-out lock",
 		},
 		"a user name taken, other case": {
-			path: "/users", body: `{"username":"JANE"}`, status: 422, want: "username value already exists in table users: JANE",
+			path: "/users", body: `{"username":"JANE"}`, status: 422,
+			want: `{"errors":[{"message":"User with this username already exists","type":"1","code":"-1","parameters":[` +
+				`{"key":"username","value":"JANE"}]}]}`,
 		},
 		"a proxy for the second time": {
 			path: "/proxiesfor", body: `{"userId":"` + userID + `","proxyUserId":"` + groupID + `"}`, status: 422,

@@ -23,7 +23,9 @@ var User = Type{
 	}, "patronGroup").ofNamed("patronGroup", Usergroup.Table, "group").
 		joining("keywords", "username", "personal.firstName", "personal.preferredFirstName", "personal.lastName", "personal.middleName",
 			"personal.email", "barcode", "id", "externalSystemId", "$.customFields.*"),
-	Unique: uniqueFields("users", "username", "barcode", "externalSystemId"),
+	Unique: append(uniqueFields("users", "externalSystemId"),
+		Unique{Constraint: "users_username_key", Fields: []string{"username"}, Message: "User with this username already exists"},
+		Unique{Constraint: "users_barcode_key", Fields: []string{"barcode"}, Message: "This barcode has already been taken"}),
 	References: []Reference{
 		newReference("users", "patronGroup", "usergroup"),
 		newLinks("users", "personal.addresses", "addresstype"),
