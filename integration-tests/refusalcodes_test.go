@@ -51,7 +51,7 @@ func TestRefusals_Codes(t *testing.T) {
 		{
 			name: "lending nothing", path: checkOutPath, body: `{}`,
 			want: "Check out must be performed at a service point [PROPERTY_MISSING] (servicePointId=null)\n" +
-				"userBarcode is required: a barcode as text [PROPERTY_MISSING] (userBarcode=null)\n" +
+				"userBarcode is required: a barcode as text [USER_BARCODE_NOT_FOUND] (userBarcode=null)\n" +
 				"itemBarcode is required: a barcode as text [PROPERTY_MISSING] (itemBarcode=null)",
 		},
 		{

@@ -30,7 +30,7 @@ func TestRefusals_HaveFOLIOsMessages(t *testing.T) {
 		noPatron = "Could not find user with matching barcode [USER_BARCODE_NOT_FOUND]"
 		noDesk   = "Check out must be performed at a service point [PROPERTY_MISSING]"
 		noItem   = "No item with barcode nothing could be found [ITEM_BARCODE_NOT_FOUND]"
-		missing  = " is required: a barcode as text [PROPERTY_MISSING]"
+		required = " is required: a barcode as text "
 		misspelt = "itemBarcode is required: a barcode as text. It was sent as itemBarCode, but names of properties are " +
 			"compared exactly [PROPERTY_MISSING]"
 		isOnLoan = "Item is already checked out [ITEM_ALREADY_CHECKED_OUT]"
@@ -42,8 +42,8 @@ func TestRefusals_HaveFOLIOsMessages(t *testing.T) {
 		want string
 	}{
 		"unknown patron":  {record{"userBarcode": "unknown"}, noPatron},
-		"no patron":       {record{"userBarcode": nil}, "userBarcode" + missing},
-		"no item":         {record{"itemBarcode": ""}, "itemBarcode" + missing},
+		"no patron":       {record{"userBarcode": nil}, "userBarcode" + required + "[USER_BARCODE_NOT_FOUND]"},
+		"no item":         {record{"itemBarcode": ""}, "itemBarcode" + required + "[PROPERTY_MISSING]"},
 		"a misspelt item": {record{"itemBarcode": nil, "itemBarCode": book}, misspelt},
 		"expired patron":  {record{"userBarcode": expired}, hasLeft},
 		"inactive patron": {record{"userBarcode": inactive}, hasLeft},

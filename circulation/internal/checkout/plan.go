@@ -68,7 +68,11 @@ func (p *plan) checkUserFound() fault.List {
 	case p.facts.User.ID != "":
 		return nil
 	case p.req.UserBarcode == "":
-		return fault.List{p.req.NewBarcodeMissing("userBarcode")}
+		missing := p.req.NewBarcodeMissing("userBarcode")
+		if len(missing.Parameters) == 1 { // not misspelt: FOLIO's desk sends none for a patron without one, and reads this code
+			missing.Code = codeUnknownUser
+		}
+		return fault.List{missing}
 	}
 	return refuseUnknown("userBarcode", p.req.UserBarcode)
 }
@@ -80,9 +84,11 @@ func (p *plan) checkProxyFound() fault.List {
 	return refuseUnknown("proxyUserBarcode", p.req.ProxyUserBarcode)
 }
 
+const codeUnknownUser = "USER_BARCODE_NOT_FOUND"
+
 // refuseUnknown refuses a barcode that is no patron's.
 func refuseUnknown(key, barcode string) fault.List {
-	return fault.List{fault.Refusal("USER_BARCODE_NOT_FOUND", "Could not find user with matching barcode", fault.Param(key, barcode))}
+	return fault.List{fault.Refusal(codeUnknownUser, "Could not find user with matching barcode", fault.Param(key, barcode))}
 }
 
 // judgeBlocks refuses a patron who is blocked from borrowing, unless staff lift that.
