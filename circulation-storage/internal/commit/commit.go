@@ -152,13 +152,15 @@ const (
 	LogRecord = "LOG_RECORD"
 )
 
-// newEvent adds who acted, and leaves out empty values.
+// newEvent adds who acted, and leaves out empty values, which FOLIO's circulation log would show.
 func newEvent(ctx context.Context, kind string, payload map[string]any) Event {
 	call := okapi.FromContext(ctx)
 	payload["requestId"], payload["updatedByUserId"] = call.RequestID, call.UserID
-	maps.DeleteFunc(payload, func(_ string, value any) bool { return value == "" || value == nil })
+	maps.DeleteFunc(payload, isEmpty)
 	return Event{Type: kind, Payload: payload}
 }
+
+func isEmpty(_ string, value any) bool { return value == "" || value == nil }
 
 // newLoanEvent returns the event of a loan that was before.
 func newLoanEvent(ctx context.Context, kind string, before, loan records.Record) Event {

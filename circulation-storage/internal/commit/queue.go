@@ -2,6 +2,7 @@ package commit
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -193,10 +194,12 @@ func (q Queue) listStatuses(changed []records.Record) any {
 	var list []map[string]any
 	for _, r := range changed {
 		if before := find(q, r.ID()).Text("status"); before != r.Text("status") {
-			list = append(list, map[string]any{
+			entry := map[string]any{
 				"id": r.ID(), "requestType": r.Text("requestType"), "oldRequestStatus": before, "newRequestStatus": r.Text("status"),
 				"pickUpServicePoint": r.Text("searchIndex.pickupServicePointName"),
-			})
+			}
+			maps.DeleteFunc(entry, isEmpty)
+			list = append(list, entry)
 		}
 	}
 	if list == nil {

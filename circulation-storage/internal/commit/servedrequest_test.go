@@ -94,6 +94,25 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 	}
 }
 
+// A request for delivery has none, and this one no type either.
+func TestCheckIn_LogsNoEmptyPickupServicePoint(t *testing.T) {
+	t.Parallel()
+	c, err := commit.ParseCheckIn(checkInBody(t, map[string]any{
+		"requestId": wishID("a"), "requestStatus": "Open - Awaiting delivery", "itemStatus": "Awaiting delivery",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Decide(ctx(t), commit.Seen{
+		Item: storedItem(t, "Checked out"), Queue: queue(t, queued{name: "a", of: itemID.String(), position: 1}), Now: now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantJSON(t, "requests", got.Events[0].Payload["requests"], fmt.Sprintf(`[{"id":%q,
+		"oldRequestStatus":"Open - Not yet filled","newRequestStatus":"Open - Awaiting delivery"}]`, wishID("a")))
+}
+
 // An item without a shelving order is sorted by its call number.
 func TestDecide_SortsByTheCallNumber(t *testing.T) {
 	t.Parallel()
