@@ -108,7 +108,8 @@ func TestMessages_HaveTheGracePeriodOfALoan(t *testing.T) {
 		($1, '{"name":"graced","loansPolicy":{"gracePeriod":{"duration":7,"intervalId":"Days"}}}'),
 		($2, '{"name":"strict","loansPolicy":{"gracePeriod":{"duration":0,"intervalId":"Days"}}}')`, graced, strict)
 	h.exec(`INSERT INTO {schema}.outbox (event_type, payload)
-		SELECT 'ITEM_CHECKED_OUT', jsonb_build_object('loanPolicyId', id) FROM unnest($1::uuid[]) id`, []uuid.UUID{graced, strict})
+		SELECT 'ITEM_CHECKED_OUT', jsonb_build_object('loanPolicyId', id) FROM unnest($1::uuid[]) id`,
+		[]uuid.UUID{graced, strict})
 	h.start(h.sink)
 	h.awaitNone()
 	h.sink.mu.Lock()
