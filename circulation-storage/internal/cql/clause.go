@@ -3,6 +3,7 @@ package cql
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -139,9 +140,15 @@ func (w *writer) writeOrder(keys []syntax.Sort) error {
 	return nil
 }
 
+// lastStep is the name of a property below an index that ends with ".*".
+var lastStep = regexp.MustCompile(`^[\w-]+$`)
+
 // findField finds an index by its name.
 func (w *writer) findField(name string) (field, error) {
 	index, ok := w.indexes[name]
+	if parent, step, _ := strings.Cut(name, "."); !ok && lastStep.MatchString(step) {
+		index, ok = w.indexes[parent+".*"]
+	}
 	if !ok {
 		return field{}, malformed("unknown index %q; allowed are %s", w.show(name), w.listIndexes())
 	}

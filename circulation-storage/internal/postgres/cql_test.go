@@ -40,7 +40,7 @@ func patrons(tb testing.TB) library {
 		"id": cleoID, "username": "cleo", "barcode": `a\b"c`, "active": true,
 		"personal": object{
 			"lastName": "Smithson", "firstName": "Cleo", "middleName": "Lee",
-		}, "customFields": object{"nearBy": []string{"Lakeside", "hill"}},
+		}, "customFields": object{"nearBy": []string{"Lakeside", "hill"}, "card-no_2": "C-77"},
 	})
 	return l
 }
@@ -130,6 +130,11 @@ func TestCQL_FindsWhatFOLIOFinds(t *testing.T) {
 		{`(keywords="smith*" and active=="true") sortby personal.lastName personal.firstName`, "ann cleo"},
 		{`keywords="*"`, "ann ben cleo"},
 		{`keywords==x`, ""},
+
+		// FOLIO's desk looks patrons up by the custom fields that its settings choose.
+		{`(barcode=="c-77" OR customFields.card-no_2=="c-77")`, "cleo"},
+		{`customFields.nearBy="lakeside" sortBy customFields.nearBy`, "cleo"},
+		{`customFields.shoeSize==43`, ""},
 
 		// Order.
 		{`username<>ann`, "ben cleo"},
@@ -320,8 +325,10 @@ func TestCQL_ComparesIDsWithoutRegardToCase(t *testing.T) {
 func TestCQL_RefusesABadQuery(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	_, err := pgtest.List(l.in(t), l.store, records.User, records.Page{Query: "shoeSize==43", Limit: 1})
-	wantCode(t, err, fault.Malformed)
+	for _, query := range []string{`shoeSize==43`, `customFields==43`, `"customFields.a'b"==43`, `customFields.a.b==43`} {
+		_, err := pgtest.List(l.in(t), l.store, records.User, records.Page{Query: query, Limit: 1})
+		wantCode(t, err, fault.Malformed)
+	}
 }
 
 // FuzzCQL runs queries on a real database. The answer to any query is records or a fault

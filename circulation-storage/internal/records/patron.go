@@ -16,7 +16,7 @@ var User = Type{
 		Text: {
 			"username", "barcode", "externalSystemId", "type", "tags.tagList", "departments",
 			"personal.lastName", "personal.firstName", "personal.middleName", "personal.preferredFirstName", "personal.email",
-			"personal.phone", "personal.mobilePhone",
+			"personal.phone", "personal.mobilePhone", "customFields.*",
 		},
 		Boolean: {"active"},
 		Time:    {"enrollmentDate", "expirationDate", "createdDate", "updatedDate", "personal.dateOfBirth"},
