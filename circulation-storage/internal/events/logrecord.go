@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -47,7 +48,7 @@ func logRecords(e Event, payload document) []document {
 		payload["logEventType"], payload["isLoanClosed"] = "CHECK_IN_EVENT", payload["loanId"] != nil
 		return []document{payload}
 	case e.Type == loanDueDateChanged:
-		changed := fmt.Sprintf("New due date: %v (from %v)", payload["dueDate"], payload["previousDueDate"])
+		changed := fmt.Sprintf("New due date: %v (from %v)", payload["dueDate"], cmp.Or(payload["previousDueDate"], "none"))
 		records := []document{newLoanRecord(payload, "Changed due date", changed)}
 		if name := loanActions[action]; name != "" {
 			records = append(records, newLoanRecord(payload, name, changed))

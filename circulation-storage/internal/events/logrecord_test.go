@@ -51,6 +51,7 @@ func TestLogRecords_SayWhatHappened(t *testing.T) {
 		{kind: "LOG_RECORD", payload: `"logEventType":"LOAN","outcome":"limit_reached","reason":"Patron has 5 items"`},
 		{kind: "LOAN_DUE_DATE_CHANGED", payload: `"action":"renewed","previousDueDate":"2026-01-01T00:00:00Z",
 			"dueDate":"2026-02-01T01:00:00+01:00"`},
+		{kind: "LOAN_DUE_DATE_CHANGED", payload: `"dueDate":"2026-02-01T00:00:00Z"`},
 		{kind: "ITEM_DECLARED_LOST", payload: `"action":"declaredLost","actionComment":"on a train"`},
 		{kind: "LOAN_CLOSED", payload: `"loanId":"of a build before"`},
 		{kind: "ITEM_CHECKED_OUT", payload: `"action":"checkedout"`},
@@ -71,6 +72,7 @@ func TestLogRecords_SayWhatHappened(t *testing.T) {
 		"Check out: Not checked out: Patron has 5 items.",
 		"Changed due date: New due date: 2026-02-01T00:00:00.000+00:00 (from 2026-01-01T00:00:00.000+00:00)",
 		"Renewed: New due date: 2026-02-01T00:00:00.000+00:00 (from 2026-01-01T00:00:00.000+00:00)",
+		"Changed due date: New due date: 2026-02-01T00:00:00.000+00:00 (from none)",
 		"Declared lost: Additional information: on a train",
 		"CHECK_OUT_EVENT false", "CHECK_OUT_THROUGH_OVERRIDE_EVENT false", "CHECK_IN_EVENT true", "CHECK_IN_EVENT false",
 	}
