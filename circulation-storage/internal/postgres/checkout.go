@@ -104,7 +104,7 @@ const (
 	deletedLoanSQL = `
 SELECT h.jsonb->>'loan' FROM {schema}.loan_history h
  WHERE h.loan_id = $1::uuid AND NOT EXISTS (SELECT FROM {schema}.loan WHERE id = $1::uuid)
- ORDER BY h.jsonb->>'createdDate' LIMIT 1`
+ ORDER BY h.jsonb->>'operation' = 'I' DESC, h.jsonb->>'createdDate' LIMIT 1`
 
 	itemOfLoanSQL = `SELECT i.jsonb::text FROM {schema}.item i JOIN {schema}.loan l ON l.item_id = i.id WHERE l.id = $1::uuid`
 

@@ -218,8 +218,10 @@ func TestSettleCheckOut_FindsALoanThatHasEnded(t *testing.T) {
 	}
 	l.lend(deleted)
 	l.exec(`DELETE FROM {schema}.loan WHERE id = $1`, deleted.loan)
+	// All entries are of one millisecond, and the first one is stored behind that of the deletion.
+	l.exec(`UPDATE {schema}.loan_history SET jsonb = jsonb || '{"createdDate": "2026-03-04T05:06:00.000+00:00"}'`)
 	l.exec(`WITH first AS (DELETE FROM {schema}.loan_history WHERE jsonb->>'operation' = 'I' RETURNING id, jsonb)
-		INSERT INTO {schema}.loan_history (id, jsonb) SELECT * FROM first`) // behind that of the deletion
+		INSERT INTO {schema}.loan_history (id, jsonb) SELECT * FROM first`)
 	if got := l.settle(deleted.loan); got.GivenUp || field(t, got.Loan, "action") != "checkedout" || got.Item != nil {
 		t.Errorf("settled after the loan was deleted: got %s %s, want the loan that was lent", got.Loan, got.Item)
 	}
