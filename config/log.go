@@ -22,7 +22,7 @@ type callHandler struct {
 }
 
 func (h callHandler) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level == slog.LevelWarn && lacksCaller(ctx, r) {
+	if r.Level == slog.LevelWarn && callerLeft(ctx, r) {
 		if r.Level = slog.LevelDebug; !h.Enabled(ctx, r.Level) {
 			return nil
 		}
@@ -39,9 +39,9 @@ func (h callHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// lacksCaller reports whether what went wrong is that the caller left. Machines that hang up would fill
+// callerLeft reports whether the record's error is that the caller left. Machines that hang up would fill
 // the log with warnings of what their answers lack.
-func lacksCaller(ctx context.Context, r slog.Record) bool {
+func callerLeft(ctx context.Context, r slog.Record) bool {
 	left := false
 	if errors.Is(ctx.Err(), context.Canceled) {
 		r.Attrs(func(a slog.Attr) bool {

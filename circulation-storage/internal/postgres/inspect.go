@@ -13,6 +13,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
+// A role without pg_monitor sees other roles' connections, but not of what kind they are. Those of clients
+// have a database and a user.
 const inspectServerSQL = `
 SELECT current_setting('server_version'), current_setting('server_version_num')::integer,
        (SELECT coalesce(string_agg(name, ', ' ORDER BY name), '') FROM pg_settings

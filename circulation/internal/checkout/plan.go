@@ -69,7 +69,7 @@ func (p *plan) checkUserFound() fault.List {
 		return nil
 	case p.req.UserBarcode == "":
 		missing := p.req.NewBarcodeMissing("userBarcode")
-		if len(missing.Parameters) == 1 { // not misspelt: FOLIO's desk sends none for a patron without one, and reads this code
+		if !p.req.IsMisspelt("userBarcode") { // FOLIO's desk sends none for a patron without one, and reads this code
 			missing.Code = codeUnknownUser
 		}
 		return fault.List{missing}

@@ -33,6 +33,9 @@ func (s Sent) NewMissing(code, key, message string) fault.Detail {
 	return d
 }
 
+// IsMisspelt reports whether the body has a property with a name like key.
+func (s Sent) IsMisspelt(key string) bool { return s.findSimilar(key) != "" }
+
 // NewBarcodeMissing is NewMissing for a barcode.
 func (s Sent) NewBarcodeMissing(key string) fault.Detail {
 	return s.NewMissing(CodeMissing, key, key+" is required: a barcode as text")

@@ -240,3 +240,32 @@ func TestLocks_CountOnceForAScrape(t *testing.T) {
 		scrape(func() { close(store.goOn) }, nil)
 	})
 }
+
+// panickingStore has a defect.
+type panickingStore struct{ *enginetest.Store }
+
+func (panickingStore) Count(context.Context) ([]engine.KindCount, error) { panic("a defect") }
+
+// The metrics of a scrape share a goroutine, whose panic would end the process.
+func TestLocks_CountMakesAPanicAnError(t *testing.T) {
+	t.Parallel()
+	_, err := engine.NewLocks(panickingStore{enginetest.NewStore()}, &events{}).Count(t.Context())
+	if _, is := errors.AsType[*fault.PanicError](err); !is {
+		t.Errorf("got %v, want the panic", err)
+	}
+}
+
+func TestLocks_RefreshShortensALongTTL(t *testing.T) {
+	t.Parallel()
+	locks := engine.NewLocks(enginetest.NewStore(), &events{})
+	key := engine.Key{Namespace: "ns"}
+	g, err := locks.Acquire(t.Context(), engine.Acquire{Key: key, Owner: "ann", TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := engine.Refresh{Key: key, ID: g.Lock.ID, Owner: "ann", TTL: 2 * engine.MaxTTL}
+	got, err := locks.Refresh(t.Context(), r)
+	if ttl := got.Lock.ExpiresAt.Sub(got.Lock.RenewedAt); err != nil || ttl != engine.MaxTTL {
+		t.Errorf("got a TTL of %s, %v, want %s", ttl, err, engine.MaxTTL)
+	}
+}
