@@ -169,11 +169,11 @@ func TestSweeper_WarnsOfFailuresButNotOfTenantsThatAreNotServed(t *testing.T) {
 		level string
 		lines int // of two turns
 	}{
-		"a failure of each tenant": {errors.New("deadlock"), "WARN", 4},
-		"an outage of all":         {fault.New(fault.Unavailable, "gone"), "DEBUG", 2},
-		"nothing":                  {nil, "", 0},
-		"tenants not ready":        {fault.New(fault.TenantNotReady, "it has migration 1"), "", 0},
-		"tenants just purged":      {fault.New(fault.UnknownTenant, "no table"), "", 0},
+		"a failure of each tenant": {err: errors.New("deadlock"), level: "WARN", lines: 4},
+		"an outage of all":         {err: fault.New(fault.Unavailable, "gone"), level: "DEBUG", lines: 2},
+		"nothing":                  {},
+		"tenants not ready":        {err: fault.New(fault.TenantNotReady, "it has migration 1")},
+		"tenants just purged":      {err: fault.New(fault.UnknownTenant, "no table")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
