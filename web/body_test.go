@@ -44,7 +44,7 @@ func TestDecodeExact(t *testing.T) {
 		{
 			name: "all properties", body: `{"itemBarcode":"i","overrideBlocks":{"comment":"c","itemLimitBlock":{}},` +
 				`"list":[{"comment":"<d>"}],"raw":{"A":1,"a":2},"large":9007199254740993}`, status: 200,
-			want: `{"itemBarcode":"i","overrideBlocks":{"comment":"c","itemLimitBlock":{}},"list":[{"comment":"\u003cd\u003e",` +
+			want: `{"itemBarcode":"i","overrideBlocks":{"comment":"c","itemLimitBlock":{}},"list":[{"comment":"<d>",` +
 				`"itemLimitBlock":null}],"raw":{"A":1,"a":2},"large":9007199254740993}`,
 		},
 		{name: "unknown properties", body: `{"more":{"itemBarcode":"x"},"":1,"-":"h","Hidden":"h"}`, status: 200, want: none},

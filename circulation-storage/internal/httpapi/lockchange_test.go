@@ -217,10 +217,10 @@ func TestLockChangeRoutes_ListAChangeOfSettings(t *testing.T) {
 	}
 	slices.Reverse(page.Changes)
 	for i, want := range []struct{ before, after, reason, by string }{
-		{before: "", after: `{"lockTtl":300}`, reason: "Monday", by: "Ann"},
-		{before: `{"lockTtl":300}`, after: `{"lockTtl":301}`, reason: "", by: ""},
-		{before: `{"lockTtl":301}`, after: `{"lockTtl":302}`, reason: "", by: ""},
-		{before: `{"lockTtl":302}`, after: "", reason: "", by: ""},
+		{before: "", after: `{"lockTtl": 300}`, reason: "Monday", by: "Ann"},
+		{before: `{"lockTtl": 300}`, after: `{"lockTtl": 301}`, reason: "", by: ""},
+		{before: `{"lockTtl": 301}`, after: `{"lockTtl": 302}`, reason: "", by: ""},
+		{before: `{"lockTtl": 302}`, after: "", reason: "", by: ""},
 	} {
 		c := page.Changes[i]
 		if string(c.Before) != want.before || string(c.After) != want.after || c.Reason != want.reason ||
@@ -255,7 +255,7 @@ func TestLockChangeRoutes_ListPages(t *testing.T) {
 		got := a.changes(t, query)
 		if len(got.Changes) != want.count || got.TotalRecords != want.total {
 			t.Errorf("%s: %d of %d, want %+v", query, len(got.Changes), got.TotalRecords, want)
-		} else if want.count > 0 && string(got.Changes[0].After) != fmt.Sprintf(`{"lockTtl":%d}`, want.first) {
+		} else if want.count > 0 && string(got.Changes[0].After) != fmt.Sprintf(`{"lockTtl": %d}`, want.first) {
 			t.Errorf("%s begins with %s, want %d", query, got.Changes[0].After, want.first)
 		}
 	}

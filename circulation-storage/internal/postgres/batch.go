@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	fast "github.com/segmentio/encoding/json"
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/records"
@@ -46,7 +47,7 @@ func (b *batch) storeRecord(sql string, r records.Record, dest ...any) {
 // encode returns v as JSON. It is a string, because a connection in exec mode takes
 // []byte for a bytea.
 func (b *batch) encode(v any) string {
-	text, err := json.Marshal(v)
+	text, err := fast.Marshal(v)
 	b.err = errors.Join(b.err, err)
 	return string(text)
 }

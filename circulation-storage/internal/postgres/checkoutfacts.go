@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	fast "github.com/segmentio/encoding/json"
 
 	"checkoutlock/database"
 	"checkoutlock/schemas"
@@ -234,5 +235,5 @@ func decodeList[T any](list json.RawMessage, into *[]T) error {
 	if list == nil {
 		return nil
 	}
-	return json.Unmarshal(list, into)
+	return fast.Unmarshal(list, into)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	fast "github.com/segmentio/encoding/json"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
@@ -288,7 +289,7 @@ func newLent(loanID string, loan json.RawMessage, facts *library.Facts, p policy
 func (a *attempt) readLentItem(ctx context.Context, answered json.RawMessage) library.Item {
 	if len(answered) > 0 {
 		var stored *library.Item // an empty one, so that it lacks what storage removed
-		if err := json.Unmarshal(answered, &stored); err != nil {
+		if err := fast.Unmarshal(answered, &stored); err != nil {
 			a.service.Log.ErrorContext(ctx, "storage answered an item that cannot be read", "err", err)
 		} else if stored != nil {
 			return *stored

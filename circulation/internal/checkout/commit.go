@@ -2,7 +2,6 @@ package checkout
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	fast "github.com/segmentio/encoding/json"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
@@ -98,7 +98,7 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 	if err := ctx.Err(); err != nil {
 		return schemas.CheckOutResult{}, fmt.Errorf("no time is left to commit: %w", err) // nothing was sent
 	}
-	loan, err := json.Marshal(p.loan)
+	loan, err := fast.Marshal(p.loan)
 	if err != nil {
 		return schemas.CheckOutResult{}, fmt.Errorf("writing the loan: %w", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	fast "github.com/segmentio/encoding/json"
+
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
@@ -95,7 +97,7 @@ var hidden = [...]string{"itemStatus", "patronGroupIdAtCheckout", "agedToLostDel
 // stored field. Source: mod-circulation's LoanRepresentation.
 func Render(loan json.RawMessage, k Known) (json.RawMessage, error) {
 	var out map[string]json.RawMessage
-	if err := json.Unmarshal(loan, &out); err != nil || out == nil {
+	if err := fast.Unmarshal(loan, &out); err != nil || out == nil {
 		return nil, fmt.Errorf("the stored loan cannot be read: %w", err)
 	}
 	for _, field := range hidden {
@@ -131,13 +133,13 @@ func Render(loan json.RawMessage, k Known) (json.RawMessage, error) {
 		parts["checkinServicePoint"] = place
 	}
 	for field, part := range parts {
-		raw, err := json.Marshal(part)
+		raw, err := fast.Marshal(part)
 		if err != nil {
 			return nil, fmt.Errorf("describing the loan's %s: %w", field, err)
 		}
 		out[field] = raw
 	}
-	return json.Marshal(out)
+	return fast.Marshal(out)
 }
 
 // DescribeItem returns the item of k, which must not be zero.

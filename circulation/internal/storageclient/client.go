@@ -4,7 +4,6 @@ package storageclient
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	fast "github.com/segmentio/encoding/json"
 
 	"checkoutlock/circulation/internal/cache"
 	"checkoutlock/schemas/fault"
@@ -223,7 +224,7 @@ func call[T any](ctx context.Context, c *Client, r request, part string, has fun
 
 // decode reads a JSON answer.
 func decode(r request, body []byte, v any) error {
-	if err := json.Unmarshal(body, v); err != nil {
+	if err := fast.Unmarshal(body, v); err != nil {
 		return unreadable(r, err)
 	}
 	return nil

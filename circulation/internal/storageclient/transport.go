@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"time"
 
+	fast "github.com/segmentio/encoding/json"
+
 	"checkoutlock/config/resolver"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
@@ -74,7 +76,7 @@ func newHTTPClient(storage *url.URL, n int) *http.Client {
 func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, error) {
 	var body io.Reader
 	if r.body != nil {
-		raw, err := json.Marshal(r.body)
+		raw, err := fast.Marshal(r.body)
 		if err != nil {
 			return nil, fmt.Errorf("writing the body of %s %s: %w", r.method, r.route, err)
 		}
