@@ -154,11 +154,8 @@ func readPage[T any](
 }
 
 // nullable is SQL NULL for no id.
-func nullable(id uuid.UUID) *uuid.UUID {
-	if id == uuid.Nil {
-		return nil
-	}
-	return &id
+func nullable(id uuid.UUID) uuid.NullUUID {
+	return uuid.NullUUID{UUID: id, Valid: id != uuid.Nil}
 }
 
 // optionalID reads NULL as uuid.Nil.
