@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"strconv"
 	"sync"
 
@@ -13,7 +12,7 @@ import (
 type jsonSerializer struct{ echo.DefaultJSONSerializer }
 
 // answers are the buffers of answers that were written.
-var answers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+var answers = sync.Pool{New: func() any { return new([]byte) }}
 
 // keptAnswer is the size in bytes of the largest buffer that is kept for the next answer.
 const keptAnswer = 64 << 10
@@ -27,15 +26,15 @@ func (s jsonSerializer) Serialize(c echo.Context, v any, indent string) error {
 	if indent != "" {
 		return s.DefaultJSONSerializer.Serialize(c, v, indent)
 	}
-	buffer, _ := answers.Get().(*bytes.Buffer)
-	body, err := fast.Append(buffer.AvailableBuffer(), v, answerFlags)
+	kept, _ := answers.Get().(*[]byte)
+	body, err := fast.Append((*kept)[:0], v, answerFlags)
 	if err != nil {
 		return err
 	}
 	body = append(body, '\n')
 	if cap(body) <= keptAnswer {
-		*buffer = *bytes.NewBuffer(body[:0])
-		defer answers.Put(buffer)
+		*kept = body
+		defer answers.Put(kept)
 	}
 	c.Response().Header().Set(echo.HeaderContentLength, strconv.Itoa(len(body)))
 	_, err = c.Response().Write(body)

@@ -2,6 +2,7 @@ package jsonschema
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -190,7 +191,7 @@ func fits(number string) bool {
 func UnmarshalExact(body []byte, v any) error {
 	rest, err := fast.Parse(body, v, fast.DontMatchCaseInsensitiveStructFields)
 	if err != nil || len(rest) > 0 {
-		return json.Unmarshal(body, v) // which says what is wrong
+		return cmp.Or(json.Unmarshal(body, v), err) // encoding/json says better what is wrong
 	}
 	return nil
 }

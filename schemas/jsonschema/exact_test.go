@@ -1,6 +1,7 @@
 package jsonschema_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"checkoutlock/schemas"
@@ -23,5 +24,12 @@ func TestUnmarshalExact_IgnoresNamesInAnotherCase(t *testing.T) {
 	}
 	if err := jsonschema.UnmarshalExact([]byte(`{"position":1}{"position":2}`), &got); err == nil {
 		t.Error("two documents are no error")
+	}
+	var number struct {
+		Digits json.Number `json:"digits"`
+		Name   string      `json:"name"`
+	}
+	if err := jsonschema.UnmarshalExact([]byte(`{"digits":"7","NAME":"x"}`), &number); err == nil {
+		t.Errorf("a text as a number is read as %+v", number)
 	}
 }
