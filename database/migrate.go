@@ -126,7 +126,7 @@ func (s Schema) Repair(ctx context.Context) error {
 	return s.Up(ctx)
 }
 
-// migrate runs f with the migrations, on a connection of its own.
+// migrate runs f with the migrations, on a connection of its own. It leaves another module's schema alone.
 func (s Schema) migrate(ctx context.Context, f func(*migrate.Migrate, *migrationDriver) error) (err error) {
 	files, err := iofs.New(s.Files, s.Folder)
 	if err != nil {
@@ -147,7 +147,10 @@ func (s Schema) migrate(ctx context.Context, f func(*migrate.Migrate, *migration
 	m.LockTimeout = math.MaxInt64 // the driver's lock ends with ctx
 	stop := context.AfterFunc(ctx, func() { m.GracefulStop <- true })
 	defer stop()
-	err = f(m, driver)
+	err = pgx.BeginFunc(ctx, driver.conn, func(tx pgx.Tx) error { return s.Lock(ctx, tx) })
+	if err == nil {
+		err = f(m, driver)
+	}
 	var dirty migrate.ErrDirty
 	switch {
 	case errors.As(err, &dirty):

@@ -19,7 +19,6 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/readiness"
-	"checkoutlock/circulation-storage/internal/tenantjob"
 	"checkoutlock/migrations"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -207,24 +206,6 @@ func TestInstall_OfADirtySchemaNamesTheCommand(t *testing.T) {
 	if !fault.Is(err, fault.TenantNotReady) ||
 		!strings.Contains(err.Error(), "circulation-storage migrate -repair -tenant "+id.String()) {
 		t.Errorf("got %v, want %s with the command", err, fault.TenantNotReady)
-	}
-}
-
-func TestSchema_OfAnotherModuleIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	db, id := newTenant(t)
-	ctx, schema := okapi.WithTenant(t.Context(), id), postgres.SchemaName(id)
-	if _, err := db.Pool().Exec(ctx, "CREATE SCHEMA "+schema+"; CREATE TABLE "+schema+".loan (id uuid)"); err != nil {
-		t.Fatal(err)
-	}
-	_, _, began := postgres.NewTenantJobStore(db).Begin(ctx, tenantjob.Lease{}, tenantjob.Attributes{})
-	for what, err := range map[string]error{"a job": began, "migrate": db.Install(ctx, id), "purge": db.Purge(ctx, id)} {
-		if !fault.Is(err, fault.Invalid) {
-			t.Errorf("%s: got %v, want %s", what, err, fault.Invalid)
-		}
-	}
-	if _, err := db.Pool().Exec(ctx, "DROP TABLE "+schema+".loan; DROP SCHEMA "+schema); err != nil {
-		t.Errorf("the schema is not as it was: %v", err)
 	}
 }
 

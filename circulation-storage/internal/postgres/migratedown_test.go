@@ -10,7 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/tenantjob"
 	"checkoutlock/migrations"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // describeSchemaSQL lists what a schema has: columns, constraints, indexes, triggers, functions and
@@ -90,4 +93,25 @@ func compareLines(want, got string) string {
 		}
 	}
 	return b.String()
+}
+
+func TestSchema_OfAnotherModuleIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	db, id := newTenant(t)
+	ctx, schema := okapi.WithTenant(t.Context(), id), postgres.SchemaName(id)
+	if _, err := db.Pool().Exec(ctx, "CREATE SCHEMA "+schema+"; CREATE TABLE "+schema+".loan (id uuid)"); err != nil {
+		t.Fatal(err)
+	}
+	_, _, began := postgres.NewTenantJobStore(db).Begin(ctx, tenantjob.Lease{}, tenantjob.Attributes{})
+	for what, err := range map[string]error{
+		"a job": began, "migrate": db.Install(ctx, id), "undoing": db.MigrateDown(ctx, id),
+		"repair": db.Repair(ctx, id), "purge": db.Purge(ctx, id),
+	} {
+		if !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: got %v, want %s", what, err, fault.Invalid)
+		}
+	}
+	if _, err := db.Pool().Exec(ctx, "DROP TABLE "+schema+".loan; DROP SCHEMA "+schema); err != nil {
+		t.Errorf("the schema is not as it was: %v", err)
+	}
 }
