@@ -109,8 +109,8 @@ func migrate(fs *flag.FlagSet) func(context.Context, command.Process) error {
 			cfg.Tenants = named
 		}
 		switch {
-		case *repair && (*down || *sample):
-			return command.NewUsage("-repair goes with neither -down nor -sample")
+		case *repair && (*down || *sample), *down && *sample:
+			return command.NewUsage("migrate takes only one of -repair, -down and -sample")
 		case *down && len(named) == 0:
 			return command.NewUsage("migrate -down loses all records, so it needs -tenant NAME")
 		case len(cfg.Tenants) == 0:

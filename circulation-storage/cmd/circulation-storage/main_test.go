@@ -188,7 +188,10 @@ func TestMigrate_RepairsADirtySchema(t *testing.T) {
 	}{
 		"no repair": {[]string{"-tenant", id.String()}, "circulation-storage migrate -repair -tenant " + id.String()},
 		"repair and down": {
-			[]string{"-repair", "-down", "-tenant", id.String()}, "-repair goes with neither -down nor -sample",
+			[]string{"-repair", "-down", "-tenant", id.String()}, "only one of -repair, -down and -sample",
+		},
+		"down and sample": {
+			[]string{"-down", "-sample", "-tenant", id.String()}, "only one of -repair, -down and -sample",
 		},
 		"no tenant": {[]string{"-repair"}, "no tenant"},
 	} {
