@@ -60,6 +60,23 @@ func Validate(name string, doc []byte) error {
 	return Check(name, v)
 }
 
+// ReadChecked is Validate that also reads the document by exact names. Of a property that is there twice,
+// both take the last.
+func ReadChecked[T any](name string, doc []byte) (read T, err error) {
+	v, err := Decode(doc)
+	if err != nil {
+		return read, err
+	}
+	if err := Check(name, v); err != nil {
+		return read, err
+	}
+	once, err := json.Marshal(v)
+	if err == nil {
+		err = UnmarshalExact(once, &read)
+	}
+	return read, err
+}
+
 // Check is Validate for a document that Decode returned.
 func Check(name string, doc any) error { return check(name, doc, false) }
 

@@ -255,8 +255,8 @@ func TestRulesRoutes(t *testing.T) {
 	t.Parallel()
 	const path = "/circulation-rules-storage"
 	a := newCommitAPI(t)
-	wantStatus(t, "put", a.do(http.MethodPut, path, `{"rulesAsText":"priority: last-line\n# ü","RulesAsText":"x"}`),
-		http.StatusNoContent)
+	wantStatus(t, "put", a.do(http.MethodPut, path, `{"rulesAsText":5,"policiesExist":true,"policiesExist":null,`+
+		`"rulesAsText":"priority: last-line\n# ü","RulesAsText":"x"}`), http.StatusNoContent)
 	got := decode[schemas.CirculationRules](t, a.do(http.MethodGet, path, ""))
 	if got.RulesAsText != "priority: last-line\n# ü" || uuid.Validate(got.ID) != nil {
 		t.Errorf("got %+v, want the text and an id", got)

@@ -31,11 +31,8 @@ func (h rulesHandlers) put(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := jsonschema.Validate("circulation-rules", body); err != nil {
-		return err
-	}
-	var r schemas.CirculationRules
-	if err := web.UnmarshalExact(body, &r); err != nil {
+	r, err := jsonschema.ReadChecked[schemas.CirculationRules]("circulation-rules", body)
+	if err != nil {
 		return err
 	}
 	return h.store.SetRules(c.Request().Context(), r.RulesAsText, r.PoliciesExist)

@@ -85,8 +85,8 @@ func TestOperationRoutes_AnonymizeClosedLoans(t *testing.T) {
 		}
 		return fmt.Sprint(ids, " ", history["totalRecords"])
 	}
-	got := strings.TrimSpace(a.must(t, http.MethodPost, anonymize, `{"loanIds":["x","`+closed+`","`+loanID+`"]}`,
-		http.StatusOK).Body.String())
+	got := strings.TrimSpace(a.must(t, http.MethodPost, anonymize,
+		`{"loanIds":5,"loanIds":["x","`+closed+`","`+loanID+`"]}`, http.StatusOK).Body.String())
 	if want := `{"anonymizedLoans":["` + closed + `","` + loanID + `"],"notAnonymizedLoans":[{"reason":"invalidLoanIds",` +
 		`"loanIds":["x"]}]}`; got != want {
 		t.Errorf("got %s, want %s", got, want)

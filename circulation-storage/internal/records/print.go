@@ -1,8 +1,6 @@
 package records
 
 import (
-	"fmt"
-
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/jsonschema"
 )
@@ -35,7 +33,7 @@ type LastPrint struct {
 // ParsePrint reads the body of POST /print-events-storage/print-events-entry. Faults: Malformed,
 // Invalid.
 func ParsePrint(body []byte) (Print, error) {
-	p, err := parseChecked[Print](PrintSchema, body)
+	p, err := jsonschema.ReadChecked[Print](PrintSchema, body)
 	if err != nil {
 		return Print{}, err
 	}
@@ -47,25 +45,15 @@ func ParsePrint(body []byte) (Print, error) {
 // ParsePrintedRequests reads the ids in the body of POST /print-events-storage/print-events-status.
 // Faults: Malformed, Invalid.
 func ParsePrintedRequests(body []byte) ([]string, error) {
-	p, err := parseChecked[Print](PrintedRequestsSchema, body)
+	p, err := jsonschema.ReadChecked[Print](PrintedRequestsSchema, body)
 	return p.RequestIDs, err
 }
 
 // ParseAnonymizedLoans reads the ids in the body of POST /anonymize-storage-loans, of any form. Faults:
 // Malformed, Invalid.
 func ParseAnonymizedLoans(body []byte) ([]string, error) {
-	p, err := parseChecked[struct {
+	p, err := jsonschema.ReadChecked[struct {
 		LoanIDs []string `json:"loanIds"`
 	}](AnonymizedLoansSchema, body)
 	return p.LoanIDs, err
-}
-
-func parseChecked[T any](schema string, body []byte) (parsed T, err error) {
-	if err := jsonschema.Validate(schema, body); err != nil {
-		return parsed, err
-	}
-	if err := jsonschema.UnmarshalExact(body, &parsed); err != nil { // another property was not checked
-		return parsed, fmt.Errorf("reading a checked body: %w", err)
-	}
-	return parsed, nil
 }

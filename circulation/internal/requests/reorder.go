@@ -26,12 +26,9 @@ func (s *Service) Reorder(ctx context.Context, id string, ofTitle bool, body []b
 	if ofTitle {
 		order, read, key, kind = schemas.QueueOrder{InstanceID: id}, s.Keeper.TitleQueue, "instanceId", "Instance"
 	}
-	if err := jsonschema.Validate("reordered-queue", body); err != nil {
+	sent, err := jsonschema.ReadChecked[reorderedQueue]("reordered-queue", body)
+	if err != nil {
 		return nil, err
-	}
-	var sent reorderedQueue
-	if err := jsonschema.UnmarshalExact(body, &sent); err != nil {
-		return nil, fmt.Errorf("reading the order: %w", err)
 	}
 	if err := s.checkTitles(ctx, ofTitle, key, id); err != nil {
 		return nil, err

@@ -24,9 +24,10 @@ func TestReorder(t *testing.T) {
 		code            fault.Code
 		says            string
 	}{
-		"an item's":     {body: body},
-		"a title's":     {titles: true, ofTitle: true, body: body},
-		"in upper case": {body: strings.ReplaceAll(body, wishID, strings.ToUpper(wishID))},
+		"an item's":         {body: body},
+		"a title's":         {titles: true, ofTitle: true, body: body},
+		"a list sent twice": {body: `{"reorderedQueue":5,` + body[1:]},
+		"in upper case":     {body: strings.ReplaceAll(body, wishID, strings.ToUpper(wishID))},
 		"with other members": {body: `{"itemId":5,"instanceId":"` + bookID + `","reorderedQueue":[{"id":"` + bookID +
 			`","newPosition":1.0,"position":"first"},{"id":"` + wishID + `","newPosition":2}]}`},
 		"an item of a title": {
