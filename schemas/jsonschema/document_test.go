@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
@@ -29,6 +30,27 @@ func TestDecode_DropsNullsAndKeepsNumbers(t *testing.T) {
 		if got, _ := json.Marshal(v); string(got) != want {
 			t.Errorf("%s: got %s, want %s", sent, got, want)
 		}
+	}
+}
+
+func TestDecode_TakesAsLongForANestedListAsForAFlatOne(t *testing.T) {
+	t.Parallel()
+	list := "[1" + strings.Repeat(",1", 50_000) + "]"
+	nested := strings.Repeat("[", 90) + list + strings.Repeat("]", 90)
+	measure := func(doc string) (least time.Duration) {
+		for range 3 {
+			began := time.Now()
+			if _, err := jsonschema.Decode([]byte(doc)); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); least == 0 || took < least {
+				least = took
+			}
+		}
+		return least
+	}
+	if flat, deep := measure(list), measure(nested); deep > 4*flat {
+		t.Errorf("a list in 90 lists takes %v, alone %v", deep, flat)
 	}
 }
 
