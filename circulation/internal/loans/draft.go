@@ -49,7 +49,7 @@ func parseDraft(body json.RawMessage, id string) (draft, error) {
 	if status := loan.status(); status != openStatus && status != closedStatus {
 		return nil, fault.Validation(fault.Refusal("", `Loan status must be "Open" or "Closed"`, fault.Param("status", fault.Shown(status))))
 	}
-	if err := jsonschema.Check("loan", d); err != nil {
+	if err := jsonschema.CheckRecord("loan", d); err != nil {
 		return nil, err
 	}
 	if loan.isOpen() && loan.text("userId") == "" {

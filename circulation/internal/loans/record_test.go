@@ -146,12 +146,13 @@ func TestRecord_LendsByTheRulesPolicyWithoutAFence(t *testing.T) {
 func TestRecord_StoresAClosedLoanAlone(t *testing.T) {
 	t.Parallel()
 	d := newBackend()
-	if _, err := d.service().Record(t.Context(),
-		write(`,"status":{"name":"Closed"},"action":"checkedin","userId":null`)); err != nil || d.lent != nil {
+	sent := write(`,"status":{"name":"Closed"},"action":"checkedin","userId":null,"dueDate":"","renewalCount":"2"`)
+	if _, err := d.service().Record(t.Context(), sent); err != nil || d.lent != nil {
 		t.Fatalf("got %v, lent %+v", err, d.lent)
 	}
 	if !strings.Contains(d.created, `"status":{"name":"Closed"}`) || !strings.Contains(d.created, `"id":"`) ||
-		strings.Contains(d.created, "borrower") {
+		strings.Contains(d.created, "borrower") || strings.Contains(d.created, "dueDate") ||
+		!strings.Contains(d.created, `"renewalCount":2`) {
 		t.Errorf("stored %s", d.created)
 	}
 }

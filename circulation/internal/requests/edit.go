@@ -121,7 +121,7 @@ func (s *Service) edit(ctx context.Context, doc, stored map[string]any) error {
 		}
 	}
 	extendToEndOfDay(edited)
-	if err := jsonschema.Check("request", edited); err != nil {
+	if err := jsonschema.CheckRecord("request", edited); err != nil {
 		return err
 	}
 	if err := s.judgeEdit(ctx, edited, stored); err != nil {

@@ -126,6 +126,10 @@ func TestEdit_SendsTheWholeRequest(t *testing.T) {
 			want: `{` + open + `,"fulfillmentPreference":"Delivery","requestExpirationDate":"2026-05-01T23:59:59.000Z",` +
 				`"deliveryAddressTypeId":"` + otherID + `"}`,
 		},
+		"empty dates are none": {
+			body: `{"fulfillmentPreference":"Delivery","requestExpirationDate":"","cancelledDate":""}`,
+			want: `{` + open + `,"fulfillmentPreference":"Delivery"}`,
+		},
 		"as the client has it": {
 			body: `{` + strings.ToUpper(`"x":"`+bookID) + `","itemId":"` + strings.ToUpper(bookID) +
 				`","fulfillmentPreference":"Delivery","position":7,"item":{"barcode":"x"},"requester":{},"loan":{},` +

@@ -93,6 +93,11 @@ func TestCreate_PlacesTheRequest(t *testing.T) {
 			want: `{` + common + ofBook +
 				`,"requestDate":"2026-03-01T10:00:00.000+00:00","requestType":"Hold","requestLevel":"Item"}`, version: 4,
 		},
+		"empty dates are none": {
+			change:  nil,
+			replace: map[string]any{"requestExpirationDate": "", "holdShelfExpirationDate": "", "ours": ""},
+			want:    `{` + common + date + ofBook + `,"requestType":"Hold","requestLevel":"Item","ours":""}`, version: 4,
+		},
 		"through a proxy": {
 			change:  func(l *fakeLibrary) { l.proxyRelations = []library.ProxyRelation{{Status: "Active"}} },
 			replace: map[string]any{"proxyUserId": benID, "proxy": "forged"},

@@ -44,7 +44,7 @@ func (s *Service) parseWish(ctx context.Context, body []byte) (wish, error) {
 	if err := w.check(); err != nil {
 		return wish{}, err
 	}
-	if err := jsonschema.Check("request", w.doc); err != nil {
+	if err := jsonschema.CheckRecord("request", w.doc); err != nil {
 		return wish{}, err
 	}
 	w.record, err = readQueued(w.doc)
