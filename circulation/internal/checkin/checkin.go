@@ -263,9 +263,9 @@ func chooseDestination(facts *library.Facts, commit schemas.CheckIn) (schemas.Ch
 	default:
 		commit.ItemStatus, commit.RequestStatus = library.StatusAwaitingPickup, schemas.RequestAwaitingPickup
 		// A repeated check-in of an item that waits does not extend its time on the shelf.
-		first.HoldShelfExpirationDate = cmp.Or(first.HoldShelfExpirationDate, endShelf(first, facts.Slip))
-		commit.HoldShelfExpirationDate = first.HoldShelfExpirationDate
+		commit.HoldShelfExpirationDate = cmp.Or(first.HoldShelfExpirationDate, endShelf(first, facts.Slip))
 	}
+	first.HoldShelfExpirationDate = commit.HoldShelfExpirationDate // an item that leaves the shelf has none
 	return commit, &first, nil
 }
 

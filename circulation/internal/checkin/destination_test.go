@@ -87,6 +87,13 @@ func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
 			queue: first(func(r *schemas.QueuedRequest) { r.PickupServicePointID = branchID }),
 			want:  taken{item: "In transit", request: "r1", requestStatus: "Open - In transit", servicePoint: branchID},
 		},
+		"fetched elsewhere by now, off the shelf": {
+			queue: first(func(r *schemas.QueuedRequest) {
+				r.Status, r.HoldShelfExpirationDate = schemas.RequestAwaitingPickup, "2026-01-01"
+				r.PickupServicePointID = branchID
+			}),
+			want: taken{item: "In transit", request: "r1", requestStatus: "Open - In transit", servicePoint: branchID},
+		},
 		"brought": {
 			queue: first(func(r *schemas.QueuedRequest) { r.FulfillmentPreference = "Delivery"; r.PickupServicePointID = "" }),
 			want:  taken{item: "Awaiting delivery", request: "r1", requestStatus: "Open - Awaiting delivery"},
