@@ -234,6 +234,29 @@ func TestCQL_FindsRequestsByISBN(t *testing.T) {
 	}
 }
 
+// FOLIO's mod-template-engine asks in this way whether a template may be deleted.
+func TestCQL_FindsNoticePoliciesByTemplate(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	for _, notices := range []string{"loanNotices", "requestNotices", "feeFineNotices"} {
+		l.create(t, records.PatronNoticePolicy, object{"name": notices, "active": true, notices: []object{{
+			"name": "first", "templateId": annID, "format": "Email", "realTime": true,
+			"sendOptions": object{"sendWhen": "Available"},
+		}}})
+	}
+	for template, want := range map[string]int{annID: 3, benID: 0} {
+		asked := []string{}
+		for _, notices := range []string{"loanNotices", "requestNotices", "feeFineNotices"} {
+			asked = append(asked, notices+` == "*\"templateId\": \"`+template+`\"*"`)
+		}
+		page := records.Page{Query: strings.Join(asked, " OR ")}
+		list, err := pgtest.List(l.in(t), l.store, records.PatronNoticePolicy, page)
+		if err != nil || list.Total != want {
+			t.Errorf("%s: got %d policies, %v, want %d", page.Query, list.Total, err, want)
+		}
+	}
+}
+
 // usernames lists the patrons that match.
 func usernames(t *testing.T, l library, query string, sorted bool) string {
 	list, err := pgtest.List(l.in(t), l.store, records.User, records.Page{Query: query, Limit: 100})

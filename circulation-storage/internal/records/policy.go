@@ -52,7 +52,7 @@ var PatronNoticePolicy = Type{
 	Name: "patron notice policy", Path: "/patron-notice-policy-storage/patron-notice-policies", Collection: "patronNoticePolicies",
 	Table: "patron_notice_policy", Schema: "patron-notice-policy", Permission: "circulation-storage.patron-notice-policies", Interface: "patron-notice-policy-storage 0.13",
 	Lists:   []string{"loanNotices", "requestNotices", "feeFineNotices"},
-	Indexes: newIndexes(fields{Text: {"name", "description"}, Boolean: {"active"}}),
+	Indexes: newIndexes(fields{Text: {"name", "description", "loanNotices", "requestNotices", "feeFineNotices"}, Boolean: {"active"}}),
 	Unique:  []Unique{{Constraint: "patron_notice_policy_name_key", Fields: []string{"name"}, DetailCode: "duplicate.name"}},
 }
 

@@ -207,13 +207,14 @@ func TestTypes_HaveIndexesOfFOLIOsClients(t *testing.T) {
 		"/location-units/libraries":                                 "id name code campusId",
 		"/fixed-due-date-schedule-storage/fixed-due-date-schedules": "id name",
 		"/request-policy-storage/request-policies":                  "id name",
-		"/patron-notice-policy-storage/patron-notice-policies":      "id name active",
-		"/overdue-fines-policies":                                   "id name",
-		"/lost-item-fees-policies":                                  "id name",
-		"/staff-slips-storage/staff-slips":                          "id name active",
-		"/cancellation-reason-storage/cancellation-reasons":         "id name",
-		"/request-preference-storage/request-preference":            "id userId",
-		"/addresstypes": "id addressType",
+		"/patron-notice-policy-storage/patron-notice-policies": "id name active loanNotices requestNotices " +
+			"feeFineNotices",
+		"/overdue-fines-policies":                           "id name",
+		"/lost-item-fees-policies":                          "id name",
+		"/staff-slips-storage/staff-slips":                  "id name active",
+		"/cancellation-reason-storage/cancellation-reasons": "id name",
+		"/request-preference-storage/request-preference":    "id userId",
+		"/addresstypes":                                     "id addressType",
 		"/request-storage/requests": "id itemId instanceId requesterId proxyUserId status position requestType " +
 			"requestLevel requestDate " +
 			"pickupServicePointId holdShelfExpirationDate requestExpirationDate itemIsbn fullCallNumberIndex " +
