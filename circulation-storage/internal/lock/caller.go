@@ -48,10 +48,10 @@ type caller struct {
 
 	// The mutex of lines guards these.
 	news     news
-	released bool        // the request was released while the call ran
-	kept     *time.Timer // removes the place of an absent caller; nil while the call runs
-	offered  bool        // a release is handing the lock over to it
-	handed   *Lock       // the lock that was handed over to it
+	released bool  // the request was released while the call ran
+	kept     bool  // the caller is absent, and its place stays for a while
+	offered  bool  // a release is handing the lock over to it
+	handed   *Lock // the lock that was handed over to it
 }
 
 // news is what a woken caller does. The zero value is to read the lock.
@@ -168,10 +168,11 @@ func (c *caller) keepPlace(ctx context.Context) {
 	ls := c.line.lines
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if c.kept != nil || c.req.AcquisitionID == uuid.Nil || ctx.Err() != nil || c.handed != nil || ls.hasStopped() {
+	if c.req.AcquisitionID == uuid.Nil || ctx.Err() != nil || c.handed != nil || ls.hasStopped() {
 		return
 	}
-	c.kept = time.AfterFunc(placeKept, func() {
+	c.kept = true
+	time.AfterFunc(placeKept, func() { // does nothing if a later call has taken the place
 		if err := c.dropKeptPlace(); err != nil {
 			ls.log.ErrorContext(ctx, "a kept place was not removed", "err", err)
 		}
@@ -213,7 +214,7 @@ func (c *caller) leave(granted uuid.UUID) (handed *Lock, released bool) {
 	case granted != uuid.Nil || c.handed != nil:
 		next.pause = shortestPoll // the lock is held
 	}
-	if c.kept == nil {
+	if !c.kept {
 		ln.removePlace(c, next)
 	}
 	ln.forgetIfEmpty()

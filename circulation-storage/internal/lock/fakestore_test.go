@@ -285,7 +285,8 @@ func (f *fakeStore) Withdraw(ctx context.Context, l lock.Lock) error {
 		return err
 	}
 	if f.withdrawFailed {
-		return context.DeadlineExceeded
+		<-ctx.Done() // no answer
+		return ctx.Err()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

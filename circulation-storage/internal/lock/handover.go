@@ -45,7 +45,7 @@ func (ls *lines) offer(tenant okapi.Tenant, lockID uuid.UUID) *caller {
 	if ln == nil || ln.patron.tenant != tenant || ln.turns.mustYield() {
 		return nil
 	}
-	i := slices.IndexFunc(ln.places, func(c *caller) bool { return ln.isTurnOf(c) && c.kept == nil })
+	i := slices.IndexFunc(ln.places, func(c *caller) bool { return ln.isTurnOf(c) && !c.kept })
 	if i < 0 || ln.places[i].offered || ln.places[i].runsTurn {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (c *caller) settle(handed *Lock) bool {
 	ln.lines.mu.Lock()
 	defer ln.lines.mu.Unlock()
 	c.offered = false
-	if handed == nil || c.kept != nil || !slices.Contains(ln.places, c) {
+	if handed == nil || c.kept || !slices.Contains(ln.places, c) {
 		c.signal(news{})
 		return false
 	}

@@ -84,6 +84,11 @@ func TestService_CommitThatReleasesSparesTheRead(t *testing.T) {
 		if got := <-d.startAcquire(d.ctx, lock.Request{}); got.err != nil || d.store.peeks != peeks {
 			t.Errorf("later: got %+v after %d reads, want the lock without a read", got, d.store.peeks-peeks)
 		}
+		d.store.free(d.ctx, d.patron)
+		d.startTurn(d.ctx, uuid.New(), 0).end(nil)
+		if got := <-d.startAcquire(d.ctx, lock.Request{}); got.err != nil || d.store.peeks != peeks {
+			t.Errorf("after a turn: got %+v after %d reads, want the lock without a read", got, d.store.peeks-peeks)
+		}
 	})
 }
 

@@ -62,10 +62,9 @@ func (ls *lines) enter(p patron, c *caller) step {
 	}
 	c.line, c.wake = ln, make(chan struct{}, 1)
 	ln.callers = append(ln.callers, c)
-	i := slices.IndexFunc(ln.places, func(other *caller) bool { return other.kept != nil && other.repeats(c.req.AcquisitionID) })
+	i := slices.IndexFunc(ln.places, func(other *caller) bool { return other.kept && other.repeats(c.req.AcquisitionID) })
 	switch {
 	case i >= 0:
-		ln.places[i].kept.Stop()
 		ln.places[i] = c
 	case c.runsTurn && len(ln.places) == 0:
 		ln.places, ln.turns = append(ln.places, c), turns{}
@@ -113,8 +112,7 @@ func (ln *line) removePlace(c *caller, next news) {
 // dropKeptPlaces removes the kept places that match.
 func (ln *line) dropKeptPlaces(match func(*caller) bool) {
 	for _, c := range slices.Clone(ln.places) {
-		if c.kept != nil && match(c) {
-			c.kept.Stop()
+		if c.kept && match(c) {
 			ln.removePlace(c, news{})
 		}
 	}
