@@ -87,6 +87,15 @@ func TestParseCheckOut_Refusals(t *testing.T) {
 				"lockId": nil, "settingsVersion": "7", "limits": []any{map[string]any{"max": 0}},
 			}, code: fault.Invalid, says: "limits are allowed with lockId only",
 		},
+		"a lock to take without its id": {
+			replace: map[string]any{
+				"lockId": nil, "settingsVersion": "7", "takeLock": map[string]any{"requestId": itemID}, "releaseLock": true,
+			}, code: fault.Invalid, says: "takeLock needs a new lockId",
+		},
+		"a lock to take and to keep": {
+			replace: map[string]any{"takeLock": map[string]any{"requestId": itemID}}, code: fault.Invalid,
+			says: "takeLock needs releaseLock",
+		},
 		"limits are no list": {
 			replace: map[string]any{"limits": map[string]any{"max": 3}}, code: fault.Invalid,
 			says: "limits must be of type array",
