@@ -51,7 +51,7 @@ func TestAcquire_GivesBackALockThatMayBeGranted(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newBackend()
-				w.acquire, w.held = tt.acquire, tt.held
+				w.acquire, w.held, w.lockGone = tt.acquire, tt.held, errGone // of releases, which are logged
 				_, _ = w.checkOut(t)
 				if got := len(w.returned) == 1; got != tt.want || len(w.returned) > 1 {
 					t.Fatalf("gave back %v, want it: %t", w.returned, tt.want)
@@ -87,6 +87,23 @@ func TestAcquire_GivesBackTheLockOfAMachineThatLeaves(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || len(w.returned) != 1 ||
 			!strings.HasSuffix(w.returned[0], w.requests[0].AcquisitionID) {
 			t.Errorf("got %v, gave back %v, asked for %v", err, w.returned, w.requests)
+		}
+	})
+}
+
+func TestAcquire_EndsBetweenTwoTries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBackend()
+		w.acquire = []error{errHeld} // at once, so the check-out waits itself
+		ctx, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer leave()
+		start := time.Now()
+		_, err := w.service().CheckOut(ctx, checkout.Request{
+			ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+		})
+		if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != 100*time.Millisecond {
+			t.Errorf("got %v after %s, want the end of the wait", err, took)
 		}
 	})
 }

@@ -74,8 +74,6 @@ func (a *attempt) commitPlan(ctx context.Context) (schemas.CheckOutResult, error
 // because the item's type or location may have changed. It replaces the plan only if the item may
 // still be lent.
 func (a *attempt) reviseItem(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, library.CommitTimeout)
-	defer cancel()
 	p := *a.plan
 	var err error
 	if p.facts, err = p.facts.ReloadItem(ctx, a.service.Library, ""); err != nil {
@@ -95,9 +93,6 @@ func (a *attempt) reviseItem(ctx context.Context) error {
 // with the commit, and a recount that refuses is answered as the first count's refusal.
 func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) {
 	p := a.plan
-	if err := ctx.Err(); err != nil {
-		return schemas.CheckOutResult{}, fmt.Errorf("no time is left to commit: %w", err) // nothing was sent
-	}
 	loan, err := fast.Marshal(p.loan)
 	if err != nil {
 		return schemas.CheckOutResult{}, fmt.Errorf("writing the loan: %w", err)

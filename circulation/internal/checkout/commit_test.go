@@ -102,6 +102,13 @@ func TestCommit_WithoutAnAnswer(t *testing.T) {
 		"without a lock, refused, and an earlier try lent": {
 			prepare: func(w *backend) { w.commit, w.set = []error{errGone, errQueue, errQueue}, off }, settled: true,
 		},
+		"without a lock, then refused under one": {
+			prepare: func(w *backend) {
+				notThere(errGone, errSettings, errLimit)(w)
+				locked := w.set
+				w.fresh, w.set = &locked, off
+			}, code: fault.Invalid, older: fault.OutcomeUnknown, settled: true,
+		},
 		// the key lease fences
 		"taken over": {
 			prepare: func(w *backend) { notThere(errGone, errTaken)(w); w.set = off }, code: fault.KeyLeaseLost,

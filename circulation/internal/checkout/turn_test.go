@@ -109,6 +109,18 @@ func TestTurn_GoesOnAsOneAcquisition(t *testing.T) {
 	})
 }
 
+// A turn that takes longer than the first wait leaves nothing of it.
+func TestTurn_SpendsNoMoreThanTheWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{backend: newBackend()}
+		r.takes, r.commit, r.set.Waits[0] = true, []error{errHeld}, time.Millisecond
+		if err := r.lend(t); err != nil || r.requests[0].Wait != 0 {
+			t.Errorf("got %v after asking for %+v, want no wait", err, r.requests)
+		}
+	})
+}
+
 func TestTurn_NeedsNoWaits(t *testing.T) {
 	t.Parallel()
 	w := newBackend()
@@ -121,7 +133,7 @@ func TestTurn_NeedsNoWaits(t *testing.T) {
 func TestTurn_PassesAllSteps(t *testing.T) {
 	t.Parallel()
 	w := newBackend()
-	w.takes, w.releases, w.waitMs = true, true, 1.5
+	w.takes, w.waitMs = true, 1.5 // a repeat says nothing of the release
 	if _, err := w.checkOut(t); err != nil {
 		t.Fatal(err)
 	}
