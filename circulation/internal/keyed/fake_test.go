@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -135,6 +136,9 @@ func (s *storage) AnswerLease(ctx context.Context, leaseID string, a keyed.Answe
 
 // checkLease returns why the lease cannot be changed. s.mu is held.
 func (s *storage) checkLease(ctx context.Context, leaseID string) error {
+	if _, bounded := ctx.Deadline(); !bounded && s.slow == 0 {
+		return errors.New("the call has no time-out")
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
