@@ -144,7 +144,6 @@ func (p *connections) exchange(c *connection, req *http.Request) (*http.Response
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	resp, err := c.call(req)
 	if err != nil {
-		stop()
 		_ = c.Close()
 		if ctx.Err() != nil {
 			err = ctx.Err()
