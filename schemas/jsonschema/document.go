@@ -187,7 +187,7 @@ func fits(number string) bool {
 
 // UnmarshalExact is json.Unmarshal that reads a property only under its exact name, as
 // FOLIO does. encoding/json also reads one that differs by case, and prefers it to an
-// exact one that stands before it.
+// exact one that stands before it. Not each overflow of an int is an error, so a schema bounds those.
 func UnmarshalExact(body []byte, v any) error {
 	rest, err := fast.Parse(body, v, fast.DontMatchCaseInsensitiveStructFields)
 	if err != nil || len(rest) > 0 {
