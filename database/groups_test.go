@@ -183,7 +183,9 @@ func TestGroups_MembersThatLeaveMeanwhile(t *testing.T) {
 			g.begin()
 			g.wantBegun(1, 2, 3)
 			next := g.run(t.Context(), "a", 1, 4)
+			waits := g.run(ctx, "a", 2, 5)
 			leave()
+			g.want(waits, 0, context.Canceled) // the second, which waits for longer, has seen it too
 			if early {
 				g.want(second, 0, context.Canceled)
 				close(goOn)
