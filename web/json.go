@@ -18,7 +18,7 @@ var answers = sync.Pool{New: func() any { return new([]byte) }}
 const keptAnswer = 64 << 10
 
 // answerFlags write a value as encoding/json does, without escapes for HTML. A json.RawMessage stays as it
-// is: it came from the database or from storage, so it is valid, and encoding/json would parse it again.
+// is, unchecked: it came from the database or from storage, so it is valid.
 const answerFlags = fast.SortMapKeys | fast.TrustRawMessage
 
 // Serialize implements echo.JSONSerializer.

@@ -47,10 +47,14 @@ func Decode(doc []byte) (any, error) {
 	return v, nil
 }
 
-// parse reads a document with its numbers as they are. encoding/json says what is wrong with it. It also reads
-// what may be large and deep, because the fast library reads each byte once for each level.
+// maxFastReads is how many bytes the fast library may read for a document. It reads each byte once for each
+// level.
+const maxFastReads = 1 << 20
+
+// parse reads a document with its numbers as they are. encoding/json reads what may be large and deep, and
+// says what is wrong with a document.
 func parse(doc []byte) (v any, err error) {
-	if (bytes.Count(doc, []byte("{"))+bytes.Count(doc, []byte("[")))*len(doc) <= 1<<20 {
+	if levels := bytes.Count(doc, []byte("{")) + bytes.Count(doc, []byte("[")); levels*len(doc) <= maxFastReads {
 		if rest, err := fast.Parse(doc, &v, fast.UseNumber); err == nil && len(rest) == 0 {
 			return v, nil
 		}

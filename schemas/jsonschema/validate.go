@@ -61,7 +61,7 @@ func Validate(name string, doc []byte) error {
 }
 
 // ReadChecked is Validate that also reads the document by exact names. Of a property that is there twice,
-// both take the last.
+// both take the last. Faults: those of Validate.
 func ReadChecked[T any](name string, doc []byte) (read T, err error) {
 	v, err := Decode(doc)
 	if err != nil {
@@ -74,7 +74,10 @@ func ReadChecked[T any](name string, doc []byte) (read T, err error) {
 	if err == nil {
 		err = UnmarshalExact(once, &read)
 	}
-	return read, err
+	if err != nil {
+		return read, fmt.Errorf("reading a checked document: %w", err)
+	}
+	return read, nil
 }
 
 // Check is Validate for a document that Decode returned.
