@@ -5,7 +5,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"mime"
 	"net/http"
 	"path"
 	"strings"
@@ -30,6 +29,12 @@ type file struct {
 	path    string
 }
 
+// kinds are the media types of the files by their extension. The tables of the host may differ, and
+// take memory.
+var kinds = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
+
 // ReadFiles reads the folder assets. prefix is where its files are served.
 func ReadFiles(prefix string) (Files, error) {
 	all := Files{}
@@ -45,7 +50,7 @@ func ReadFiles(prefix string) (Files, error) {
 		sum := sha256.Sum256(content)
 		version := hex.EncodeToString(sum[:6])
 		all[e.Name()] = file{
-			content: content, kind: mime.TypeByExtension(path.Ext(e.Name())), version: version,
+			content: content, kind: kinds[path.Ext(e.Name())], version: version,
 			path: prefix + e.Name() + "?v=" + version,
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io/fs"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -22,10 +23,11 @@ type Templates struct {
 }
 
 // pageCopies are a page's template, which is never executed because html/template copies no others,
-// and copies of it that are not in use.
+// and copies of it that are not in use. parse reads the template at the page's first use, because most
+// instances never show most pages.
 type pageCopies struct {
-	source *template.Template
-	idle   chan *boundPage
+	parse func() (*template.Template, error)
+	idle  chan *boundPage
 }
 
 // keptCopies is how many copies of a page are kept.
@@ -62,11 +64,8 @@ func ParseTemplates(own fs.FS, formats template.FuncMap) (*Templates, error) {
 			return nil, fmt.Errorf("reading the pages: %w", err)
 		}
 	}
-	for _, source := range []fs.FS{shared, own} {
-		if err := all.add(base, source); err != nil {
-			return nil, err
-		}
-	}
+	all.add(base, shared)
+	all.add(base, own)
 	return all, nil
 }
 
@@ -86,29 +85,32 @@ func (b *boundPage) functions() template.FuncMap {
 	}
 }
 
-// add parses each page of a folder templates on top of base.
-func (t *Templates) add(base *template.Template, source fs.FS) error {
+// add has each page of a folder templates parsed on top of base.
+func (t *Templates) add(base *template.Template, source fs.FS) {
 	files, _ := fs.Glob(source, "templates/*.html") // its only error is of a wrong pattern
 	for _, file := range files {
-		page, err := template.Must(base.Clone()).ParseFS(source, file) // nothing has executed base
-		if err != nil {
-			return fmt.Errorf("reading the page %s: %w", file, err)
-		}
-		t.pages[path.Base(file)] = pageCopies{source: page, idle: make(chan *boundPage, keptCopies)}
+		t.pages[path.Base(file)] = pageCopies{idle: make(chan *boundPage, keptCopies), parse: sync.OnceValues(
+			func() (*template.Template, error) {
+				return template.Must(base.Clone()).ParseFS(source, file) // nothing has executed base
+			},
+		)}
 	}
-	return nil
 }
 
 // take returns a copy that is not in use, or makes one.
-func (p pageCopies) take() *boundPage {
+func (p pageCopies) take() (*boundPage, error) {
 	select {
 	case b := <-p.idle:
-		return b
+		return b, nil
 	default:
 	}
-	b := &boundPage{template: template.Must(p.source.Clone())} // nothing has executed the source
+	source, err := p.parse()
+	if err != nil {
+		return nil, err
+	}
+	b := &boundPage{template: template.Must(source.Clone())} // nothing has executed the source
 	b.template.Funcs(b.functions())
-	return b
+	return b, nil
 }
 
 // giveBack keeps a copy for the next use.
@@ -139,7 +141,10 @@ func (t *Templates) Render(r Reader, file, name string, data any) ([]byte, error
 	if !ok {
 		return nil, fmt.Errorf("there is no page %s", file)
 	}
-	page := copies.take()
+	page, err := copies.take()
+	if err != nil {
+		return nil, fmt.Errorf("reading the page %s: %w", file, err)
+	}
 	defer copies.giveBack(page)
 	page.reader = r
 	var out bytes.Buffer

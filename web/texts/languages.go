@@ -1,8 +1,10 @@
 package texts
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nicksnyder/go-i18n/v2/i18n"
 	"golang.org/x/text/language"
@@ -45,6 +47,20 @@ func MatchLanguage(accept string) string {
 
 // accents replace the vowels of Pseudo. Two for one make a text about 40 % longer, as German is.
 var accents = strings.NewReplacer("a", "áá", "e", "éé", "i", "íí", "o", "óó", "u", "úú", "A", "Á", "E", "É", "I", "Í", "O", "Ó", "U", "Ú")
+
+// pseudo is the catalogue of Pseudo. It is made at its first use, because only those who check pages
+// read it.
+var pseudo = sync.OnceValue(func() *i18n.Bundle {
+	b := i18n.NewBundle(language.English)
+	english, err := i18n.NewBundle(language.English).LoadMessageFileFS(files, English+".json")
+	if err == nil {
+		err = b.AddMessages(language.English, lengthen(english.Messages)...)
+	}
+	if err != nil {
+		panic(fmt.Errorf("making the %s catalogue: %w", Pseudo, err)) // New has read the same file
+	}
+	return b
+})
 
 // lengthen returns the messages of Pseudo. Placeholders stay.
 func lengthen(messages []*i18n.Message) []*i18n.Message {

@@ -43,7 +43,6 @@ type Text struct {
 // concurrent use.
 type Catalogue struct {
 	bundle *i18n.Bundle
-	pseudo *i18n.Bundle
 	// placeholders are those of the English texts that a library may replace, by code.
 	placeholders map[string][]string
 }
@@ -70,7 +69,7 @@ func Replace(own json.RawMessage) (*Catalogue, error) {
 }
 
 func build(own map[string]json.RawMessage) (*Catalogue, error) {
-	c := &Catalogue{bundle: i18n.NewBundle(language.English), pseudo: i18n.NewBundle(language.English), placeholders: map[string][]string{}}
+	c := &Catalogue{bundle: i18n.NewBundle(language.English), placeholders: map[string][]string{}}
 	for _, l := range Languages {
 		added, err := c.bundle.LoadMessageFileFS(files, l.Tag+".json")
 		if err != nil {
@@ -79,11 +78,6 @@ func build(own map[string]json.RawMessage) (*Catalogue, error) {
 		for _, m := range added.Messages {
 			if l.Tag == English && strings.HasPrefix(m.ID, replaceable) {
 				c.placeholders[m.ID] = listPlaceholders(m)
-			}
-		}
-		if l.Tag == English {
-			if err := c.pseudo.AddMessages(language.English, lengthen(added.Messages)...); err != nil {
-				return nil, fmt.Errorf("making the %s catalogue: %w", Pseudo, err)
 			}
 		}
 	}
@@ -146,7 +140,7 @@ func listPlaceholders(m *i18n.Message) []string {
 func (c *Catalogue) Say(t Text, languages ...string) string {
 	said := i18n.NewLocalizer(c.bundle, languages...)
 	if len(languages) > 0 && languages[0] == Pseudo {
-		said = i18n.NewLocalizer(c.pseudo, English)
+		said = i18n.NewLocalizer(pseudo(), English)
 	}
 	config := &i18n.LocalizeConfig{MessageID: string(t.Code), TemplateData: t.Values, TemplateParser: fillPlaces{}}
 	for _, name := range slices.Sorted(maps.Keys(t.Values)) {
