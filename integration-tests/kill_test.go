@@ -43,9 +43,11 @@ func TestEvents_OfKilledStorages(t *testing.T) {
 		return on
 	})
 	start(1)
-	end := p.startLoans(t, 8)
+	lend, end := p.startLoans(t, 8)
+	lend(100)
 	b.awaitMore(t)
 	for i := range storages {
+		lend(100)
 		b.loseOne(t)
 		storages[i].kill(t)
 		b.awaitMore(t) // through the other one
@@ -63,37 +65,41 @@ func TestEvents_OfKilledStorages(t *testing.T) {
 }
 
 // startLoans runs machines until the test ends or end is called. Each lends and takes back a book of each
-// of its patrons, and changes to the other circulation after a failure.
-func (p *pair) startLoans(t *testing.T, machines int) (end func()) {
+// of its patrons, and changes to the other circulation after a failure. lend adds to the loans that they
+// are to make, and end waits for these.
+func (p *pair) startLoans(t *testing.T, machines int) (lend func(loans int), end func()) {
 	t.Helper()
 	const each = 5
 	var running sync.WaitGroup
-	stop := make(chan struct{})
+	ahead := make(chan struct{}, 1000)
 	for first := range machines {
 		_, patrons := p.addPatrons(t, each)
 		books := p.addBooks(t, each)
 		running.Go(func() {
-			at := first
-			for n := 0; ; n++ {
-				select {
-				case <-stop:
-					return
-				default:
+			at, n := first, 0
+			for range ahead {
+				if !p.lendAndTakeBack(t, at, books[n%each], patrons[n%each]) {
+					at++
 				}
-				at += p.lendAndTakeBack(t, at, books[n%each], patrons[n%each])
+				n++
 			}
 		})
 	}
 	end = sync.OnceFunc(func() {
-		close(stop)
+		close(ahead)
 		running.Wait()
 	})
 	t.Cleanup(end)
-	return end
+	return func(loans int) {
+		for range loans {
+			ahead <- struct{}{}
+		}
+	}, end
 }
 
-// lendAndTakeBack returns how many of the two calls failed.
-func (p *pair) lendAndTakeBack(t *testing.T, at int, book, patron string) (failed int) {
+// lendAndTakeBack reports whether both calls were answered by a service that works.
+func (p *pair) lendAndTakeBack(t *testing.T, at int, book, patron string) bool {
+	works := true
 	desk := p.machines[at%len(p.machines)]
 	desk.Header = http.Header{okapi.UserIDHeader: {uuid.NewString()}} // a check-in needs one
 	for _, call := range []struct {
@@ -109,11 +115,9 @@ func (p *pair) lendAndTakeBack(t *testing.T, at int, book, patron string) (faile
 		if err != nil {
 			t.Errorf("%s: %v", call.path, err)
 		}
-		if a.Status >= http.StatusInternalServerError {
-			failed++
-		}
+		works = works && a.Status < http.StatusInternalServerError
 	}
-	return failed
+	return works
 }
 
 // checkLoanEvents fails the test unless the events lead, each from where the loan's last one ended, to the

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// interval is the time between two checks of a page.
+// interval is the least time between two checks of a page.
 const interval = 50 * time.Millisecond
 
 // Page is the page in a tab, or a part of it (see In). Its methods wait for what they need.
@@ -173,10 +173,9 @@ func (p *Page) waitUntil(what string, look func(context.Context) error) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, p.patience)
 	defer cancel()
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
 	var last error
 	for {
+		began := time.Now()
 		err := look(ctx)
 		if err == nil {
 			return
@@ -185,7 +184,7 @@ func (p *Page) waitUntil(what string, look func(context.Context) error) {
 			last = err
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(max(interval, 3*time.Since(began))): // a check of a large page is expensive
 		case <-ctx.Done():
 			if last == nil {
 				last = err
