@@ -20,14 +20,8 @@ import (
 	"checkoutlock/schemas/span"
 )
 
-const (
-	// callTimeout bounds one call, except for the wait for a lock.
-	callTimeout = 10 * time.Second
-	// cacheAge is how old a reference record may be that no version confirms.
-	cacheAge = time.Second
-	// cacheSize bounds the number of records kept, over all tenants.
-	cacheSize = 4096
-)
+// callTimeout bounds one call, except for the wait for a lock.
+const callTimeout = 10 * time.Second
 
 // Options configure New. All fields except ReadyTenant are required.
 type Options struct {
@@ -63,15 +57,6 @@ type Client struct {
 	versions map[string]referenceVersion // by tenant
 }
 
-// referenceVersion changes with a tenant's reference records.
-type referenceVersion struct {
-	version string
-	read    time.Time // when the call began that returned it
-}
-
-// cacheKey names a reference record.
-type cacheKey struct{ tenant, path string }
-
 // New returns a client. It connects when it is used.
 func New(o Options) *Client {
 	c := &Client{
@@ -90,20 +75,6 @@ func New(o Options) *Client {
 		return v.version, v.read
 	}
 	return c
-}
-
-// noteVersion keeps the version of the tenant's reference records, unless it knows one of a call that
-// began later. So records that a version confirms are as fresh as that call.
-func (c *Client) noteVersion(ctx context.Context, version string, read time.Time) {
-	tenant, err := okapi.TenantFrom(ctx)
-	if err != nil {
-		return // no call is made without a tenant
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.versions[tenant.String()].read.Before(read) {
-		c.versions[tenant.String()] = referenceVersion{version, read}
-	}
 }
 
 // Close drops the connections that are kept open.

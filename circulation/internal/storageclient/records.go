@@ -13,7 +13,6 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -95,45 +94,6 @@ func setUnlessEmpty(query url.Values, name, value string) {
 // id of a record.
 func readRecord[T any](ctx context.Context, c *Client, from collection, id string) (T, error) {
 	return fetchRecord(ctx, c, from, id, parseRecord[T])
-}
-
-// keepRecord is readRecord for reference records, which change rarely. The client keeps them for a
-// second, and on while Snapshot finds them unchanged: their tables renew reference_version, but not
-// for a new record, so nothing may keep that there is none.
-func keepRecord[T any](ctx context.Context, c *Client, from collection, id string, parse func([]byte) (T, error)) (T, error) {
-	return getCached(ctx, c, from.path+"/"+id, func(ctx context.Context, _ any) (T, error) {
-		return fetchRecord(ctx, c, from, id, parse)
-	})
-}
-
-// getCached returns the tenant's value of a path from the cache. A path has values of one type.
-func getCached[T any](ctx context.Context, c *Client, path string, fetch func(ctx context.Context, old any) (T, error)) (T, error) {
-	var none T
-	key, err := keyOf(ctx, path)
-	if err != nil {
-		return none, err
-	}
-	value, err := c.cache.Get(ctx, key, func(ctx context.Context, old any) (any, error) { return fetch(ctx, old) })
-	if err != nil {
-		return none, err
-	}
-	return value.(T), nil
-}
-
-// writeCached makes a call that changes the tenant's value of a path. The change is in force at once
-// in this instance.
-func (c *Client) writeCached(ctx context.Context, path string, r request) (json.RawMessage, error) {
-	key, err := keyOf(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer c.cache.Drop(key)
-	return c.do(ctx, r)
-}
-
-func keyOf(ctx context.Context, path string) (cacheKey, error) {
-	id, err := okapi.TenantFrom(ctx)
-	return cacheKey{tenant: id.String(), path: path}, err
 }
 
 func fetchRecord[T any](ctx context.Context, c *Client, from collection, id string, parse func([]byte) (T, error)) (T, error) {
