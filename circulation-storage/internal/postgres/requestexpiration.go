@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/commit"
+)
+
+// expiredQueuesSQL finds queues with expired requests by an index of their dates, those that expired
+// first before others. It compares with now(), because an index cannot be searched by
+// clock_timestamp(). The transaction of each queue judges again. $2 are queues to pass over. Without an
+// instance the item has the queue, as for other changes of requests.
+const expiredQueuesSQL = `
+WITH titles AS MATERIALIZED (
+    SELECT (` + titleLevelSQL + `) AS enabled)
+SELECT r.instance_id, array_remove(array_agg(DISTINCT r.item_id), NULL), t.enabled AND r.instance_id IS NOT NULL
+  FROM {schema}.request r CROSS JOIN titles t
+ WHERE r.is_open AND coalesce(r.instance_id, r.item_id) IS NOT NULL
+   AND coalesce(CASE WHEN NOT t.enabled THEN r.item_id END, r.instance_id, r.item_id) <> ALL ($2::uuid[])
+   AND {schema}.record_time(r.jsonb->>CASE r.status
+       WHEN 'Open - Awaiting pickup' THEN 'holdShelfExpirationDate' ELSE 'requestExpirationDate' END) < now()
+ GROUP BY r.instance_id, CASE WHEN NOT t.enabled OR r.instance_id IS NULL THEN r.item_id END, t.enabled
+ ORDER BY min({schema}.record_time(r.jsonb->>CASE r.status
+       WHEN 'Open - Awaiting pickup' THEN 'holdShelfExpirationDate' ELSE 'requestExpirationDate' END))
+ LIMIT $1::bigint`
+
+// ExpireRequests implements commit.Store. Queues that fail, or in which nothing is closed, keep
+// no others waiting: it passes over them and goes on with the next ones until ctx is done.
+func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (closed int, failed error) {
+	defer func() { s.obs.RequestsExpired(closed) }()
+	stuck := []uuid.UUID{}
+	for {
+		queues, err := readRows(ctx, s.db, "finding expired requests", expiredQueuesSQL, []any{seldom, limit, formatIDs(stuck)}, pgx.RowToStructByPos[commit.ExpiredQueue])
+		if err != nil {
+			return closed, errors.Join(failed, err)
+		}
+		for _, queue := range queues {
+			n, err := s.expireQueue(ctx, queue)
+			closed, failed = closed+n, errors.Join(failed, err)
+			if ctx.Err() != nil {
+				return closed, failed
+			}
+			if n == 0 {
+				stuck = append(stuck, queue.ID())
+			}
+		}
+		if len(queues) < limit || len(stuck) == 0 {
+			return closed, failed
+		}
+	}
+}
+
+// expireQueue uses the connections of slow queries, so that it delays no check-out.
+func (s *CommitStore) expireQueue(ctx context.Context, e commit.ExpiredQueue) (int, error) {
+	o := operation[struct{}]{
+		op: "closing expired requests", reads: changesQueue, writes: changesQueue, decide: e.Decide,
+		read: readRequest(uuid.Nil, uuid.Nil),
+		locks: rowLocks{
+			instanceID: e.InstanceID, itemIDs: e.ItemIDs, queue: true, titleLevel: e.TitleLevel || len(e.ItemIDs) == 0, titleSetting: true,
+		},
+		write: writeChange,
+	}
+	change, _, err := o.runIn(ctx, s.db, s.db.conns.Ordinary, shortTx)
+	if err != nil {
+		return 0, err
+	}
+	return change.Closed, nil
+}
