@@ -246,7 +246,7 @@ var mutations = []mutation{
 		tests: locksSQL, test: "TestClaimStore_FrozenNamespaceStopsNoOther",
 	},
 	{
-		promise: "a claim waits for what is below its path", file: locksSQL + "claimstore.go",
+		promise: "a claim waits for what is below its path", file: locksSQL + "claimconflict.go",
 		old: "` + below + ` AND r.write),", new: "` + below + ` AND r.write AND false),",
 		tests: locksSQL, test: "TestClaimStore",
 	},

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"crypto/sha256"
+	"strconv"
 	"strings"
 
 	"checkoutlock/resource-locks/internal/engine"
@@ -42,4 +43,24 @@ func decodeResources(paths [][]byte, writes []bool) []engine.Resource {
 		}
 	}
 	return resources
+}
+
+// latestConflict is the latest of the earlier claims in the namespace $1 that conflict with
+// the resources mine. It looks at their paths, at those that they begin with, and at the ranges
+// of writes and reads below each path. A read looks only at writes, so that readers of one path
+// do not look at each other.
+func latestConflict(mine, earlier string) string {
+	at := `(SELECT r.number FROM {schema}.claim_resource r
+                WHERE r.namespace = $1::text AND r.key = substring(mine.key FROM 1 FOR cut) AND ` + earlier
+	const latest = ` ORDER BY r.number DESC LIMIT 1)`
+	below := `(SELECT max(r.number) FROM {schema}.claim_resource r
+                WHERE r.namespace = $1::text AND r.key > mine.key AND r.key < mine.key || '\x01'::bytea AND ` + earlier
+	return `(
+        SELECT max(greatest(
+               ` + at + ` AND r.write` + latest + `,
+               CASE WHEN mine.write THEN ` + at + ` AND NOT r.write` + latest + ` END,
+               CASE WHEN cut = length(mine.key) THEN greatest(
+               ` + below + ` AND r.write),
+               CASE WHEN mine.write THEN ` + below + ` AND NOT r.write) END) END))
+          FROM ` + mine + ` CROSS JOIN generate_series(0, length(mine.key), ` + strconv.Itoa(segmentKeySize) + `) cut)`
 }
