@@ -1,12 +1,9 @@
 package policy
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
-
-	"checkoutlock/schemas/jsonschema"
 )
 
 // DueDateError says why a policy gives no due date for a loan. FOLIO answers 422 with this message
@@ -44,7 +41,7 @@ type Terms struct {
 // FixedScheduleCheckOutDueDateStrategy, with their messages.
 func (p LoanPolicy) DueDate(t Terms) (time.Time, error) {
 	span, fixed := p.period, t.readSchedule
-	rolling := func() (time.Time, error) { return span.computeWithin(t.LoanDate, p.ScheduleID, t.readSchedule) }
+	rolling := func() (time.Time, error) { return span.endWithinSchedule(t.LoanDate, p.ScheduleID, t.readSchedule) }
 	if t.HoldWaits && p.alternate != nil {
 		span, fixed = *p.alternate, rolling
 	}
@@ -126,62 +123,4 @@ func (p LoanPolicy) Recall(t RecallTerms) (time.Time, error) {
 		due = guaranteed
 	}
 	return notAfter(t.Schedule.limitDay(t.LoanDate, due), t.PatronExpires), nil
-}
-
-// FixedSchedule is a stored fixed due date schedule: for each range of loan dates the one date on
-// which everything lent in it is due. The zero FixedSchedule has no range.
-type FixedSchedule struct{ ranges []dateRange }
-
-// dateRange holds for loan dates after one instant and before another, as in FOLIO, by milliseconds.
-type dateRange struct{ from, to, due time.Time }
-
-// ParseFixedSchedule reads a record of FOLIO's
-// /fixed-due-date-schedule-storage/fixed-due-date-schedules. Unknown fields are ignored. The error
-// names the date that is missing or no date.
-func ParseFixedSchedule(raw []byte) (FixedSchedule, error) {
-	var record struct {
-		ID        string `json:"id"`
-		Schedules []struct {
-			From string `json:"from"`
-			To   string `json:"to"`
-			Due  string `json:"due"`
-		} `json:"schedules"`
-	}
-	if err := json.Unmarshal(raw, &record); err != nil {
-		return FixedSchedule{}, fmt.Errorf("read fixed due date schedule: %w", err)
-	}
-	s := FixedSchedule{ranges: make([]dateRange, len(record.Schedules))}
-	for i, written := range record.Schedules {
-		r := &s.ranges[i]
-		for _, date := range []struct {
-			name, value string
-			to          *time.Time
-		}{{"from", written.From, &r.from}, {"to", written.To, &r.to}, {"due", written.Due, &r.due}} {
-			var err error
-			if *date.to, err = jsonschema.ParseTime(date.value); err != nil {
-				return FixedSchedule{}, fmt.Errorf("read fixed due date schedule %q: schedules[%d].%s %w", record.ID, i, date.name, err)
-			}
-		}
-	}
-	return s, nil
-}
-
-// findDueDate returns when an item lent at loanDate is due: the due date of the first range that
-// has the loan date. A date that no range has is a *DueDateError with message and code: such a
-// schedule must not count as one that does not limit.
-func (s FixedSchedule) findDueDate(loanDate time.Time, message, code string) (time.Time, error) {
-	for _, r := range s.ranges {
-		if at := loanDate.UnixMilli(); r.from.UnixMilli() < at && at < r.to.UnixMilli() {
-			return r.due.In(loanDate.Location()), nil
-		}
-	}
-	return time.Time{}, &DueDateError{message, code}
-}
-
-// limitDay returns due, or the schedule's date for the instant at if that is on an earlier day.
-func (s FixedSchedule) limitDay(at, due time.Time) time.Time {
-	if limit, err := s.findDueDate(at, "", ""); err == nil && limit.Before(due.Truncate(24*time.Hour)) {
-		return limit
-	}
-	return due
 }

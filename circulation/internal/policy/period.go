@@ -95,20 +95,6 @@ func (p *period) endNamed(name string, start, missing time.Time) (time.Time, err
 	return time.Time{}, &DueDateError{Message: message}
 }
 
-// computeWithin returns the end of a period that begins at start, or the schedule's date if that is
-// earlier. Without a scheduleID no schedule limits it. Its error is a *DueDateError.
-func (p period) computeWithin(start time.Time, scheduleID string, readSchedule func() (time.Time, error)) (time.Time, error) {
-	due, err := p.computeEnd(start)
-	if err != nil || scheduleID == "" {
-		return due, err
-	}
-	limit, err := readSchedule()
-	if err == nil && limit.Before(due) {
-		due = limit
-	}
-	return due, err
-}
-
 // addMinutes adds minutes of elapsed time, also across a change of the clocks in t's zone. It takes
 // more than the 292 years of a time.Duration.
 func addMinutes(t time.Time, n int) time.Time {

@@ -108,7 +108,7 @@ func (p LoanPolicy) renewRolling(t RenewalTerms) (time.Time, error) {
 	if t.HoldWaits && p.renewals.whileHolds != nil {
 		span = *p.renewals.whileHolds
 	}
-	return span.computeWithin(start, p.RenewalScheduleID, func() (time.Time, error) {
+	return span.endWithinSchedule(start, p.RenewalScheduleID, func() (time.Time, error) {
 		return t.Schedule.findDueDate(start, "renewal date falls outside of date ranges in the loan policy", "RENEWAL_DATE_OUTSIDE_LOAN_POLICY_DATE_RANGES")
 	})
 }
