@@ -80,10 +80,6 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*web.Service, error)
 	if err != nil {
 		return nil, err
 	}
-	catalogue, err := texts.New()
-	if err != nil {
-		return nil, err
-	}
 	registry := prometheus.NewRegistry()
 	m := newMetrics(registry)
 	line := admission.New(admission.Options{Places: cfg.CheckOutConcurrency, Wait: cfg.CheckOutQueueWait, Entered: m.observeEntry})
@@ -133,7 +129,7 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*web.Service, error)
 	}))
 	machines := &desk.Desk{
 		Library: storage, Keyed: keyedCheckOuts, Committed: lending.Committed, CheckIn: checkIns.CheckIn, EndSessions: sessions.End,
-		Renewals: renewals, Texts: catalogue, Log: log, Now: time.Now,
+		Renewals: renewals, Texts: texts.Delivered(), Log: log, Now: time.Now,
 		Panicked: func(ctx context.Context, err error) { service.Panics.Note(ctx, "sip2", err) },
 	}
 	service.Workers = []web.Worker{{Name: "reporter", Run: func(ctx context.Context) {

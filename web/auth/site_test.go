@@ -97,7 +97,7 @@ func (s site) start(t *testing.T) http.Handler {
 				return err
 			}
 			frame := page.Frame{Title: title, Body: body, CSRF: token}
-			content, err := templates.Render(templates.Reader(c), template, page.Layout, frame)
+			content, err := templates.Render(page.NewReader(c), template, page.Layout, frame)
 			if err != nil {
 				return err
 			}

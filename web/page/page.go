@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -132,11 +131,7 @@ func (r *refusal) Unwrap() error { return r.error }
 // Refuse returns a fault that DescribeProblem says in the reader's language.
 func Refuse(code fault.Code, text texts.Code, values texts.Values) error {
 	said := texts.Text{Code: text, Values: values}
-	catalogue, err := texts.New()
-	if err != nil {
-		return fmt.Errorf("reading the texts: %w", err)
-	}
-	return &refusal{fault.New(code, "%s", catalogue.Say(said, texts.English)), said}
+	return &refusal{fault.New(code, "%s", texts.Delivered().Say(said, texts.English)), said}
 }
 
 // Explain returns the fault err, whose words are for operators, with a text for readers.

@@ -14,12 +14,14 @@ import (
 	"checkoutlock/web/texts"
 )
 
-// Reader is the person that a page is written for. Templates.Reader makes one.
+// Reader is the person that a page is written for.
 type Reader struct {
-	Language  string         // one of texts.Languages, or texts.Pseudo
-	Zone      *time.Location // of the times on the page
-	catalogue *texts.Catalogue
+	Language string         // one of texts.Languages, or texts.Pseudo
+	Zone     *time.Location // of the times on the page
 }
+
+// NewReader returns the person that an answer is written for.
+func NewReader(c echo.Context) Reader { return Reader{Language: Language(c), Zone: Zone(c)} }
 
 const (
 	languageParameter = "language"
@@ -71,7 +73,7 @@ func linkLanguages(c echo.Context) []Link {
 }
 
 // Say returns a text in the reader's language.
-func (r Reader) Say(t texts.Text) string { return r.catalogue.Say(t, r.Language) }
+func (r Reader) Say(t texts.Text) string { return texts.Delivered().Say(t, r.Language) }
 
 // say is the template function: a texts.Text, or a code with the names and values of its
 // placeholders.

@@ -105,7 +105,7 @@ func TestRender_WritesForTheReader(t *testing.T) {
 			t.Parallel()
 			c, _ := visit(t, "/?language="+tt.language, http.Header{"Cookie": {"timezone=" + tt.zone}})
 			for range 3 { // copies of templates are used again
-				got, err := templates.Render(templates.Reader(c), "one.html", "part", data)
+				got, err := templates.Render(page.NewReader(c), "one.html", "part", data)
 				if err != nil || !strings.HasPrefix(string(got), tt.want) ||
 					!strings.HasSuffix(string(got), `; See <a href="there?a=1&amp;b=2">{place}</a> &amp; more; .`) {
 					t.Errorf("got %s (%v), want %s", got, err, tt.want)
@@ -129,7 +129,7 @@ func TestLinked(t *testing.T) {
 			Text texts.Text
 			Path string
 		}{Path: path, Text: texts.Text{Code: "frame.signedInAs", Values: texts.Values{"name": value}}}
-		got, err := templates.Render(templates.Reader(c), "one.html", "part", data)
+		got, err := templates.Render(page.NewReader(c), "one.html", "part", data)
 		return string(got), err
 	}
 	if got, err := render("a?b=1&c=2", "[<b>]"); err != nil || got != "Signed in as [&lt;b&gt;]" {

@@ -12,14 +12,12 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/config"
-	"checkoutlock/web/texts"
 )
 
 // Templates are the pages by their file's name, each with the layout. They are safe for concurrent
 // use.
 type Templates struct {
-	catalogue *texts.Catalogue
-	pages     map[string]pageCopies
+	pages map[string]pageCopies
 }
 
 // pageCopies are a page's template, which is never executed because html/template copies no others,
@@ -49,13 +47,9 @@ const Layout = "layout.html"
 //
 // The functions say, linked, when, clock, ms, felt and number write for the reader of Render.
 func ParseTemplates(own fs.FS, formats template.FuncMap) (*Templates, error) {
-	catalogue, err := texts.New()
-	if err != nil {
-		return nil, err
-	}
-	all := &Templates{catalogue: catalogue, pages: map[string]pageCopies{}}
+	all := &Templates{pages: map[string]pageCopies{}}
 	base := template.New(Layout).Funcs((&boundPage{}).functions()).Funcs(formats)
-	base, err = base.ParseFS(shared, "templates/"+Layout, "templates/parts.html")
+	base, err := base.ParseFS(shared, "templates/"+Layout, "templates/parts.html")
 	if err != nil {
 		return nil, fmt.Errorf("reading the pages: %w", err)
 	}
@@ -121,14 +115,9 @@ func (p pageCopies) giveBack(b *boundPage) {
 	}
 }
 
-// Reader returns the person that an answer is written for.
-func (t *Templates) Reader(c echo.Context) Reader {
-	return Reader{Language: Language(c), Zone: Zone(c), catalogue: t.catalogue}
-}
-
 // Show answers with a page. It renders the whole page before it sends the status.
 func (t *Templates) Show(c echo.Context, status int, file string, f Frame) error {
-	content, err := t.Render(t.Reader(c), file, Layout, f)
+	content, err := t.Render(NewReader(c), file, Layout, f)
 	if err != nil {
 		return err
 	}

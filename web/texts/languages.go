@@ -1,7 +1,6 @@
 package texts
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -57,7 +56,7 @@ var pseudo = sync.OnceValue(func() *i18n.Bundle {
 		err = b.AddMessages(language.English, lengthen(english.Messages)...)
 	}
 	if err != nil {
-		panic(fmt.Errorf("making the %s catalogue: %w", Pseudo, err)) // New has read the same file
+		panic(err) // the build is broken
 	}
 	return b
 })

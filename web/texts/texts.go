@@ -50,11 +50,17 @@ type Catalogue struct {
 // replaceable begins the codes that a library may replace: those of its machines.
 const replaceable = "machine."
 
-// delivered are the catalogues of the files, made once: they never change.
-var delivered = sync.OnceValues(func() (*Catalogue, error) { return build(nil) })
+// Delivered returns the catalogues of the files. The first call reads them, because many instances
+// never say a text.
+func Delivered() *Catalogue { return delivered() }
 
-// New returns the catalogues as they are delivered. It fails only if the build is broken.
-func New() (*Catalogue, error) { return delivered() }
+var delivered = sync.OnceValue(func() *Catalogue {
+	c, err := build(nil)
+	if err != nil {
+		panic(err) // the build is broken
+	}
+	return c
+})
 
 // Replace returns the delivered catalogues with a library's own texts over them. own is JSON: an
 // object of languages (BCP 47), each with texts by code as the files have them. It may add a

@@ -157,11 +157,7 @@ func TestCatalogue_Say(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := texts.New()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := c.Say(tt.text, tt.languages...); got != tt.want {
+			if got := texts.Delivered().Say(tt.text, tt.languages...); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -190,10 +186,7 @@ func TestReplace(t *testing.T) {
 
 func TestCatalogue_SaysThePseudoLanguage(t *testing.T) {
 	t.Parallel()
-	c, err := texts.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := texts.Delivered()
 	limit := texts.Text{Code: texts.MachineLimit, Values: texts.Values{"limit": "one"}}
 	for want, text := range map[string]texts.Text{
 		"⟦Yóóúú háávéé rééááchééd théé líímíít óóf one íítééms óóf thíís kíínd.⟧": limit,

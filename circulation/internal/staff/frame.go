@@ -38,7 +38,7 @@ func (v *visit) ctx() context.Context { return v.c.Request().Context() }
 // reader returns the reader of the page.
 func (v *visit) reader() page.Reader {
 	if v.readBy == nil {
-		v.readBy = new(v.pages.templates.Reader(v.c))
+		v.readBy = new(page.NewReader(v.c))
 	}
 	return *v.readBy
 }

@@ -46,7 +46,7 @@ func (c *Client) Texts(ctx context.Context) (*texts.Catalogue, error) {
 			return ownTexts{}, err
 		}
 		if !exists {
-			setting = json.RawMessage(`{}`)
+			return ownTexts{catalogue: texts.Delivered()}, nil
 		}
 		if old, ok := old.(ownTexts); ok && bytes.Equal(old.setting, setting) {
 			return old, nil

@@ -15,6 +15,7 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/page"
 	"checkoutlock/web/texts"
 )
 
@@ -80,7 +81,7 @@ const locksEvery = time.Second
 
 // followLocks handles GET /locks/live.
 func (p *pages) followLocks(c echo.Context) error {
-	reader := p.templates.Reader(c)
+	reader := page.NewReader(c)
 	return p.streams.Follow(c, reader, locksEvery, func() ([]byte, error) {
 		body, err := p.readLocks(c)
 		if err != nil {
