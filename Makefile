@@ -50,10 +50,10 @@ run: ## start PostgreSQL, all services and the demo library; Ctrl-C stops all
 demo: ## 20 check-outs at once against a limit of 15, without and with the lock
 	go run ./integration-tests/cmd/demo
 
-# The integration tests run services, races and browsers: alone, and eight tests at once, as they wait
-# more than they compute. Before them, races run one by one. Those of resource-locks and of failovers
-# wait most of the time, and share neither a database nor addresses. The bursts of check-outs have their
-# full size without the race detector only.
+# The integration tests run services, races and browsers: alone, and eight tests at once, because many
+# wait for time-outs. Before them, races run one by one. Those of resource-locks and of failovers share
+# neither a database nor addresses. The bursts of check-outs have their full size without the race
+# detector only.
 test: compiler ## run all tests with the race detector on a real PostgreSQL
 	CGO_ENABLED=1 $(WITH_DB) -isolation serializable -- $(GO_TEST) $$(go list work | grep -vE '/integration-tests(/resourcelocks|/ha)?$$')
 	CGO_ENABLED=1 $(WITH_DB) -- $(GO_TEST) -parallel 8 ./integration-tests

@@ -23,15 +23,15 @@ var shared embed.FS
 type Files map[string]file
 
 type file struct {
-	content []byte
-	kind    string
-	version string
-	path    string
+	content   []byte
+	mediaType string
+	version   string
+	path      string
 }
 
-// kinds are the media types of the files by their extension. The tables of the host may differ, and
-// take memory.
-var kinds = map[string]string{
+// mediaTypes are those of the files by their extension. The tables of the host may differ, and take
+// memory.
+var mediaTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
@@ -47,10 +47,14 @@ func ReadFiles(prefix string) (Files, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading a file of the pages: %w", err)
 		}
+		mediaType, ok := mediaTypes[path.Ext(e.Name())]
+		if !ok {
+			return nil, fmt.Errorf("the file %s of the pages has no media type", e.Name())
+		}
 		sum := sha256.Sum256(content)
 		version := hex.EncodeToString(sum[:6])
 		all[e.Name()] = file{
-			content: content, kind: kinds[path.Ext(e.Name())], version: version,
+			content: content, mediaType: mediaType, version: version,
 			path: prefix + e.Name() + "?v=" + version,
 		}
 	}
@@ -72,7 +76,7 @@ func (f Files) Serve(c echo.Context) error {
 	if web.QueryOf(c).Text("v") == a.version {
 		c.Response().Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	return c.Blob(http.StatusOK, a.kind, a.content)
+	return c.Blob(http.StatusOK, a.mediaType, a.content)
 }
 
 // NewFrame returns the frame of a page for its visitor, with the files.

@@ -21,10 +21,9 @@ type Templates struct {
 }
 
 // pageCopies are a page's template, which is never executed because html/template copies no others,
-// and copies of it that are not in use. parse reads the template at the page's first use, because most
-// instances never show most pages.
+// and copies of it that are not in use.
 type pageCopies struct {
-	parse func() (*template.Template, error)
+	parse func() (*template.Template, error) // once, at the page's first use
 	idle  chan *boundPage
 }
 
@@ -79,7 +78,7 @@ func (b *boundPage) functions() template.FuncMap {
 	}
 }
 
-// add has each page of a folder templates parsed on top of base.
+// add adds the pages of a folder templates, which are parsed on top of base.
 func (t *Templates) add(base *template.Template, source fs.FS) {
 	files, _ := fs.Glob(source, "templates/*.html") // its only error is of a wrong pattern
 	for _, file := range files {
