@@ -29,14 +29,11 @@ type Typed[T any] struct {
 // For returns the check of T against the schema called name.
 func For[T any](name string) Typed[T] {
 	return Typed[T]{name, sync.OnceValues(func() (*typedRule, error) {
-		all, err := compiled()
+		schema, err := find(name)
 		if err != nil {
 			return nil, err
 		}
-		if all[name] == nil {
-			return nil, fmt.Errorf("there is no JSON Schema called %q", name)
-		}
-		return compileRule(all[name], reflect.TypeFor[T]())
+		return compileRule(schema, reflect.TypeFor[T]())
 	})}
 }
 

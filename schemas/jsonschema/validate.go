@@ -23,8 +23,6 @@ var files embed.FS
 // baseURL makes the schemas refer to each other by file name. Nothing is fetched.
 const baseURL = "schema:///"
 
-var compiled = sync.OnceValues(compile)
-
 // Names returns the names that Validate knows, sorted.
 func Names() []string {
 	paths, _ := fs.Glob(files, "json/*.json") // the pattern is well-formed
@@ -88,13 +86,9 @@ func Check(name string, doc any) error { return check(name, doc, false) }
 func CheckRecord(name string, record map[string]any) error { return check(name, record, true) }
 
 func check(name string, doc any, reads bool) error {
-	all, err := compiled()
+	schema, err := find(name)
 	if err != nil {
 		return err
-	}
-	schema, ok := all[name]
-	if !ok {
-		return fmt.Errorf("there is no JSON Schema called %q", name)
 	}
 	if allows(schema, doc) {
 		return nil
@@ -112,7 +106,35 @@ func check(name string, doc any, reads bool) error {
 	return nil
 }
 
-func compile() (map[string]*santhosh.Schema, error) {
+// compiled has for each name a function that compiles its schema at the first call: a service uses some of
+// them. They share the definitions, so one is compiled at a time.
+var compiled = sync.OnceValue(func() map[string]func() (*santhosh.Schema, error) {
+	var one sync.Mutex
+	compiler, all := newCompiler(), map[string]func() (*santhosh.Schema, error){}
+	for _, name := range Names() {
+		all[name] = sync.OnceValues(func() (*santhosh.Schema, error) {
+			one.Lock()
+			defer one.Unlock()
+			schema, err := compiler.Compile(baseURL + name + ".json")
+			if err != nil {
+				return nil, fmt.Errorf("compiling JSON Schema %s: %w", name, err)
+			}
+			return schema, nil
+		})
+	}
+	return all
+})
+
+// find returns the compiled JSON Schema called name.
+func find(name string) (*santhosh.Schema, error) {
+	compile, ok := compiled()[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no JSON Schema called %q", name)
+	}
+	return compile()
+}
+
+func newCompiler() *santhosh.Compiler {
 	c := santhosh.NewCompiler()
 	c.AssertFormat()
 	for _, f := range formats {
@@ -123,26 +145,18 @@ func compile() (map[string]*santhosh.Schema, error) {
 			return nil
 		}})
 	}
-	for _, name := range append(Names(), "definitions") {
-		raw, err := Source(name)
-		if err != nil {
-			return nil, err
-		}
-		var doc any
-		if err := json.Unmarshal(raw, &doc); err != nil {
-			return nil, fmt.Errorf("reading JSON Schema %s: %w", name, err)
-		}
-		if err := c.AddResource(baseURL+name+".json", doc); err != nil {
-			return nil, fmt.Errorf("reading JSON Schema %s: %w", name, err)
-		}
+	c.UseLoader(embedded{})
+	return c
+}
+
+// embedded loads schemas that others refer to.
+type embedded struct{}
+
+func (embedded) Load(url string) (doc any, err error) {
+	raw, err := Source(strings.TrimSuffix(strings.TrimPrefix(url, baseURL), ".json"))
+	if err != nil {
+		return nil, err
 	}
-	all := map[string]*santhosh.Schema{}
-	for _, name := range Names() {
-		schema, err := c.Compile(baseURL + name + ".json")
-		if err != nil {
-			return nil, fmt.Errorf("compiling JSON Schema %s: %w", name, err)
-		}
-		all[name] = schema
-	}
-	return all, nil
+	err = json.Unmarshal(raw, &doc)
+	return doc, err
 }
