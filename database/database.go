@@ -52,7 +52,7 @@ func Open(ctx context.Context, cfg Settings, log *slog.Logger) (*DB, error) {
 		return nil, errors.New("DATABASE_URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password
 	}
 	if !statementCache.MatchString(cfg.URL) {
-		base.ConnConfig.StatementCacheCapacity = preparedStatements
+		base.ConnConfig.StatementCacheCapacity = cfg.preparedStatements()
 	}
 	attrs := requirePrimary(cfg.URL, base.ConnConfig)
 	size := cmp.Or(cfg.MaxConns, base.MaxConns)

@@ -40,11 +40,22 @@ const idleTimeout = time.Minute
 // statement. The caller cancels it earlier, unless this process is frozen.
 const statementMargin = time.Second
 
-// preparedStatements is how many statements a connection keeps prepared, unless the URL says another
-// number. Each tenant has statements of its own, some tens for check-outs and check-ins. What does not
-// fit is parsed and planned again each time: with pgx's 512, a check-out of one of 60 tenants costs
-// PostgreSQL four times as much.
-const preparedStatements = 2048
+// A connection keeps statements prepared. Each schema has statements of its own, some tens for check-outs
+// and check-ins. What does not fit is parsed and planned again each time: with 512, a check-out of one of
+// 60 tenants costs PostgreSQL four times as much. pgx takes 40 bytes for each that fits, used or not.
+const (
+	fewestPrepared    = 512 // pgx's default
+	mostPrepared      = 2048
+	preparedForSchema = 40
+)
+
+// preparedStatements is how many statements a connection keeps, unless the URL says another number.
+func (s Settings) preparedStatements() int {
+	if s.Schemas == 0 {
+		return mostPrepared
+	}
+	return min(max(s.Schemas*preparedForSchema, fewestPrepared), mostPrepared)
+}
 
 // statementCache finds the URL's own number, in both forms of a URL that pgx reads.
 var statementCache = regexp.MustCompile(`statement_cache_capacity\s*=`)

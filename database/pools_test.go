@@ -21,14 +21,17 @@ func TestOpen_ConnectionsKeepTheStatementsOfManyTenants(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, parameter, value string
-		want                   int
+		schemas, want          int
 	}{
-		{name: "by default", parameter: "application_name", value: "test", want: 600},
-		{name: "as many as the URL says", parameter: "statement_cache_capacity", value: "100", want: 100},
+		{name: "of as many as there may be", parameter: "application_name", value: "test", want: 600},
+		{name: "of one", parameter: "application_name", value: "test", schemas: 1, want: 512},
+		{name: "of 14", parameter: "application_name", value: "test", schemas: 14, want: 560},
+		{name: "as the URL says", parameter: "statement_cache_capacity", value: "100", want: 100},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			conn, err := openWith(t, tt.parameter, tt.value, 0).Urgent.Acquire(t.Context())
+			db := openURL(t, tt.parameter, tt.value, database.Settings{MaxConns: 2, Schemas: tt.schemas})
+			conn, err := db.Urgent.Acquire(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,7 +21,7 @@ func NameSchema(schema, statement string) string {
 
 type namedKey struct{ schema, statement string }
 
-// named is where a connection keeps statements with their schema, preparedStatements at most.
+// named is where a connection keeps statements with their schema, mostPrepared at most.
 const named = "named"
 
 // NameSchemaOn is NameSchema for a statement that runs often, in several schemas. A connection, also
@@ -36,7 +36,7 @@ func NameSchemaOn(on Querier, schema, statement string) string {
 	if text, ok := kept[key]; ok {
 		return text
 	}
-	if kept == nil || len(kept) == preparedStatements {
+	if kept == nil || len(kept) == mostPrepared {
 		kept = map[namedKey]string{}
 		session[named] = kept
 	}
