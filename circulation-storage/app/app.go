@@ -106,7 +106,7 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 		service.Workers = append(service.Workers, web.Worker{Name: "events", Run: deliverer.Run})
 	}
 	service.Add(httpapi.New(endpoints(cfg, db, watch, s)))
-	service.Add(Module().NewFront(service.Routes()))
+	service.Add(Module().NewFront(service))
 	return service, nil
 }
 

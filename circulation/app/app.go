@@ -155,7 +155,7 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*web.Service, error)
 		return nil, err
 	}
 	service.Add(staff.New(staff.Options{Admin: locks, Drills: drills, Guard: guard, SignOuts: storage, Log: log}))
-	service.Add(Module().NewFront(service.Routes()))
+	service.Add(Module().NewFront(service))
 	return service, nil
 }
 

@@ -113,6 +113,6 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 		Settings: cfg.Mutex, HTTP: cfg.HTTP, Locks: e.locks, Guard: guard, Log: log, Registry: registry, Ready: db.Ready,
 		CountRefusal: db.CountRefusal,
 	}))
-	s.Add(Module().NewFront(s.Routes()))
+	s.Add(Module().NewFront(s))
 	return s
 }

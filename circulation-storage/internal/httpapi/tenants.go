@@ -29,10 +29,10 @@ type Refuser interface {
 // ForServedTenants returns the routes, which refuse tenants that are not served.
 func ForServedTenants(r Refuser, routes []web.Route) []web.Route {
 	return web.WithGuard(routes, func(route web.Route) echo.MiddlewareFunc {
+		if route.NoTenant {
+			return func(next echo.HandlerFunc) echo.HandlerFunc { return next }
+		}
 		return func(next echo.HandlerFunc) echo.HandlerFunc {
-			if route.NoTenant {
-				return next
-			}
 			return func(c echo.Context) error {
 				ctx := c.Request().Context()
 				if err := r.Check(ctx); err != nil {
