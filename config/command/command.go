@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -50,14 +51,24 @@ func printVersion(w io.Writer, name string) error {
 	return err
 }
 
-// Serve runs a service. It logs which build starts, and the error that ends it, as one more line of JSON. A
-// stop while it waits for its database is no error. Meanwhile SIGUSR1 turns debug lines on and off.
-func Serve(ctx context.Context, log *slog.Logger, run func(context.Context) error) error {
+// Runner is a service that was started.
+type Runner interface {
+	// Run runs until ctx is done, or returns why it cannot.
+	Run(ctx context.Context) error
+}
+
+// Serve starts and runs a service. It logs which build starts, and the error that ends it, as one more line
+// of JSON. A stop while it waits for its database is no error. Meanwhile SIGUSR1 turns debug lines on and off.
+func Serve[S Runner](ctx context.Context, log *slog.Logger, start func(context.Context) (S, error)) error {
 	b := config.ReadBuild()
 	log.InfoContext(ctx, "starting", "version", b.Version, "revision", b.Revision, "revision_time", b.Time,
 		"modified", b.Modified, "go", b.Go)
 	defer toggleDebug(ctx, log)()
-	err := run(ctx)
+	s, err := start(ctx)
+	if err == nil {
+		debug.FreeOSMemory() // a start makes more garbage than hours without load
+		err = s.Run(ctx)
+	}
 	switch {
 	case err == nil:
 		return nil

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 			switch os.Getenv(failing) {
 			case "logged":
 				return command.Serve(ctx, config.Log{Level: "error"}.New(p.Stderr, "failing"),
-					func(context.Context) error { return err })
+					func(context.Context) (runner, error) { return nil, err })
 			case "misused":
 				return lender.Run(ctx, command.Process{Args: []string{"lend", "-from"}})
 			case "helped":
@@ -62,16 +62,22 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// runner is a service that was started.
+type runner func(context.Context) error
+
+func (r runner) Run(ctx context.Context) error { return r(ctx) }
+
 // talk logs a debug line for each line that it reads.
 func talk(ctx context.Context, p command.Process) error {
 	log := config.Log{Level: "warn"}.New(p.Stdout, "")
-	err := command.Serve(ctx, log, func(ctx context.Context) error {
+	run := runner(func(ctx context.Context) error {
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 			log.DebugContext(ctx, lines.Text())
 			log.ErrorContext(ctx, "read")
 		}
 		return nil
 	})
+	err := command.Serve(ctx, log, func(context.Context) (runner, error) { return run, nil })
 	if !signal.Ignored(syscall.SIGUSR1) {
 		return errors.New("a late SIGUSR1 ends the process")
 	}
@@ -128,15 +134,15 @@ func TestServe_AStopIsNoFailure(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	var out bytes.Buffer
-	err := command.Serve(ctx, config.Log{Level: "info"}.New(&out, "waiting"), func(ctx context.Context) error {
+	err := command.Serve(ctx, config.Log{Level: "info"}.New(&out, "waiting"), func(ctx context.Context) (runner, error) {
 		stop()
-		return fmt.Errorf("connecting to the database: %w", ctx.Err())
+		return nil, fmt.Errorf("connecting to the database: %w", ctx.Err())
 	})
 	if log := out.String(); err != nil || !strings.Contains(log, `"msg":"stopped"`) || strings.Contains(log, "ERROR") {
 		t.Errorf("got %v, logged %s", err, log)
 	}
 	for cause, ctx := range map[error]context.Context{context.Canceled: t.Context(), io.EOF: ctx} {
-		failed := func(context.Context) error { return cause }
+		failed := func(context.Context) (runner, error) { return nil, cause }
 		if err := command.Serve(ctx, slog.New(slog.DiscardHandler), failed); !errors.Is(err, cause) {
 			t.Errorf("got %v, want a failure of %v", err, cause)
 		}

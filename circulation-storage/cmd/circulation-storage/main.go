@@ -73,13 +73,7 @@ func serve(ctx context.Context, p command.Process) error {
 		return err
 	}
 	config.SetHeapGrowth(p.Environ)
-	return command.Serve(ctx, log, func(ctx context.Context) error {
-		a, err := app.New(ctx, cfg, log)
-		if err != nil {
-			return err
-		}
-		return a.Run(ctx)
-	})
+	return command.Serve(ctx, log, func(ctx context.Context) (*web.Service, error) { return app.New(ctx, cfg, log) })
 }
 
 func describe(fs *flag.FlagSet) func(context.Context, command.Process) error {

@@ -42,11 +42,5 @@ func serve(ctx context.Context, p command.Process) error {
 	}
 	config.SetHeapGrowth(p.Environ)
 	config.SetHeapLimit(p.Environ)
-	return command.Serve(ctx, log, func(ctx context.Context) error {
-		a, err := app.New(ctx, cfg, log)
-		if err != nil {
-			return err
-		}
-		return a.Run(ctx)
-	})
+	return command.Serve(ctx, log, func(ctx context.Context) (*web.Service, error) { return app.New(ctx, cfg, log) })
 }

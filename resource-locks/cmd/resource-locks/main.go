@@ -63,14 +63,14 @@ func serveAfter(ctx context.Context, p command.Process, started func() error) er
 	if err != nil {
 		return err
 	}
-	return command.Serve(ctx, log, func(ctx context.Context) error {
+	return command.Serve(ctx, log, func(ctx context.Context) (*web.Service, error) {
 		a, err := app.New(ctx, cfg, log)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := started(); err != nil {
-			return errors.Join(err, a.Close(ctx))
+			return nil, errors.Join(err, a.Close(ctx))
 		}
-		return a.Run(ctx)
+		return a, nil
 	})
 }
