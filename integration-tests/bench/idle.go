@@ -88,7 +88,7 @@ func measureIdle(ctx context.Context, b *bench) (err error) {
 			if err != nil {
 				return err
 			}
-			row = append(row, formatMegabytes(memory))
+			row = append(row, memory.String())
 		}
 		rows = append(rows, row)
 	}

@@ -282,7 +282,7 @@ func measureWaiting(ctx context.Context, b *bench, s *lockService) ([]string, er
 	e, g := summarize(enqueues, steadyTime), summarize(grants, steadyTime)
 	return []string{
 		s.name, stored.Round(100 * time.Millisecond).String(), formatMillis(e.percentile(0.5)), formatMillis(e.percentile(0.99)),
-		formatMillis(g.percentile(0.5)), formatMillis(g.percentile(0.99)), formatMegabytes(memory),
+		formatMillis(g.percentile(0.5)), formatMillis(g.percentile(0.99)), memory.String(),
 	}, nil
 }
 

@@ -261,7 +261,7 @@ func (h *machineHall) reportLoad(ctx context.Context) error {
 	}
 	h.bench.report.table(rows)
 	h.bench.report.note("Memory of circulation: %s before the load, %s at most. CPU of a message: %d us of the services, %d us of "+
-		"PostgreSQL; together %.0f %% of a processor.", formatMegabytes(idle), formatMegabytes(<-most), f.services.Microseconds(),
+		"PostgreSQL; together %.0f %% of a processor.", idle, <-most, f.services.Microseconds(),
 		f.postgreSQL.Microseconds(), 100*(f.services+f.postgreSQL).Seconds()*machineRate)
 	return nil
 }
@@ -275,14 +275,14 @@ func (h *machineHall) lendBefore(ctx context.Context) error {
 }
 
 // watchMemory reads the memory of circulation until stop, and then sends the most that it was.
-func (h *machineHall) watchMemory(ctx context.Context) (most <-chan int, stop func()) {
+func (h *machineHall) watchMemory(ctx context.Context) (most <-chan memory, stop func()) {
 	ctx, stop = context.WithCancel(ctx)
-	result := make(chan int, 1)
+	result := make(chan memory, 1)
 	go func() {
-		seen := 0
+		var seen memory
 		for ctx.Err() == nil {
-			if now, err := h.circulation.memory(); err == nil {
-				seen = max(seen, now)
+			if now, err := h.circulation.memory(); err == nil && now.all > seen.all {
+				seen = now
 			}
 			select {
 			case <-time.After(100 * time.Millisecond):

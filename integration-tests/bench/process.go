@@ -218,19 +218,27 @@ func (p *process) allocations(ctx context.Context) (float64, error) {
 	return strconv.ParseFloat(found[1], 64)
 }
 
-// memory returns the resident memory of the process in bytes.
-func (p *process) memory() (int, error) {
+// memory is the resident memory of a process in bytes. Its code is pages of files, which processes share.
+type memory struct{ all, code int }
+
+func (m memory) String() string {
+	return fmt.Sprintf("%s, %d of them code", formatMegabytes(m.all), m.code>>20)
+}
+
+// memory returns the memory of the process now.
+func (p *process) memory() (m memory, err error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
-		return 0, err
+		return m, err
 	}
-	for line := range strings.Lines(string(raw)) {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmRSS:" {
-			kilobytes, err := strconv.Atoi(fields[1])
-			return kilobytes << 10, err
+	for name, bytes := range map[string]*int{"VmRSS:": &m.all, "RssFile:": &m.code} {
+		_, rest, _ := strings.Cut(string(raw), name)
+		if _, err := fmt.Sscanf(rest, "%d kB", bytes); err != nil {
+			return m, fmt.Errorf("reading %s of the process: %w", name, err)
 		}
+		*bytes <<= 10
 	}
-	return 0, errors.New("the process has no resident memory")
+	return m, nil
 }
 
 func freePort(ctx context.Context) (int, error) {

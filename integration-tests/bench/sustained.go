@@ -38,7 +38,7 @@ func measureSustained(ctx context.Context, b *bench) (err error) {
 		rates = append(rates, f.perSecond)
 		rows = append(rows, []string{
 			fmt.Sprintf("%s to %s", b.sustained/parts*time.Duration(part), b.sustained/parts*time.Duration(part+1)),
-			fmt.Sprintf("%.0f", f.perSecond), formatMillis(f.percentile(0.5)), formatMillis(f.percentile(0.99)), formatMegabytes(memory),
+			fmt.Sprintf("%.0f", f.perSecond), formatMillis(f.percentile(0.5)), formatMillis(f.percentile(0.99)), memory.String(),
 		})
 	}
 	b.report.table(rows)
@@ -47,7 +47,7 @@ func measureSustained(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	b.report.note("The last part has %s of the first one's rate. Memory at the start: storage %s, circulation %s. Ready after: storage %s, circulation %s.",
-		formatRatio(rates[parts-1], rates[0]), formatMegabytes(atStart), formatMegabytes(memory), formatMillis(storage.started), formatMillis(circulation.started))
+		formatRatio(rates[parts-1], rates[0]), atStart, memory, formatMillis(storage.started), formatMillis(circulation.started))
 	return nil
 }
 
