@@ -46,6 +46,9 @@ type CheckOut struct {
 	// KeyLeaseID names the caller's lease of the Idempotency-Key of the check-out, if
 	// it has one: a second fence, see KeyLeaseRequest.
 	KeyLeaseID string `json:"claimId,omitempty"`
+	// StatusOnly shortens the answer's item to its status: the caller knows the rest. A storage of an
+	// earlier build answers the whole item.
+	StatusOnly bool `json:"statusOnly,omitempty"`
 }
 
 // LockTurn is how a commit gets its turn at the patron's lock.
@@ -62,7 +65,7 @@ const MaxLockTurnWaitMs = 250
 // CheckOutResult is the answer to it: the loan and the item as stored.
 type CheckOutResult struct {
 	Loan json.RawMessage `json:"loan"`
-	Item json.RawMessage `json:"item"`
+	Item json.RawMessage `json:"item"` // with CheckOut.StatusOnly, only its status
 	// LockReleased says that the commit released the lock, as ReleaseLock asked.
 	LockReleased bool `json:"lockReleased,omitempty"`
 	// LockWaitMs is how long the commit waited for the lock that it took itself.

@@ -47,6 +47,8 @@ type CheckOut struct {
 	// Recalled says whether the caller saw an open recall of the item besides FilledRequestID; nil
 	// is not judged.
 	Recalled *bool
+	// StatusOnly answers of the item only its status.
+	StatusOnly bool
 
 	loan      records.Record
 	sessionID string // "" when the desk keeps none
@@ -71,7 +73,7 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 		ItemVersion: readInteger(doc["itemVersion"]),
 		LockID:      readID(doc, "lockId"), ReleaseLock: doc["releaseLock"] == true, SettingsVersion: doc.Text("settingsVersion"), KeyLeaseID: readID(doc, "claimId"),
 		FilledRequestID: readID(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true, Unfenced: doc["unfenced"] == true,
-		loan: loan, sessionID: doc.Text("sessionId"),
+		StatusOnly: doc["statusOnly"] == true, loan: loan, sessionID: doc.Text("sessionId"),
 	}
 	fenced := c.LockID != uuid.Nil || c.SettingsVersion != ""
 	switch {

@@ -159,6 +159,20 @@ func TestCommitRoutes_CheckOutTakesTheLock(t *testing.T) {
 	}
 }
 
+func TestCommitRoutes_CheckOutAnswersTheStatusOnly(t *testing.T) {
+	t.Parallel()
+	a := newCommitAPI(t)
+	item, fence := a.addItem(), fmt.Sprintf(`"settingsVersion":%q,"statusOnly":true`, a.settingsVersion())
+	w := a.do(http.MethodPost, "/loan-storage/check-outs", checkOutBody(uuid.New(), uuid.New(), item, fence))
+	answered := decode[schemas.CheckOutResult](t, w).Item
+	var same bool
+	err := a.db.Pool().QueryRow(t.Context(), "SELECT jsonb->>'id' = $1 AND jsonb_build_object('status', jsonb->'status') = $2 FROM "+
+		postgres.SchemaName(a.id)+".item", item.String(), answered).Scan(&same)
+	if err != nil || !same {
+		t.Errorf("got the item %s, %v; want its status as it is stored with the rest", answered, err)
+	}
+}
+
 func TestCommitRoutes_SettleACheckOut(t *testing.T) {
 	t.Parallel()
 	a := newCommitAPI(t)

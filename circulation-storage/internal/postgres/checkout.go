@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -49,7 +50,11 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 				&seen.Now, (*stored)(&seen.Loan), &seen.GivenUp, &seen.OnLoan, &seen.OpenLoans)
 		},
 		answer: func(b *batch, change commit.Change, answer *schemas.CheckOutResult) {
-			answer.Loan, answer.Item = json.RawMessage(b.encode(change.Loan)), json.RawMessage(b.encode(change.Item))
+			item := change.Item
+			if c.StatusOnly {
+				item = records.Record{"status": item["status"]}
+			}
+			answer.Loan, answer.Item = json.RawMessage(b.encode(change.Loan)), json.RawMessage(b.encode(item))
 			if change.Repeated && c.TakeLock != nil {
 				b.query(returnLockSQL, []any{c.LockID})
 			}
@@ -61,7 +66,7 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 				release = c.LockID
 			}
 			b.query(lendSQL, []any{
-				change.Loan.ID(), string(answer.Loan), change.Item.ID(), string(answer.Item), change.Session.ID(), b.encode(change.Session), b.encode(change.Events[0].Payload),
+				change.Loan.ID(), string(answer.Loan), change.Item.ID(), b.encode(change.Item), change.Session.ID(), b.encode(change.Session), b.encode(change.Events[0].Payload),
 				nullable(release), b.encode(c.Limits),
 			}, &answer.LockReleased)
 		},

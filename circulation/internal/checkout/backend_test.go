@@ -272,8 +272,11 @@ func (w *backend) SettleCheckOut(ctx context.Context, id string) (schemas.Settle
 	return schemas.SettledCheckOut{Loan: loan, Item: json.RawMessage(storedItem)}, err
 }
 
-// storedItem is what storage answers.
-const storedItem = `{"status":{"name":"Checked out"},"copyNumber":"stored"}`
+// storedItem is what storage answers, with the date of its status.
+const (
+	storedDate = "2026-03-04T05:06:07.123+00:00"
+	storedItem = `{"status":{"name":"Checked out","date":"` + storedDate + `"}}`
+)
 
 func (w *backend) Current(context.Context) settings.Settings { return w.set }
 

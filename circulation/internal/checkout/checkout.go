@@ -284,19 +284,20 @@ func newLent(loanID string, loan json.RawMessage, facts *library.Facts, p policy
 	return Lent{LoanID: loanID, Loan: loan, Copy: facts.Copy(), User: facts.User, Group: facts.Group, Policy: p}
 }
 
-// readLentItem returns the item that storage answered; without one, the plan's item as a check-out
-// leaves it. It cannot fail, because the item is lent by now.
+// readLentItem returns the plan's item with the status that storage answered; without one, with that of
+// a check-out. It cannot fail, because the item is lent by now.
 func (a *attempt) readLentItem(ctx context.Context, answered json.RawMessage) library.Item {
+	var stored struct {
+		Status library.Status `json:"status"`
+	}
+	stored.Status.Name = library.StatusCheckedOut
 	if len(answered) > 0 {
-		var stored *library.Item // an empty one, so that it lacks what storage removed
 		if err := fast.Unmarshal(answered, &stored); err != nil {
 			a.service.Log.ErrorContext(ctx, "storage answered an item that cannot be read", "err", err)
-		} else if stored != nil {
-			return *stored
 		}
 	}
 	item := a.plan.facts.Item
-	item.Status, item.InTransitDestinationServicePointID = library.Status{Name: library.StatusCheckedOut}, ""
+	item.Status, item.InTransitDestinationServicePointID = stored.Status, ""
 	return item
 }
 

@@ -100,6 +100,7 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 	body := schemas.CheckOut{
 		Loan: loan, ItemVersion: p.facts.Item.Version, LockID: a.lockID, TakeLock: a.turn, FilledRequestID: p.fills,
 		TitleLevel: p.facts.TitleLevel, KeyLeaseID: a.lease.ID, Recalled: &p.loan.DueDateChangedByRecall,
+		StatusOnly: true,
 	}
 	if a.turn != nil {
 		body.LockID = uuid.NewString()

@@ -175,7 +175,7 @@ func (s itemStorage) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.
 
 func TestCommit_ShowsTheItemAsLent(t *testing.T) {
 	t.Parallel()
-	for _, item := range []string{"", "null", `"no item"`} {
+	for _, item := range []string{"", "null", `"no item"`, "{}", `{"status":null}`} {
 		w := newBackend()
 		w.Book.InTransitDestinationServicePointID = librarytest.DeskID
 		service := w.service()
