@@ -20,19 +20,9 @@ import (
 	"checkoutlock/schemas/jsonschema"
 )
 
-// ReadBody returns the request's JSON body. A body above the limit is TooLarge;
-// another content type, an empty body, or anything that is not exactly one JSON
-// value in UTF-8 is Malformed.
+// ReadBody returns the request's body, whose JSON the caller parses. A body above the limit is TooLarge;
+// another content type, an empty body, or one that is not UTF-8 is Malformed.
 func ReadBody(c echo.Context) (json.RawMessage, error) {
-	body, err := readText(c)
-	if err != nil || json.Valid(body) {
-		return body, err
-	}
-	return nil, Unmarshal(body, new(json.RawMessage)) // which says what is wrong
-}
-
-// readText is ReadBody for a caller that parses the body.
-func readText(c echo.Context) ([]byte, error) {
 	ct := c.Request().Header.Get(echo.HeaderContentType)
 	if ct != "" && ct != echo.MIMEApplicationJSON {
 		if media, _, err := mime.ParseMediaType(ct); err != nil || media != echo.MIMEApplicationJSON {
@@ -59,7 +49,7 @@ func readText(c echo.Context) ([]byte, error) {
 // Decode reads the request's JSON body into v. Unknown properties are tolerated,
 // as FOLIO tolerates them.
 func Decode(c echo.Context, v any) error {
-	body, err := readText(c)
+	body, err := ReadBody(c)
 	if err != nil {
 		return err
 	}
@@ -153,17 +143,6 @@ func FromContext[T any](f func(context.Context) (T, error)) func(echo.Context) (
 	return func(c echo.Context) (T, error) { return f(c.Request().Context()) }
 }
 
-// FromBody returns the handler of a function that takes what ReadBody returns.
-func FromBody[T any](f func(context.Context, json.RawMessage) (T, error)) func(echo.Context) (T, error) {
-	return func(c echo.Context) (none T, err error) {
-		body, err := ReadBody(c)
-		if err != nil {
-			return none, err
-		}
-		return f(c.Request().Context(), body)
-	}
-}
-
 // FromExact returns the handler of a function that takes what DecodeExact reads.
 func FromExact[B, T any](f func(context.Context, B) (T, error)) func(echo.Context) (T, error) {
 	return func(c echo.Context) (none T, err error) {
@@ -175,12 +154,15 @@ func FromExact[B, T any](f func(context.Context, B) (T, error)) func(echo.Contex
 	}
 }
 
-// ReadUnique is ReadBody for a body in which no object has a property twice. A
-// repeat is Malformed and named, because programs differ in which one they read.
+// ReadUnique is ReadBody for a body in which no object has a property twice. A repeat is Malformed and
+// named, because programs differ in which one they read. So is what is not exactly one JSON value.
 func ReadUnique(c echo.Context) (json.RawMessage, error) {
 	body, err := ReadBody(c)
 	if err != nil {
 		return nil, err
+	}
+	if !json.Valid(body) {
+		return nil, Unmarshal(body, new(json.RawMessage)) // which says what is wrong
 	}
 	if err := checkRepeats(json.NewDecoder(bytes.NewReader(body))); err != nil {
 		return nil, err

@@ -62,7 +62,11 @@ func parse(doc []byte) (v any, err error) {
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	dec.UseNumber()
 	v = nil
-	if err := dec.Decode(&v); err != nil {
+	err = dec.Decode(&v)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return nil, fault.New(fault.Malformed, "The body is not valid JSON: %v at byte %d", syntax, syntax.Offset)
+	}
+	if err != nil {
 		return nil, fault.Wrap(err, fault.Malformed, "The body is not valid JSON: %v", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {

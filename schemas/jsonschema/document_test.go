@@ -141,6 +141,7 @@ func TestDecodeObject_RefusesOtherDocuments(t *testing.T) {
 		`[1]`:                 "The body must be a JSON object, not [1]",
 		`null`:                "The body must be a JSON object, not null",
 		`{`:                   "The body is not valid JSON: unexpected EOF",
+		`{"a":tru}`:           "The body is not valid JSON: invalid character '}' in literal true (expecting 'e') at byte 9",
 	} {
 		object, err := jsonschema.DecodeObject([]byte(doc))
 		switch {

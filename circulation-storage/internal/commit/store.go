@@ -60,7 +60,7 @@ func ParseCheckOutSubjects(body []byte) (schemas.CheckOutSubjects, error) {
 		return schemas.CheckOutSubjects{}, err
 	}
 	var subjects schemas.CheckOutSubjects
-	if err := json.Unmarshal(body, &subjects); err != nil {
+	if err := jsonschema.UnmarshalExact(body, &subjects); err != nil {
 		return schemas.CheckOutSubjects{}, fault.Wrap(err, fault.Malformed, "The body cannot be read: %v", err)
 	}
 	return subjects, nil

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -101,13 +100,17 @@ func withUUID[T any](f func(context.Context, uuid.UUID) (T, error)) func(context
 
 // fromParsed returns the handler of a commit that takes what parse makes of the body.
 func fromParsed[C, T any](parse func([]byte) (C, error), send func(context.Context, C) (T, error)) func(echo.Context) (T, error) {
-	return web.FromBody(func(ctx context.Context, body json.RawMessage) (none T, err error) {
+	return func(c echo.Context) (none T, err error) {
+		body, err := web.ReadBody(c)
+		if err != nil {
+			return none, err
+		}
 		parsed, err := parse(body)
 		if err != nil {
 			return none, err
 		}
-		return send(ctx, parsed)
-	})
+		return send(c.Request().Context(), parsed)
+	}
 }
 
 // located is fromParsed with the header Location of what was written.

@@ -153,7 +153,8 @@ func TestTurn_UnknownOutcomeIsSettled(t *testing.T) {
 		w := newBackend()
 		w.takes, w.commit = true, slices.Repeat([]error{errGone}, 99)
 		lent, err := w.checkOut(t)
-		if err != nil || len(w.settled) != 1 || w.settled[0] != w.endings[0].LoanID || lent.Copy.Item.Status.Date != storedDate {
+		if err != nil || len(w.settled) != 1 || w.settled[0] != w.endings[0].LoanID ||
+			lent.Copy.Item.Status.Date != storedDate {
 			t.Errorf("got %v after settling %v, want the loan that was committed", err, w.settled)
 		}
 		if w.requests != nil || w.endings[0].UserID != librarytest.AnnID {

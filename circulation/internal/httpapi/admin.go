@@ -38,7 +38,7 @@ func adminRoutes(o admin.Desk, g *auth.Guard) []web.Route {
 		{Method: http.MethodGet, Path: settingsPath, Permission: admin.MaySeeSettings, Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, web.FromContext(o.Settings))},
 		{
 			Method: http.MethodPut, Path: settingsPath, Permission: admin.MayChangeSettings, Refusals: []fault.Code{fault.Conflict},
-			Query: web.Strict(), Body: web.Schema("lock-settings-edit"), Endpoint: web.JSON(http.StatusOK, web.FromBody(h.changeSettings)),
+			Query: web.Strict(), Body: web.Schema("lock-settings-edit"), Endpoint: web.JSON(http.StatusOK, web.FromExact(h.changeSettings)),
 		},
 		{
 			Method: http.MethodGet, Path: "/circulation/check-out-lock-changes", Permission: admin.MaySeeChanges,

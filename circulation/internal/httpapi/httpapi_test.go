@@ -193,7 +193,8 @@ func TestRoutes_DescribeABadRequest(t *testing.T) {
 			method: "PUT", path: "/circulation/rules", body: `{"rulesAsText":null}`, status: 422, want: `rulesAsText"}`,
 		},
 		"rules, a number": {
-			method: "PUT", path: "/circulation/rules", body: `{"rulesAsText":5}`, status: 422, want: `rulesAsText"}`,
+			method: "PUT", path: "/circulation/rules", body: `{"rulesAsText":5}`, status: 422,
+			want: `{"message":"rulesAsText must be of type string, not number"}`,
 		},
 		"rules, huge": {
 			method: "PUT", path: "/circulation/rules", body: `{"rulesAsText":"` + strings.Repeat("#", 2000) + `"}`, status: 413,

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,17 +26,15 @@ type refusedRules struct {
 // putRules handles PUT /circulation/rules: only rules that compile, and whose loan, request and
 // notice policies exist, are stored. Storage has no records of the other kinds.
 func (h circulation) putRules(c echo.Context) error {
-	body, err := web.ReadBody(c)
-	if fault.Is(err, fault.Malformed) {
-		return answerRefused(c, refusedRules{Message: web.ToFault(err).Msg})
-	}
-	if err != nil {
-		return err
-	}
 	var sent struct {
 		RulesAsText *string `json:"rulesAsText"`
 	}
-	if err := json.Unmarshal(body, &sent); err != nil || sent.RulesAsText == nil {
+	switch err := web.Decode(c, &sent); {
+	case fault.Is(err, fault.Malformed):
+		return answerRefused(c, refusedRules{Message: web.ToFault(err).Msg})
+	case err != nil:
+		return err
+	case sent.RulesAsText == nil:
 		return answerRefused(c, refusedRules{Message: "The body must be a JSON object with the string rulesAsText"})
 	}
 	ctx := c.Request().Context()
