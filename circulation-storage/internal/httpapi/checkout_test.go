@@ -165,9 +165,9 @@ func TestCommitRoutes_CheckOutAnswersTheStatusOnly(t *testing.T) {
 	item, fence := a.addItem(), fmt.Sprintf(`"settingsVersion":%q,"statusOnly":true`, a.settingsVersion())
 	w := a.do(http.MethodPost, "/loan-storage/check-outs", checkOutBody(uuid.New(), uuid.New(), item, fence))
 	answered := decode[schemas.CheckOutResult](t, w).Item
+	sql := "SELECT jsonb->>'id' = $1 AND jsonb_build_object('status', jsonb->'status') = $2 FROM "
 	var same bool
-	err := a.db.Pool().QueryRow(t.Context(), `SELECT jsonb->>'id' = $1 AND jsonb_build_object('status', jsonb->'status') = $2
-		FROM `+postgres.SchemaName(a.id)+".item", item.String(), answered).Scan(&same)
+	err := a.db.Pool().QueryRow(t.Context(), sql+postgres.SchemaName(a.id)+".item", item.String(), answered).Scan(&same)
 	if err != nil || !same {
 		t.Errorf("got the item %s, %v; want its status as it is stored with the rest", answered, err)
 	}

@@ -45,7 +45,7 @@ func TestRecordRoutes_RefuseABadRecord(t *testing.T) {
 	}{
 		"no body":                     {path: items, body: ``, status: 400, want: "The body is empty"},
 		"no JSON":                     {path: items, body: `{"barcode":`, status: 400, want: "not valid JSON"},
-		"two values":                  {path: items, body: `{} {}`, status: 400, want: "something after its JSON value, at byte 4"},
+		"two values":                  {path: items, body: `{} {}`, status: 400, want: "after its JSON value, at byte 4"},
 		"no object":                   {path: items, body: `[]`, status: 422, want: "must be a JSON object"},
 		"null":                        {path: items, body: `null`, status: 422, want: "must be a JSON object"},
 		"no UTF-8":                    {path: items, body: "{\"barcode\":\"\xff\"}", status: 400, want: "UTF-8"},
