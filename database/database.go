@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -51,9 +52,6 @@ func Open(ctx context.Context, cfg Settings, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, errors.New("DATABASE_URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password
 	}
-	if !statementCache.MatchString(cfg.URL) {
-		base.ConnConfig.StatementCacheCapacity = cfg.preparedStatements()
-	}
 	attrs := requirePrimary(cfg.URL, base.ConnConfig)
 	size := cmp.Or(cfg.MaxConns, base.MaxConns)
 	db := &DB{
@@ -66,7 +64,13 @@ func Open(ctx context.Context, cfg Settings, log *slog.Logger) (*DB, error) {
 	if cfg.Traced {
 		base.ConnConfig.Tracer = multitracer.New(watched, statementSpans{})
 	}
-	base.BeforeConnect = db.servers.order
+	base.BeforeConnect = func(_ context.Context, cc *pgx.ConnConfig) error {
+		db.servers.order(cc)
+		if !statementCache.MatchString(cfg.URL) {
+			cc.StatementCacheCapacity = int(watched.room.Load())
+		}
+		return nil
+	}
 	for _, p := range []struct {
 		pool **pgxpool.Pool
 		size int32

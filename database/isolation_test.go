@@ -16,12 +16,6 @@ import (
 // openWith opens the tests' database with a parameter in its URL.
 func openWith(t *testing.T, name, value string, statement time.Duration) *database.DB {
 	t.Helper()
-	return openURL(t, name, value, database.Settings{MaxConns: 2, StatementTimeout: statement})
-}
-
-// openURL opens the tests' database by the settings, with a parameter in its URL.
-func openURL(t *testing.T, name, value string, cfg database.Settings) *database.DB {
-	t.Helper()
 	u, err := url.Parse(testserver.URL(t))
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +23,7 @@ func openURL(t *testing.T, name, value string, cfg database.Settings) *database.
 	q := u.Query()
 	q.Set(name, value)
 	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // pgx takes + for itself
-	cfg.URL = u.String()
+	cfg := database.Settings{URL: u.String(), MaxConns: 2, StatementTimeout: statement}
 	db, err := database.Open(t.Context(), cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 type plans struct {
 	seed  maphash.Seed
 	grown atomic.Uint64 // how often a table has grown
+	room  atomic.Int64  // of a new connection, for prepared statements
 
 	mu    sync.Mutex
 	added map[uint64]int64 // rows, by the hash of the INSERT
@@ -29,9 +30,14 @@ type plans struct {
 type sessionPlans struct {
 	statement string // that is under way outside of a batch
 	grown     uint64 // as of the plans
+	room      int64
 }
 
-func newPlans() *plans { return &plans{seed: maphash.MakeSeed(), added: map[uint64]int64{}} }
+func newPlans() *plans {
+	p := &plans{seed: maphash.MakeSeed(), added: map[uint64]int64{}}
+	p.room.Store(fewPrepared)
+	return p
+}
 
 // planned is where a connection keeps its sessionPlans.
 const planned = "planned"
@@ -40,7 +46,7 @@ const planned = "planned"
 func (p *plans) ofSession(c *pgconn.PgConn) *sessionPlans {
 	s, ok := c.CustomData()[planned].(*sessionPlans)
 	if !ok {
-		s = &sessionPlans{grown: p.grown.Load()}
+		s = &sessionPlans{grown: p.grown.Load(), room: p.room.Load()}
 		c.CustomData()[planned] = s
 	}
 	return s
@@ -71,9 +77,13 @@ func (p *plans) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBa
 func (p *plans) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
 // renew drops the connection's plans if a table has grown since they were made. A connection that
-// fails is closed, and the pool takes another one.
+// fails, or has more statements than room, is closed. The pool takes another one.
 func (p *plans) renew(ctx context.Context, conn *pgx.Conn) (usable bool, err error) {
 	s, grown := p.ofSession(conn.PgConn()), p.grown.Load()
+	if s.room < mostPrepared && len(textsOn(conn)) > fewPrepared {
+		p.room.Store(mostPrepared)
+		return false, nil
+	}
 	if s.grown == grown {
 		return true, nil
 	}

@@ -40,24 +40,16 @@ const idleTimeout = time.Minute
 // statement. The caller cancels it earlier, unless this process is frozen.
 const statementMargin = time.Second
 
-// A connection keeps statements prepared. Each schema has statements of its own, some tens for check-outs
-// and check-ins. What does not fit is parsed and planned again each time: with 512, a check-out of one of
-// 60 tenants costs PostgreSQL four times as much. pgx takes 40 bytes for each that fits, used or not.
+// The room of a connection for prepared statements, unless the URL sets another: few at first, most once
+// one has needed more, see plans.renew. pgx takes 40 bytes for each statement that fits, used or not. Each
+// tenant has statements of its own, some tens for check-outs and check-ins. What does not fit is parsed and
+// planned again each time: with 512, a check-out of one of 60 tenants costs PostgreSQL four times as much.
 const (
-	fewestPrepared    = 512 // pgx's default
-	mostPrepared      = 2048
-	preparedForSchema = 40
+	fewPrepared  = 512 // pgx's default
+	mostPrepared = 2048
 )
 
-// preparedStatements is how many statements a connection keeps, unless the URL says another number.
-func (s Settings) preparedStatements() int {
-	if s.Schemas == 0 {
-		return mostPrepared
-	}
-	return min(max(s.Schemas*preparedForSchema, fewestPrepared), mostPrepared)
-}
-
-// statementCache finds the URL's own number, in both forms of a URL that pgx reads.
+// statementCache finds the URL's own room, in both forms of a URL that pgx reads.
 var statementCache = regexp.MustCompile(`statement_cache_capacity\s*=`)
 
 // Statements that wait for each other have to see what the others did, so the sessions do

@@ -2,8 +2,8 @@ package database_test
 
 import (
 	"context"
-	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,36 +21,45 @@ func TestOpen_ConnectionsKeepTheStatementsOfManyTenants(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, parameter, value string
-		schemas, want          int
+		tenants                int
+		first, then            int // prepared statements of the first connection, and of the next one
 	}{
-		{name: "of as many as there may be", parameter: "application_name", value: "test", want: 600},
-		{name: "of one", parameter: "application_name", value: "test", schemas: 1, want: 512},
-		{name: "of 14", parameter: "application_name", value: "test", schemas: 14, want: 560},
-		{name: "as the URL says", parameter: "statement_cache_capacity", value: "100", want: 100},
+		{name: "few tenants", parameter: "application_name", value: "test", tenants: 500, first: 500, then: 500},
+		{name: "many tenants", parameter: "application_name", value: "test", tenants: 600, first: 512, then: 600},
+		{name: "as the URL says", parameter: "statement_cache_capacity", value: "100", tenants: 600, first: 100, then: 100},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			db := openURL(t, tt.parameter, tt.value, database.Settings{MaxConns: 2, Schemas: tt.schemas})
-			conn, err := db.Urgent.Acquire(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Release()
-			for i := range 600 {
-				if _, err := conn.Exec(t.Context(), fmt.Sprintf("SELECT %d + $1", i), 1); err != nil {
-					t.Fatal(err)
+			db := openWith(t, tt.parameter, tt.value, 0)
+			for _, want := range []int{tt.first, tt.then} {
+				prepared := prepareFor(t, db.Urgent, tt.tenants)
+				if prepared > want || prepared < want-1 { // one makes room for the question
+					t.Errorf("%d statements are prepared, want %d", prepared, want)
 				}
-			}
-			var prepared int
-			if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '% + $1'`).
-				Scan(&prepared); err != nil {
-				t.Fatal(err)
-			}
-			if prepared > tt.want || prepared < tt.want-1 { // one makes room for the question
-				t.Errorf("%d statements are prepared, want %d", prepared, tt.want)
 			}
 		})
 	}
+}
+
+// prepareFor runs a statement for each of some tenants on one connection, and returns how many are prepared.
+func prepareFor(t *testing.T, pool *pgxpool.Pool, tenants int) (prepared int) {
+	t.Helper()
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	for i := range tenants {
+		statement := database.NameSchemaOn(conn, "tenant"+strconv.Itoa(i), `SELECT '{schema}' || $1`)
+		if _, err := conn.Exec(t.Context(), statement, "!"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '% || $1'`).
+		Scan(&prepared); err != nil {
+		t.Fatal(err)
+	}
+	return prepared
 }
 
 // fillServer returns the URL of a role that may have one connection. PostgreSQL refuses a second one as it

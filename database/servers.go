@@ -35,22 +35,21 @@ func (s *servers) lookUp(next pgconn.LookupFunc) pgconn.LookupFunc {
 	}
 }
 
-// order is a BeforeConnect that puts the host to begin with first. The others keep their order.
-func (s *servers) order(_ context.Context, cc *pgx.ConnConfig) error {
+// order puts the host to begin with first. The others keep their order.
+func (s *servers) order(cc *pgx.ConnConfig) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := append([]*pgconn.FallbackConfig{{Host: cc.Host, Port: cc.Port, TLSConfig: cc.TLSConfig}}, cc.Fallbacks...)
 	isLast := func(f *pgconn.FallbackConfig) bool { return hostPort(f.Host, f.Port) == s.last }
 	first := slices.IndexFunc(list, isLast)
 	if first < 0 {
-		return nil
+		return
 	}
 	for s.left && first < len(list) && isLast(list[first]) { // sslmode=prefer names each host twice
 		first++
 	}
 	list = slices.Concat(list[first:], list[:first])
 	cc.Host, cc.Port, cc.TLSConfig, cc.Fallbacks = list[0].Host, list[0].Port, list[0].TLSConfig, list[1:]
-	return nil
 }
 
 // servedBy is where a connection keeps the host that it leads to.

@@ -28,8 +28,6 @@ type Settings struct {
 	Wait time.Duration `env:"DATABASE_WAIT" envDefault:"60s"`
 	// Traced adds each statement to the trace of its request.
 	Traced bool
-	// Schemas is about how many schemas have statements of their own. 0 means that it is not known.
-	Schemas int
 	// StatementTimeout bounds each statement on the server, for callers that froze or vanished. The
 	// service sets it to the time-out of a request. 0 sets no bound.
 	StatementTimeout time.Duration

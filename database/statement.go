@@ -31,17 +31,22 @@ func NameSchemaOn(on Querier, schema, statement string) string {
 	if !ok {
 		return NameSchema(schema, statement)
 	}
-	session, key := connected.Conn().PgConn().CustomData(), namedKey{schema, statement}
-	kept, _ := session[named].(map[namedKey]string)
+	kept, key := textsOn(connected.Conn()), namedKey{schema, statement}
 	if text, ok := kept[key]; ok {
 		return text
 	}
 	if kept == nil || len(kept) == mostPrepared {
 		kept = map[namedKey]string{}
-		session[named] = kept
+		connected.Conn().PgConn().CustomData()[named] = kept
 	}
 	kept[key] = NameSchema(schema, statement)
 	return kept[key]
+}
+
+// textsOn returns the statements with their schema that a connection keeps.
+func textsOn(conn *pgx.Conn) map[namedKey]string {
+	kept, _ := conn.PgConn().CustomData()[named].(map[namedKey]string)
+	return kept
 }
 
 // Querier runs statements: a pool, one of its connections, or a transaction.

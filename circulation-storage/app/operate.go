@@ -165,7 +165,6 @@ func withDatabase(ctx context.Context, cfg Config, log *slog.Logger, f func(*pos
 }
 
 func openDatabase(ctx context.Context, cfg Config, log *slog.Logger) (*postgres.DB, error) {
-	cfg.Database.Schemas = len(cfg.Tenants)
 	cfg.Database.StatementTimeout, cfg.Database.Traced = cfg.HTTP.RequestTimeout, cfg.Traces.Endpoint != ""
 	return postgres.Open(ctx, cfg.Database, log)
 }
