@@ -11,9 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// plans makes connections plan their statements anew when a table has grown. PostgreSQL plans a
-// prepared statement for the size that its tables have then, and keeps the plan until it analyzes
-// one of them. A plan that is made for an empty table reads the whole table for ever.
+// plans makes connections plan their statements anew when a table has grown, and gives them more room
+// for statements when one needs it. PostgreSQL plans a prepared statement for the size that its tables
+// have then, and keeps the plan until it analyzes one of them. A plan that is made for an empty table
+// reads the whole table for ever.
 //
 // A table has grown when an INSERT of this process has added 16 rows, and again with each fourfold
 // of that.
@@ -30,7 +31,7 @@ type plans struct {
 type sessionPlans struct {
 	statement string // that is under way outside of a batch
 	grown     uint64 // as of the plans
-	room      int64
+	room      int64  // as of the connection
 }
 
 func newPlans() *plans {

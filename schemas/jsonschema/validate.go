@@ -106,15 +106,15 @@ func check(name string, doc any, reads bool) error {
 	return nil
 }
 
-// compiled has for each name a function that compiles its schema at the first call: a service uses some of
-// them. They share the definitions, so one is compiled at a time.
+// compiled has a function for each name, which compiles the schema at its first call: a service uses few of
+// them. They share the compiler, so one is compiled at a time.
 var compiled = sync.OnceValue(func() map[string]func() (*santhosh.Schema, error) {
-	var one sync.Mutex
+	var compiling sync.Mutex
 	compiler, all := newCompiler(), map[string]func() (*santhosh.Schema, error){}
 	for _, name := range Names() {
 		all[name] = sync.OnceValues(func() (*santhosh.Schema, error) {
-			one.Lock()
-			defer one.Unlock()
+			compiling.Lock()
+			defer compiling.Unlock()
 			schema, err := compiler.Compile(baseURL + name + ".json")
 			if err != nil {
 				return nil, fmt.Errorf("compiling JSON Schema %s: %w", name, err)
@@ -149,7 +149,7 @@ func newCompiler() *santhosh.Compiler {
 	return c
 }
 
-// embedded loads schemas that others refer to.
+// embedded loads the schemas of the package by their URL.
 type embedded struct{}
 
 func (embedded) Load(url string) (doc any, err error) {

@@ -47,7 +47,7 @@ type CheckOut struct {
 	// Recalled says whether the caller saw an open recall of the item besides FilledRequestID; nil
 	// is not judged.
 	Recalled *bool
-	// StatusOnly answers of the item only its status.
+	// StatusOnly shortens the answer's item to its status.
 	StatusOnly bool
 
 	loan      records.Record
