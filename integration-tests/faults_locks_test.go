@@ -254,7 +254,7 @@ func TestLock_WaiterHangsUp(t *testing.T) {
 	}
 	got := p.readState(t, id, books[0])
 	want := untouched
-	want.Loans, want.Sessions = 1, 1 // of the other book
+	want.Loans, want.History, want.Sessions = 1, 1, 1 // of the other book
 	if got != want {
 		t.Errorf("the book of the machine that left: %+v, want %+v", got, want)
 	}
@@ -312,7 +312,7 @@ func TestLock_RefusesAHolderThatSlept(t *testing.T) {
 		t.Errorf("the sleeper was answered %d %s, want 422 and the limit", a.Status, a.Body)
 	}
 	want := untouched
-	want.Loans, want.Sessions = 1, 1
+	want.Loans, want.History, want.Sessions = 1, 1, 1
 	if got := p.readState(t, id, books[0]); got != want {
 		t.Errorf("the sleeper left %+v, want %+v", got, want)
 	}

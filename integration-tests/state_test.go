@@ -15,6 +15,7 @@ import (
 // state is all that a check-out of one book by one patron may change.
 type state struct {
 	Loans   int // of the patron, closed ones too
+	History int // entries of such loans that were made
 	Status  string
 	Version int // of the item
 	Events  int // for loans of the book
@@ -26,7 +27,7 @@ type state struct {
 // The state of a new book, and of a book that was lent once.
 var (
 	untouched = state{Status: "Available", Version: 1}
-	lentOnce  = state{Loans: 1, Status: "Checked out", Version: 2, Events: 1, Sessions: 1}
+	lentOnce  = state{Loans: 1, History: 1, Status: "Checked out", Version: 2, Events: 1, Sessions: 1}
 )
 
 // readState reads the state of a book and a patron.
@@ -46,8 +47,9 @@ func (p *pair) readState(t *testing.T, userID, book string) state {
 	item := items.Items[0]
 	return state{
 		Status: item.Status.Name, Version: item.Version, Events: p.countEvents(t, item.ID),
-		Loans: p.countRecords(t, "/loan-storage/loans?limit=0&query="+url.QueryEscape(`userId=="`+userID+`"`)),
-		Locks: p.countRecords(t, "/check-out-lock-storage?userId="+userID),
+		History: p.countLent(t, userID),
+		Loans:   p.countRecords(t, "/loan-storage/loans?limit=0&query="+url.QueryEscape(`userId=="`+userID+`"`)),
+		Locks:   p.countRecords(t, "/check-out-lock-storage?userId="+userID),
 		Sessions: p.countRecords(t, "/patron-action-session-storage/patron-action-sessions?limit=0&query="+
 			url.QueryEscape(`patronId=="`+userID+`"`)),
 		Requests: p.countRecords(t, "/request-storage/requests?limit=0&query="+
@@ -82,6 +84,14 @@ func (p *pair) countEvents(t *testing.T, itemID string) int {
 	var n int
 	queryValue(t, p.databaseURL, &n, `SELECT count(*) FROM `+p.tableName("outbox")+
 		` WHERE event_type = 'ITEM_CHECKED_OUT' AND payload->>'itemId' = $1`, itemID)
+	return n
+}
+
+// countLent counts the patron's loans in the history of loans.
+func (p *pair) countLent(t *testing.T, userID string) (n int) {
+	t.Helper()
+	queryValue(t, p.databaseURL, &n, `SELECT count(*) FROM `+p.tableName("loan_history")+
+		` WHERE jsonb->>'operation' = 'I' AND jsonb->'loan'->>'userId' = $1`, userID)
 	return n
 }
 
