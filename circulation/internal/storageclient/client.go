@@ -49,8 +49,8 @@ type Options struct {
 type Client struct {
 	options Options
 	base    string
-	settle  *http.Client // for requests that settle
-	read    *http.Client // for all others
+	settle  *connections // for requests that settle
+	read    *connections // for all others
 	cache   *cache.Cache[cacheKey, any]
 
 	mu       sync.Mutex
@@ -62,8 +62,8 @@ func New(o Options) *Client {
 	c := &Client{
 		options: o,
 		base:    strings.TrimSuffix(o.URL.String(), "/"),
-		settle:  newHTTPClient(o.URL, settleConnections(o.CheckOuts)),
-		read:    newHTTPClient(o.URL, readConnections(o.CheckOuts)),
+		settle:  newConnections(o.URL, settleConnections(o.CheckOuts)),
+		read:    newConnections(o.URL, readConnections(o.CheckOuts)),
 		cache:   cache.New[cacheKey, any](cacheAge, cacheSize),
 
 		versions: map[string]referenceVersion{},
@@ -79,8 +79,8 @@ func New(o Options) *Client {
 
 // Close drops the connections that are kept open.
 func (c *Client) Close() {
-	c.settle.CloseIdleConnections()
-	c.read.CloseIdleConnections()
+	c.settle.Reset()
+	c.read.Reset()
 }
 
 // request is one call.
@@ -166,14 +166,14 @@ func (c *Client) exchange(ctx context.Context, r request) (_ []byte, err error) 
 	if err != nil {
 		return nil, err
 	}
-	status, header, body, err := c.transfer(req, r)
+	answer, err := c.transfer(req, r)
 	switch {
 	case err != nil:
 		return nil, lostAnswer(ctx, r, err)
-	case status != r.want && status != r.or:
-		return nil, answerFault(r, status, header, body)
+	case answer.status != r.want && answer.status != r.or:
+		return nil, answerFault(r, answer)
 	}
-	return body, nil
+	return answer.body, nil
 }
 
 // call makes the call and decodes the JSON answer. An answer without its essential part, by has,

@@ -80,10 +80,12 @@ func answer(w http.ResponseWriter, status int, code fault.Code, body string) {
 func TestClient_PassesHeadersOn(t *testing.T) {
 	t.Parallel()
 	var got http.Header
-	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got = r.Header
 		answer(w, 201, "", `{"id":"`+someID+`"}`)
-	})
+	}))
+	t.Cleanup(server.Close)
+	c := clientFor(t, strings.Replace(server.URL, "//", "//user:pass@", 1))
 	ctx := okapi.NewContext(inTenant(t, "diku"), okapi.Call{
 		RequestID: "r-1", UserID: anotherID, Token: "secret", Permissions: []string{"a.get", "b.put"},
 	})
@@ -93,7 +95,7 @@ func TestClient_PassesHeadersOn(t *testing.T) {
 	for name, want := range map[string]string{
 		okapi.TenantHeader: "diku", okapi.RequestIDHeader: "r-1", okapi.UserIDHeader: anotherID,
 		okapi.TokenHeader: "secret", okapi.PermissionsHeader: `["a.get","b.put"]`, schemas.HolderHeader: "circ-1",
-		"Content-Type": "application/json",
+		"Content-Type": "application/json", "Authorization": "Basic dXNlcjpwYXNz",
 	} {
 		if got.Get(name) != want {
 			t.Errorf("%s is %q, want %q", name, got.Get(name), want)

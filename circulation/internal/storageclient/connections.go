@@ -2,125 +2,163 @@ package storageclient
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"sync"
+	"net/url"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/jackc/puddle/v2"
+
+	"checkoutlock/config/resolver"
 )
 
-// connections is a bounded number of connections to one server, for plain HTTP/1.1. It implements
-// http.RoundTripper in the caller's goroutine. Go's transport needs two more for each connection, and
-// the switches between them are a tenth of a call's processor time.
-//
-// A GET or DELETE over a kept connection that ends without a byte of the answer is sent once more over
-// another. Nothing else is sent twice.
-type connections struct {
-	dial   func(ctx context.Context, network, address string) (net.Conn, error)
-	places chan struct{} // one for each connection that is in use
+const (
+	dialTimeout = 2 * time.Second // of TCP and TLS
+	// idleTimeout is less than the minute after which storage closes an idle
+	// connection, so that a call rarely meets one that is being closed.
+	idleTimeout = 45 * time.Second
+	// maxAnswer is the largest answer that is read: a page of about 20000 loans.
+	maxAnswer = 32 << 20
+)
 
-	mu   sync.Mutex
-	idle []*connection // the one used last is the last
+// connections is a bounded number of connections to storage, for HTTP/1.1. It keeps all idle ones:
+// under load, none is closed to be opened again. A call runs in its caller's goroutine. Go's transport
+// needs two more for each connection, and the switches between them are a tenth of a call's processor
+// time.
+type connections struct {
+	*puddle.Pool[*connection]
+	dial  func(ctx context.Context, network, address string) (net.Conn, error)
+	idle  time.Duration
+	swept atomic.Int64 // when old connections were closed, in Unix nanoseconds
 }
 
 // connection is in use by one call, or idle.
 type connection struct {
 	net.Conn
-	reader    *bufio.Reader
-	writer    *bufio.Writer
-	kept      bool // it has answered a call before
-	idleSince time.Time
+	reader *bufio.Reader
+	writer *bufio.Writer
+	kept   bool // it has answered a call before
 }
 
-// RoundTrip implements http.RoundTripper. It waits for a connection until the request's context ends.
-func (p *connections) RoundTrip(req *http.Request) (*http.Response, error) {
+// newConnections returns at most n connections, at least 1. It connects when it is used.
+func newConnections(storage *url.URL, n int) *connections {
+	address := storage.Host
+	if storage.Port() == "" {
+		address += ":" + storage.Scheme
+	}
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second, Resolver: resolver.Default}
+	p := &connections{dial: dialer.DialContext, idle: idleTimeout}
+	if storage.Scheme == "https" {
+		p.dial = (&tls.Dialer{NetDialer: dialer}).DialContext
+	}
+	p.Pool, _ = puddle.NewPool(&puddle.Config[*connection]{
+		Constructor: func(ctx context.Context) (*connection, error) {
+			conn, err := p.dial(ctx, "tcp", address)
+			if err != nil {
+				return nil, err
+			}
+			return &connection{Conn: conn, reader: bufio.NewReader(conn), writer: bufio.NewWriter(conn)}, nil
+		},
+		Destructor: func(c *connection) { _ = c.Close() },
+		MaxSize:    int32(n), //nolint:gosec // at most twice CHECK_OUT_CONCURRENCY
+	}) // its only error is a size of 0
+	return p
+}
+
+var (
+	errTooLong = errors.New("the answer is too long")
+	// errNoAnswer is the end of a connection before the first byte of the answer.
+	errNoAnswer = errors.New("the connection ended without an answer")
+)
+
+// received is a whole answer.
+type received struct {
+	status int
+	header http.Header
+	body   []byte
+	last   bool // the server closes the connection
+}
+
+// exchange makes a call and reads the whole answer. It waits for a connection until the request's
+// context ends. A GET or DELETE over a kept connection that ends without a byte of the answer is sent
+// again over another. Nothing else is sent twice.
+func (p *connections) exchange(req *http.Request) (answer received, err error) {
+	for again := true; again; {
+		answer, again, err = p.try(req)
+	}
+	return answer, err
+}
+
+func (p *connections) try(req *http.Request) (_ received, again bool, err error) {
 	ctx := req.Context()
-	select {
-	case p.places <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	for {
-		c, err := p.open(req)
-		if err != nil {
-			<-p.places
-			return nil, err
-		}
-		resp, err := p.exchange(c, req)
-		if err == nil {
-			return resp, nil
-		}
-		_, unanswered := errors.AsType[noAnswerError](err)
-		if !unanswered || !c.kept || req.Method != http.MethodGet && req.Method != http.MethodDelete {
-			<-p.places
-			return nil, err
-		}
-	}
-}
-
-// noAnswerError is the end of a connection before the first byte of the answer.
-type noAnswerError struct{ error }
-
-// Unwrap returns what ended the connection.
-func (e noAnswerError) Unwrap() error { return e.error }
-
-// open returns an idle connection that is alive, or a new one.
-func (p *connections) open(req *http.Request) (*connection, error) {
-	for c := p.takeIdle(); c != nil; c = p.takeIdle() {
-		if time.Since(c.idleSince) < idleTimeout && c.isAlive() {
-			return c, nil
-		}
-		_ = c.Close()
-	}
-	address := req.URL.Host
-	if req.URL.Port() == "" {
-		address += ":http"
-	}
-	conn, err := p.dial(req.Context(), "tcp", address)
+	held, err := p.take(ctx)
 	if err != nil {
-		return nil, err
+		return received{}, false, err
 	}
-	return &connection{Conn: conn, reader: bufio.NewReader(conn), writer: bufio.NewWriter(conn)}, nil
+	c, keep := held.Value(), false
+	defer func() {
+		if keep {
+			held.Release()
+		} else {
+			held.Destroy()
+		}
+	}()
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	answer, err := c.call(req)
+	if stopped := stop(); err == nil {
+		keep = stopped && !answer.last
+	} else if ctx.Err() != nil {
+		return received{}, false, ctx.Err()
+	}
+	again = c.kept && errors.Is(err, errNoAnswer) && (req.Method == http.MethodGet || req.Method == http.MethodDelete)
+	c.kept = true
+	return answer, again, err
 }
 
-func (p *connections) takeIdle() *connection {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	last := len(p.idle) - 1
-	if last < 0 {
-		return nil
-	}
-	c := p.idle[last]
-	p.idle = p.idle[:last]
-	return c
-}
-
-// keep makes a connection idle, and closes one that was idle for too long.
-func (p *connections) keep(c *connection) {
-	c.kept, c.idleSince = true, time.Now()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.idle = append(p.idle, c)
-	if time.Since(p.idle[0].idleSince) >= idleTimeout {
-		_ = p.idle[0].Close()
-		p.idle = p.idle[1:]
-	}
-}
-
-// CloseIdleConnections is called by http.Client.
-func (p *connections) CloseIdleConnections() {
-	for c := p.takeIdle(); c != nil; c = p.takeIdle() {
-		_ = c.Close()
+// take returns an idle connection that is alive, or a new one.
+func (p *connections) take(ctx context.Context) (*puddle.Resource[*connection], error) {
+	p.closeOld()
+	for {
+		held, err := p.Acquire(ctx)
+		if err != nil || held.IdleDuration() < p.idle && held.Value().isAlive() {
+			return held, err
+		}
+		held.Destroy()
 	}
 }
 
-// isAlive reports whether the server has neither closed an idle connection nor sent anything.
+// closeOld closes what was idle for too long, which no call may take for a while.
+func (p *connections) closeOld() {
+	now, last := time.Now().UnixNano(), p.swept.Load()
+	if now-last < int64(p.idle) || !p.swept.CompareAndSwap(last, now) {
+		return
+	}
+	for _, held := range p.AcquireAllIdle() {
+		if held.IdleDuration() < p.idle {
+			held.ReleaseUnused()
+		} else {
+			held.Destroy()
+		}
+	}
+}
+
+// isAlive reports whether the server has neither closed the connection nor sent anything. TLS may have
+// sent what is for itself alone, which costs a new connection at most.
 func (c *connection) isAlive() bool {
-	socket, ok := c.Conn.(syscall.Conn)
+	conn := c.Conn
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	socket, ok := conn.(syscall.Conn)
 	if !ok {
 		return true
 	}
@@ -137,75 +175,30 @@ func (c *connection) isAlive() bool {
 	return err == nil && waiting
 }
 
-// exchange sends the request and reads the head of the answer. The connection is kept once the body is
-// read to its end.
-func (p *connections) exchange(c *connection, req *http.Request) (*http.Response, error) {
-	ctx := req.Context()
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	resp, err := c.call(req)
-	if err != nil {
-		_ = c.Close()
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		return nil, err
-	}
-	resp.Body = &answerBody{ReadCloser: resp.Body, ctx: ctx, finish: func(complete bool) {
-		if stop() && complete && !resp.Close {
-			p.keep(c)
-		} else {
-			_ = c.Close()
-		}
-		<-p.places
-	}}
-	return resp, nil
-}
-
-// call sends the request and reads the head of the final answer, also if the server has closed the
-// connection before it read the whole request. Fault: noAnswerError.
-func (c *connection) call(req *http.Request) (*http.Response, error) {
+// call sends the request and reads the final answer, also if the server has closed the connection
+// before it read the whole request. Faults: errNoAnswer, errTooLong.
+func (c *connection) call(req *http.Request) (received, error) {
 	unsent := req.Write(c.writer)
 	if unsent == nil {
 		unsent = c.writer.Flush()
 	}
 	if _, err := c.reader.Peek(1); err != nil {
-		return nil, noAnswerError{cmp.Or(unsent, err)}
+		return received{}, fmt.Errorf("%w: %w", errNoAnswer, cmp.Or(unsent, err))
 	}
-	for {
-		resp, err := http.ReadResponse(c.reader, req)
-		if err != nil || resp.StatusCode >= http.StatusOK {
-			return resp, err
+	var resp *http.Response
+	for resp == nil || resp.StatusCode < http.StatusOK {
+		var err error
+		if resp, err = http.ReadResponse(c.reader, req); err != nil { //nolint:bodyclose // it has nothing else to close
+			return received{}, err
 		}
 	}
-}
-
-// answerBody gives the connection back at its end.
-type answerBody struct {
-	io.ReadCloser
-	ctx      context.Context //nolint:containedctx // that of the request
-	finish   func(complete bool)
-	finished bool
-}
-
-func (b *answerBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil {
-		b.end(errors.Is(err, io.EOF))
-		if b.ctx.Err() != nil && !errors.Is(err, io.EOF) {
-			err = b.ctx.Err()
-		}
+	var text bytes.Buffer
+	text.Grow(int(min(max(resp.ContentLength, 0), maxAnswer)) + bytes.MinRead) // ReadFrom keeps MinRead free
+	if _, err := text.ReadFrom(io.LimitReader(resp.Body, maxAnswer+1)); err != nil {
+		return received{}, fmt.Errorf("reading the answer: %w", err)
 	}
-	return n, err
-}
-
-func (b *answerBody) Close() error {
-	b.end(false)
-	return nil
-}
-
-func (b *answerBody) end(complete bool) {
-	if !b.finished {
-		b.finished = true
-		b.finish(complete)
+	if text.Len() > maxAnswer {
+		return received{}, errTooLong
 	}
+	return received{resp.StatusCode, resp.Header, text.Bytes(), resp.Close}, nil
 }

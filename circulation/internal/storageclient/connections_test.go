@@ -2,17 +2,21 @@ package storageclient
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/puddle/v2"
 )
 
 // faultyStorage answers "ok", except on the paths of its faults. It counts what its clients keep open.
@@ -56,16 +60,15 @@ func (s *faultyStorage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "ok")
 }
 
-// clientOf returns a client with n connections, and these.
-func (s *faultyStorage) clientOf(t *testing.T, n int) (*http.Client, *connections) {
+// connect returns n connections to the server.
+func (s *faultyStorage) connect(t *testing.T, n int) *connections {
 	t.Helper()
 	address, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := newHTTPClient(address, n)
-	t.Cleanup(client.CloseIdleConnections)
-	p, _ := client.Transport.(*connections)
+	p := newConnections(address, n)
+	t.Cleanup(p.Close)
 	dial := p.dial
 	p.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
@@ -76,26 +79,18 @@ func (s *faultyStorage) clientOf(t *testing.T, n int) (*http.Client, *connection
 		s.open.Add(1)
 		return &countedConn{tcp, sync.OnceFunc(func() { s.open.Add(-1) })}, nil
 	}
-	return client, p
+	return p
 }
 
 // post makes a call and reads its answer.
-func post(ctx context.Context, client *http.Client, address string) error {
+func post(ctx context.Context, p *connections, address string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, nil)
 	if err != nil {
 		return err
 	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if strings.HasSuffix(address, "/unread") {
-		return nil // the answer is not read
-	}
-	body, err := io.ReadAll(resp.Body)
-	if err == nil && string(body) != "ok" {
-		err = errors.New("answered " + resp.Status + " " + string(body))
+	answer, err := p.exchange(req)
+	if err == nil && string(answer.body) != "ok" {
+		err = fmt.Errorf("answered %d %s", answer.status, answer.body)
 	}
 	return err
 }
@@ -107,10 +102,9 @@ func TestConnections_KeepNoPlaceAfterACall(t *testing.T) {
 		wait time.Duration
 		ok   bool
 	}{
-		"no connection":               {path: "nowhere"},
+		"no connection":               {path: ""},
 		"no answer":                   {path: "/lost"},
 		"a part of the answer":        {path: "/half"},
-		"an answer that is not read":  {path: "/unread", ok: true},
 		"a caller that leaves":        {path: "/silent", wait: 50 * time.Millisecond},
 		"an answer that is the last":  {path: "/last", ok: true},
 		"an answer after a first one": {path: "/hint", ok: true},
@@ -118,25 +112,29 @@ func TestConnections_KeepNoPlaceAfterACall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newFaultyStorage(t)
-			client, _ := s.clientOf(t, 1)
+			p := s.connect(t, 1)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			address := s.URL + tt.path
-			if tt.path == "nowhere" {
-				address = "http://127.0.0.1:1/"
+			dial := p.dial
+			if tt.path == "" {
+				p.dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no route") }
 			}
 			for range 2 {
 				called, leave := ctx, context.CancelFunc(func() {})
 				if tt.wait > 0 {
 					called, leave = context.WithTimeout(ctx, tt.wait)
 				}
-				err := post(called, client, address)
+				err := post(called, p, s.URL+tt.path)
 				leave()
+				if tt.path == "/last" && p.Stat().IdleResources() != 0 {
+					t.Error("a connection that the server closes was kept")
+				}
 				if (err == nil) != tt.ok || tt.wait > 0 && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("got %v", err)
 				}
 			}
-			if err := post(ctx, client, s.URL); err != nil {
+			p.dial = dial
+			if err := post(ctx, p, s.URL); err != nil {
 				t.Errorf("the next call: %v", err)
 			}
 			if n := s.open.Load(); n != 1 {
@@ -149,11 +147,15 @@ func TestConnections_KeepNoPlaceAfterACall(t *testing.T) {
 func TestConnections_ACallerInLineLeaves(t *testing.T) {
 	t.Parallel()
 	s := newFaultyStorage(t)
-	client, p := s.clientOf(t, 1)
-	p.places <- struct{}{}
+	p := s.connect(t, 1)
+	held, err := p.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Release()
 	ctx, leave := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer leave()
-	if err := post(ctx, client, s.URL); !errors.Is(err, context.DeadlineExceeded) || s.open.Load() != 0 {
+	if err := post(ctx, p, s.URL); !errors.Is(err, context.DeadlineExceeded) || s.open.Load() != 1 {
 		t.Errorf("got %v over %d connections, want the end of the wait", err, s.open.Load())
 	}
 }
@@ -162,9 +164,9 @@ func TestConnections_ACallerInLineLeaves(t *testing.T) {
 func TestConnections_TakeNoneThatIsDead(t *testing.T) {
 	t.Parallel()
 	s := newFaultyStorage(t)
-	client, _ := s.clientOf(t, 1)
+	p := s.connect(t, 1)
 	for range 2 {
-		if err := post(t.Context(), client, s.URL); err != nil {
+		if err := post(t.Context(), p, s.URL); err != nil {
 			t.Error(err)
 		}
 		s.CloseClientConnections()
@@ -174,54 +176,94 @@ func TestConnections_TakeNoneThatIsDead(t *testing.T) {
 func TestConnections_CloseWhatIsIdleForLong(t *testing.T) {
 	t.Parallel()
 	s := newFaultyStorage(t)
-	client, p := s.clientOf(t, 2)
-	first, second := newIdle(t, p, s), newIdle(t, p, s)
-	p.keep(first)
-	p.keep(second)
-	first.idleSince = first.idleSince.Add(-idleTimeout)
-	if err := post(t.Context(), client, s.URL); err != nil || len(p.idle) != 1 || first.Close() == nil {
-		t.Errorf("got %v, %d are idle, want the second alone", err, len(p.idle))
+	p := s.connect(t, 3)
+	var all []*puddle.Resource[*connection]
+	for range 3 {
+		held, err := p.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, held)
 	}
-	second.idleSince = second.idleSince.Add(-idleTimeout)
-	if err := post(t.Context(), client, s.URL); err != nil || len(p.idle) != 1 || second.Close() == nil {
-		t.Errorf("got %v, %d are idle, want a new one alone", err, len(p.idle))
+	for _, held := range all {
+		held.Release()
+	}
+	if err := post(t.Context(), p, s.URL); err != nil || p.Stat().TotalResources() != 3 {
+		t.Errorf("got %v over %d connections, want 3 kept", err, p.Stat().TotalResources())
+	}
+	p.idle = time.Millisecond
+	p.swept.Store(0)
+	if err := post(t.Context(), p, s.URL); err != nil || p.swept.Load() == 0 {
+		t.Errorf("got %v, swept: %t", err, p.swept.Load() > 0)
+	}
+	for s.open.Load() != 0 { // they are closed in the background
+		p.swept.Store(0)
+		p.closeOld()
 	}
 }
 
 // The deadline of a caller that left stays on its connection.
-func TestConnections_KeepNoneThatHasEnded(t *testing.T) {
+func TestConnections_KeepNoneWhoseCallerLeft(t *testing.T) {
 	t.Parallel()
 	s := newFaultyStorage(t)
-	client, p := s.clientOf(t, 1)
-	if err := post(t.Context(), client, s.URL+"/last"); err != nil || len(p.idle) != 0 {
-		t.Errorf("the last answer: got %v and kept %d", err, len(p.idle))
-	}
+	p := s.connect(t, 1)
 	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, nil)
-	if err != nil {
-		t.Fatal(err)
+	dial := p.dial
+	p.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		return &leavingConn{conn, leave}, err
 	}
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
+	if err := post(ctx, p, s.URL); err != nil {
+		t.Error(err)
 	}
-	defer resp.Body.Close()
-	leave()
-	if _, _ = io.ReadAll(resp.Body); len(p.idle) != 0 {
-		t.Error("kept the connection of a caller that left")
+	p.dial = dial
+	if err := post(t.Context(), p, s.URL); err != nil {
+		t.Errorf("the next call: %v", err)
 	}
 }
 
-func newIdle(t *testing.T, p *connections, s *faultyStorage) *connection {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
+// leavingConn is a connection whose caller leaves when the answer is there.
+type leavingConn struct {
+	net.Conn
+	leave func()
+}
+
+func (c *leavingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.leave()
+	return n, err
+}
+
+func TestConnections_OverTLS(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewTLSServer(&faultyStorage{})
+	t.Cleanup(s.Close)
+	address, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := p.open(req)
-	if err != nil {
-		t.Fatal(err)
+	p := newConnections(address, 1)
+	t.Cleanup(p.Close)
+	if err := post(t.Context(), p, s.URL); err == nil {
+		t.Error("a certificate of an unknown authority was accepted")
 	}
-	return c
+	made := 0
+	p.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		made++
+		pool := x509.NewCertPool()
+		pool.AddCert(s.Certificate())
+		return (&tls.Dialer{Config: &tls.Config{RootCAs: pool}}).DialContext(ctx, network, address)
+	}
+	for range 3 {
+		if err := post(t.Context(), p, s.URL); err != nil {
+			t.Error(err)
+		}
+	}
+	if made != 1 {
+		t.Errorf("made %d connections, want one", made)
+	}
+	s.CloseClientConnections()
+	if err := post(t.Context(), p, s.URL); err != nil || made != 2 {
+		t.Errorf("after a dead connection: got %v over connection %d, want the second", err, made)
+	}
 }

@@ -55,12 +55,11 @@ func TestClient_InstallDemo(t *testing.T) {
 				c := New(Options{
 					URL: &url.URL{Scheme: "http", Host: "storage"}, CheckOuts: 1, Observe: func(string, string, int, time.Duration) {},
 				})
-				dial := func(context.Context, string, string) (net.Conn, error) {
+				c.read.dial = func(context.Context, string, string) (net.Conn, error) {
 					ours, theirs := net.Pipe()
 					go serveJob(theirs, tt.job)
 					return ours, nil
 				}
-				c.read.Transport = &connections{places: make(chan struct{}, 1), dial: dial}
 				err := c.InstallDemo(inTenant(t, "lock_drill"))
 				if fault.CodeOf(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.cause) {
 					t.Errorf("got %v, want %q because of %q", err, tt.code, tt.cause)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -19,12 +18,8 @@ import (
 const maxQuoted = 1000
 
 // lostAnswer is the error of a call whose answer is missing or incomplete. ctx is the
-// caller's context, without the call's own time-out. The error leaves out the URL,
-// since its query may name a patron.
+// caller's context, without the call's own time-out.
 func lostAnswer(ctx context.Context, r request, err error) error {
-	if outer, ok := errors.AsType[*url.Error](err); ok {
-		err = outer.Err
-	}
 	err = fmt.Errorf("%s %s: %w", r.method, r.route, err)
 	switch {
 	case ctx.Err() != nil:
@@ -44,7 +39,8 @@ func lostAnswer(ctx context.Context, r request, err error) error {
 // A 404 means a missing record only if the path names one and the answer has
 // storage's header. Any other 404 comes from a proxy or from a storage of another
 // version: it does not prove that a loan, a lock or a patron is missing.
-func answerFault(r request, status int, header http.Header, body []byte) error {
+func answerFault(r request, answer received) error {
+	status, header, body := answer.status, answer.header, answer.body
 	named := header.Get(fault.Header)
 	code := fault.CodeFromAnswer(status, named)
 	if code == fault.NotFound && (!r.record || named == "") {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"syscall"
 	"time"
@@ -27,30 +26,29 @@ func (c *Client) Ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	status, header, body, err := c.transfer(req, r)
+	answer, err := c.transfer(req, r)
 	switch {
 	case err != nil:
 		return fmt.Errorf("storage at %s was not reached: %w", c.options.URL.Host, innermostCause(err))
-	case status == http.StatusOK:
+	case answer.status == http.StatusOK:
 		return nil
 	}
-	return errors.New("storage is not ready: " + readinessText(status, header, body))
+	return errors.New("storage is not ready: " + readinessText(answer))
 }
 
 // readinessText is storage's own text, or the status of a proxy that answered in its place.
-func readinessText(status int, header http.Header, body []byte) string {
-	text, ours := strings.CutPrefix(quote(status, body, nil), "not ready: ")
-	if ours && strings.HasPrefix(header.Get("Content-Type"), "text/plain") {
+func readinessText(answer received) string {
+	text, ours := strings.CutPrefix(quote(answer.status, answer.body, nil), "not ready: ")
+	if ours && strings.HasPrefix(answer.header.Get("Content-Type"), "text/plain") {
 		return text
 	}
-	return fmt.Sprintf("%d %s", status, http.StatusText(status))
+	return fmt.Sprintf("%d %s", answer.status, http.StatusText(answer.status))
 }
 
-// innermostCause reduces the error of a lost answer to what an operator needs, without the URL.
+// innermostCause reduces the error of a lost answer to what an operator needs.
 func innermostCause(err error) error {
 	var errno syscall.Errno
 	var dns *net.DNSError
-	var outer *url.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return errors.New("no answer in time")
@@ -58,8 +56,6 @@ func innermostCause(err error) error {
 		return errno
 	case errors.As(err, &dns):
 		return errors.New(dns.Err)
-	case errors.As(err, &outer):
-		return outer.Err
 	}
 	return err
 }

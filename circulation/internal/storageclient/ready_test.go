@@ -63,7 +63,8 @@ func TestClient_ReadySaysWhyStorageWasNotReached(t *testing.T) {
 	t.Cleanup(hang.Close)
 	for name, tt := range map[string]struct{ address, want string }{
 		"refused": {"http://user:s3cret@127.0.0.1:1", "storage at 127.0.0.1:1 was not reached: connection refused"},
-		"lost":    {hang.URL, "storage at " + strings.TrimPrefix(hang.URL, "http://") + " was not reached: EOF"},
+		"lost": {hang.URL, "storage at " + strings.TrimPrefix(hang.URL, "http://") +
+			" was not reached: the connection ended without an answer: EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,17 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	fast "github.com/segmentio/encoding/json"
 
-	"checkoutlock/config/resolver"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/schemas/span"
@@ -33,45 +29,11 @@ const (
 	leastReads   = 4
 )
 
-const (
-	// maxAnswer is the largest answer that is read: a page of about 20000 loans.
-	maxAnswer = 32 << 20
-	// idleTimeout is less than the minute after which storage closes an idle
-	// connection, so that a call rarely meets one that is being closed.
-	idleTimeout = 45 * time.Second
-)
-
 // settleConnections is the size of the first group for n check-outs at once.
 func settleConnections(n int) int { return n + max(1, n/renewalShare) }
 
 // readConnections is the size of the second one.
 func readConnections(n int) int { return max(leastReads, n/readShare) }
-
-// newHTTPClient returns a client with a bounded number of connections to storage. It keeps all
-// idle ones: under load, none is closed to be opened again. Plain HTTP goes over connections of our
-// own, which send the same again as Go's transport.
-//
-// Go's transport sends a request again by itself only over a kept connection
-// that turned out dead: a GET, or a DELETE (see setHeaders), and any other method only
-// if not a byte of it was written. So one try of a POST reaches storage once.
-func newHTTPClient(storage *url.URL, n int) *http.Client {
-	dialer := net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second, Resolver: resolver.Default}
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	if storage.Scheme == "http" {
-		client.Transport = &connections{dial: dialer.DialContext, places: make(chan struct{}, n)}
-		return &client
-	}
-	client.Transport = &http.Transport{
-		DialContext:         dialer.DialContext,
-		MaxConnsPerHost:     n,
-		MaxIdleConnsPerHost: n,
-		IdleConnTimeout:     idleTimeout,
-		TLSHandshakeTimeout: 5 * time.Second,
-		DisableCompression:  true, // storage is near
-		ForceAttemptHTTP2:   true,
-	}
-	return &client
-}
 
 func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, error) {
 	var body io.Reader
@@ -92,6 +54,10 @@ func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, erro
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if user := c.options.URL.User; user != nil {
+		password, _ := user.Password()
+		req.SetBasicAuth(user.Username(), password)
 	}
 	return req, c.setHeaders(req, r)
 }
@@ -128,36 +94,17 @@ func (c *Client) setHeaders(req *http.Request, r request) error {
 		}
 	}
 	span.Inject(req.Context(), req.Header)
-	if r.method == http.MethodDelete {
-		// Allows Go's transport to repeat the request. The empty list sends no header.
-		req.Header["Idempotency-Key"] = []string{}
-	}
 	return nil
 }
 
-var errTooLong = errors.New("the answer is too long")
-
 // transfer sends the request, reads the whole answer, and measures both. It returns status 0 and
 // an error if the answer is incomplete.
-func (c *Client) transfer(req *http.Request, r request) (status int, header http.Header, body []byte, err error) {
-	client := c.read
+func (c *Client) transfer(req *http.Request, r request) (answer received, err error) {
+	connections := c.read
 	if r.settles {
-		client = c.settle
+		connections = c.settle
 	}
 	start := time.Now()
-	defer func() { c.options.Observe(r.method, r.route, status, time.Since(start)) }()
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	defer resp.Body.Close()
-	var text bytes.Buffer
-	text.Grow(int(min(max(resp.ContentLength, 0), maxAnswer)) + bytes.MinRead) // ReadFrom keeps MinRead free
-	if _, err := text.ReadFrom(io.LimitReader(resp.Body, maxAnswer+1)); err != nil {
-		return 0, nil, nil, fmt.Errorf("reading the answer: %w", err)
-	}
-	if text.Len() > maxAnswer {
-		return 0, nil, nil, errTooLong
-	}
-	return resp.StatusCode, resp.Header, text.Bytes(), nil
+	defer func() { c.options.Observe(r.method, r.route, answer.status, time.Since(start)) }()
+	return connections.exchange(req)
 }
