@@ -8,8 +8,8 @@ import (
 // Refusal returns the answer that refuses r, with texts for the screen. institution is that of
 // the terminal, "" for the one of the request. at is the time of the answer, in the terminal's zone.
 func Refusal(r Request, institution string, at time.Time, texts ...string) Answer {
-	a := refusalOf(r, FormatDate(at))
-	for _, id := range fieldsOf(a.Code) {
+	a, ids := refusalOf(r, FormatDate(at))
+	for _, id := range ids {
 		switch id {
 		case "AO":
 			a.Add(id, r.Institution(institution))
@@ -31,60 +31,38 @@ func Refusal(r Request, institution string, at time.Time, texts ...string) Answe
 // noCounts stands for the numbers of requests and loans of a patron; fees are not kept.
 const noCounts = "000000000000    00000000"
 
-func refusalOf(r Request, date string) Answer {
+// refusalOf returns the refusal of a request, and the ids of its fields before the texts.
+func refusalOf(r Request, date string) (Answer, []string) {
 	denied := "YYYY" + strings.Repeat(" ", 10)
+	lending, card := []string{"AO", "AA", "AB", "AJ", "AH"}, []string{"AO", "AA", "AE"}
 	switch r.Code {
 	case CheckOut:
-		return NewAnswer("12", "0NUN", date)
+		return NewAnswer("12", "0NUN", date), lending
 	case CheckIn:
-		return NewAnswer("10", "0NUY", date)
+		return NewAnswer("10", "0NUY", date), []string{"AO", "AB", "AQ", "CV"}
 	case Renew:
-		return NewAnswer("30", "0NUN", date)
+		return NewAnswer("30", "0NUN", date), lending
 	case RenewAll:
-		return NewAnswer("66", "000000000", date)
+		return NewAnswer("66", "000000000", date), []string{"AO"}
 	case PatronStatus, BlockPatron:
-		return NewAnswer("24", denied, r.Language(), date)
+		return NewAnswer("24", denied, r.Language(), date), card
 	case EnablePatron:
-		return NewAnswer("26", denied, r.Language(), date)
+		return NewAnswer("26", denied, r.Language(), date), card
 	case PatronInformation:
-		return NewAnswer("64", denied, r.Language(), date, noCounts)
+		return NewAnswer("64", denied, r.Language(), date, noCounts), card
 	case EndSession:
-		return NewAnswer("36", "N", date)
+		return NewAnswer("36", "N", date), []string{"AO", "AA"}
 	case ItemInformation:
-		return NewAnswer("18", "010101", date)
+		return NewAnswer("18", "010101", date), []string{"AB", "AJ"}
 	case ItemStatusUpdate:
-		return NewAnswer("20", "0", date)
+		return NewAnswer("20", "0", date), []string{"AB"}
 	case Hold:
-		return NewAnswer("16", "0N", date)
+		return NewAnswer("16", "0N", date), []string{"AO", "AA", "AB"}
 	case FeePaid:
-		return NewAnswer("38", "N", date)
+		return NewAnswer("38", "N", date), []string{"AO", "AA"}
 	case Login:
-		return NewAnswer("94", "0")
+		return NewAnswer("94", "0"), nil
 	default:
-		return NewAnswer(ResendRequest)
-	}
-}
-
-// fieldsOf returns the fields of a refusal before its texts.
-func fieldsOf(code string) []string {
-	switch code {
-	case "12", "30":
-		return []string{"AO", "AA", "AB", "AJ", "AH"}
-	case "10":
-		return []string{"AO", "AB", "AQ", "CV"}
-	case "16":
-		return []string{"AO", "AA", "AB"}
-	case "24", "26", "64":
-		return []string{"AO", "AA", "AE"}
-	case "36", "38":
-		return []string{"AO", "AA"}
-	case "66":
-		return []string{"AO"}
-	case "18":
-		return []string{"AB", "AJ"}
-	case "20":
-		return []string{"AB"}
-	default:
-		return nil
+		return NewAnswer(ResendRequest), nil
 	}
 }
