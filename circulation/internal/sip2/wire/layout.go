@@ -60,35 +60,24 @@ type part struct {
 	width int // in bytes
 }
 
-// layoutOf returns the fixed part of a request; false for a code of no request.
-func layoutOf(code string) ([]part, bool) {
-	date := part{Date, dateWidth}
-	switch code {
-	case BlockPatron:
-		return []part{{CardRetained, 1}, date}, true
-	case CheckIn:
-		return []part{{NoBlock, 1}, date, {ReturnDate, dateWidth}}, true
-	case CheckOut:
-		return []part{{RenewalPolicy, 1}, {NoBlock, 1}, date, {DueDate, dateWidth}}, true
-	case Hold:
-		return []part{{HoldMode, 1}, date}, true
-	case ItemInformation, ItemStatusUpdate, EnablePatron, EndSession, RenewAll:
-		return []part{date}, true
-	case PatronStatus:
-		return []part{{Language, 3}, date}, true
-	case Renew:
-		return []part{{ThirdParty, 1}, {NoBlock, 1}, date, {DueDate, dateWidth}}, true
-	case FeePaid:
-		return []part{date, {FeeType, 2}, {PaymentType, 2}, {Currency, 3}}, true
-	case PatronInformation:
-		return []part{{Language, 3}, date, {Summary, 10}}, true
-	case Login:
-		return []part{{UserAlgorithm, 1}, {PasswordAlgorithm, 1}}, true
-	case MachineStatus:
-		return []part{{Status, 1}, {PrintWidth, 3}, {Version, 4}}, true
-	case Resend:
-		return nil, true
-	default:
-		return nil, false
-	}
+var datePart = part{Date, dateWidth}
+
+// layouts are the fixed parts of requests, by code.
+var layouts = map[string][]part{
+	BlockPatron:       {{CardRetained, 1}, datePart},
+	CheckIn:           {{NoBlock, 1}, datePart, {ReturnDate, dateWidth}},
+	CheckOut:          {{RenewalPolicy, 1}, {NoBlock, 1}, datePart, {DueDate, dateWidth}},
+	Hold:              {{HoldMode, 1}, datePart},
+	ItemInformation:   {datePart},
+	ItemStatusUpdate:  {datePart},
+	PatronStatus:      {{Language, 3}, datePart},
+	EnablePatron:      {datePart},
+	Renew:             {{ThirdParty, 1}, {NoBlock, 1}, datePart, {DueDate, dateWidth}},
+	EndSession:        {datePart},
+	FeePaid:           {datePart, {FeeType, 2}, {PaymentType, 2}, {Currency, 3}},
+	PatronInformation: {{Language, 3}, datePart, {Summary, 10}},
+	RenewAll:          {datePart},
+	Login:             {{UserAlgorithm, 1}, {PasswordAlgorithm, 1}},
+	Resend:            nil,
+	MachineStatus:     {{Status, 1}, {PrintWidth, 3}, {Version, 4}},
 }

@@ -44,7 +44,7 @@ func Parse(line []byte, set CharacterSet, detection Detection) (Request, error) 
 		return Request{}, &MalformedError{Reason: "no code"}
 	}
 	code := string(line[:codeWidth])
-	layout, known := layoutOf(code)
+	layout, known := layouts[code]
 	fields := codeWidth + widthOf(layout)
 	first := fields
 	if code == MachineStatus {
