@@ -62,7 +62,7 @@ func (d *Desk) listAccount(ctx context.Context, v *visit) wire.Answer {
 		count(-1), count(len(has.recalled)), count(len(has.waiting)))
 	a.Add("AA", v.Field("AA"))
 	a.Add("AE", v.nameOf(p.User))
-	d.judgeCard(ctx, v, &p).addTo(&a, list...)
+	d.addStanding(ctx, v, &p, &a, list...)
 	return a
 }
 

@@ -57,7 +57,7 @@ func (d *Desk) describePatron(ctx context.Context, v *visit) wire.Answer {
 	a := v.answer(code, v.statusOf(&p), v.Language(), v.date())
 	a.Add("AA", v.Field("AA"))
 	a.Add("AE", v.nameOf(p.User))
-	d.judgeCard(ctx, v, &p).addTo(&a)
+	d.addStanding(ctx, v, &p, &a)
 	if v.Code == wire.EnablePatron {
 		a.Say(v.say(texts.MachineCardsAtDesk, nil))
 	}
@@ -73,32 +73,21 @@ func (d *Desk) noteCard(ctx context.Context, v *visit) wire.Answer {
 	return a
 }
 
-// cardStanding says whether a card may be used.
-type cardStanding struct {
-	valid    bool
-	password string // Y or N; empty if none was sent
-	says     []string
-}
-
-func (d *Desk) judgeCard(ctx context.Context, v *visit, p *library.Facts) cardStanding {
-	s := cardStanding{valid: p.User.ID != "" && !p.User.IsInactive(v.now), says: v.sayAccount(p)}
+// addStanding adds whether the card may be used, whether the PIN is right, the fields of a list, and the
+// texts.
+func (d *Desk) addStanding(ctx context.Context, v *visit, p *library.Facts, a *wire.Answer, list ...wire.Field) {
+	valid, says := p.User.ID != "" && !p.User.IsInactive(v.now), v.sayAccount(p)
+	a.Add("BL", wire.YN(valid))
 	if pin := v.Field("AD"); pin != "" {
 		right, why := d.checkPIN(ctx, v, p.User, pin)
-		s.password = wire.YN(right)
+		a.Add("CQ", wire.YN(right))
 		if why != "" {
-			s.says = append(s.says, v.say(why, nil))
+			says = append(says, v.say(why, nil))
 		}
 	}
-	return s
-}
-
-// addTo adds BL, CQ, the fields of a list, and the texts.
-func (s cardStanding) addTo(a *wire.Answer, list ...wire.Field) {
-	a.Add("BL", wire.YN(s.valid))
-	a.AddFilled("CQ", s.password)
 	a.Fields = append(a.Fields, list...)
-	a.Say(s.says...)
-	if !s.valid {
+	a.Say(says...)
+	if !valid {
 		a.Result, a.Reason = wire.Refused, "CARD_NOT_VALID"
 	}
 }
