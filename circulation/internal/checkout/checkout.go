@@ -157,14 +157,14 @@ func (a *attempt) lend(ctx context.Context) (Lent, error) {
 // changed under it, while the wait budget lasts. It follows the first change of settings also
 // without a budget.
 func (a *attempt) lendInTime(ctx context.Context) (Lent, error) {
-	w, r := &waits{remaining: a.settings.Waits}, &retries{start: time.Now()}
+	w, start, followed := &waits{remaining: a.settings.Waits}, time.Now(), false
 	for {
 		lent, err := a.lendOnce(ctx, w)
 		changed := fault.Is(err, fault.SettingsChanged)
 		if !changed && !fault.Is(err, fault.LockLost) {
 			return lent, err
 		}
-		allowed := r.allow(changed, a.settings.WaitBudget())
+		allowed := changed && !followed || time.Since(start) <= a.settings.WaitBudget()
 		switch {
 		case errors.Is(ctx.Err(), context.Canceled): // the machine left
 			return Lent{}, ctx.Err()
@@ -172,25 +172,11 @@ func (a *attempt) lendInTime(ctx context.Context) (Lent, error) {
 			return Lent{}, a.newLockNotAcquired(err)
 		}
 		if changed {
+			followed = true
 			a.refreshSettings(ctx, w)
 		}
 		a.countRepeat(err)
 	}
-}
-
-// retries bounds how often one check-out is tried again after it lost its lock or the settings
-// changed.
-type retries struct {
-	start    time.Time
-	followed bool // a change of the settings got its retry
-}
-
-// allow reports whether there is time for one more try, and counts it. The first change of settings
-// needs none.
-func (r *retries) allow(changed bool, budget time.Duration) bool {
-	first := changed && !r.followed
-	r.followed = r.followed || changed
-	return first || time.Since(r.start) <= budget
 }
 
 // refreshSettings reads the settings from storage, and their waits if none was used.
