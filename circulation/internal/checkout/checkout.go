@@ -99,9 +99,9 @@ func (s *Service) Lend(ctx context.Context, req Request, lease KeyLease) (Lent, 
 type attempt struct {
 	service  *Service
 	start    time.Time
+	reached  time.Time // the last step, at first the beginning
 	lease    KeyLease
 	plan     *plan
-	steps    steps
 	settings settings.Settings
 	lockID   string // "" while no lock is held
 	// turn makes the commit take the lock itself; nil while it does not.
@@ -118,7 +118,7 @@ type attempt struct {
 
 // checkOut judges the request and lends.
 func (a *attempt) checkOut(ctx context.Context, req Request) (Lent, error) {
-	a.steps = steps{observer: a.service.Observer, last: time.Now()}
+	a.reached = time.Now()
 	wrong := library.CheckUUID("servicePointId", req.ServicePointID)
 	if strings.TrimSpace(req.ServicePointID) == "" {
 		wrong = fault.List{req.NewMissing(library.CodeMissing, "servicePointId", "Check out must be performed at a service point")}
@@ -132,7 +132,7 @@ func (a *attempt) checkOut(ctx context.Context, req Request) (Lent, error) {
 		return Lent{}, err
 	}
 	p.loan.ID = cmp.Or(a.lease.LoanID, uuid.NewString()) // chosen once, so that a repeated commit is recognised
-	a.steps.markReached(ctx, Validated)
+	a.markReached(ctx, Validated)
 	a.settings = a.service.Settings.Current(ctx)
 	return a.lend(ctx)
 }
@@ -209,7 +209,7 @@ func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 		}
 		a.lockID = id
 		defer a.releaseLock(ctx)
-		a.steps.markReached(ctx, Locked)
+		a.markReached(ctx, Locked)
 	} else if a.settings.Version == "" {
 		// Storage refuses a commit that shows neither a lock nor a version.
 		return Lent{}, fault.New(fault.Unavailable, "The check-out lock's settings could not be read from storage")
@@ -227,7 +227,7 @@ func (a *attempt) noteCommitted(ctx context.Context, result schemas.CheckOutResu
 		return Lent{}, err
 	}
 	a.unsettled = false
-	a.steps.markReached(ctx, Committed)
+	a.markReached(ctx, Committed)
 	if result.LockReleased {
 		a.noteReleased(ctx)
 	}
@@ -262,7 +262,7 @@ func (a *attempt) releaseLock(ctx context.Context) {
 
 func (a *attempt) noteReleased(ctx context.Context) {
 	a.lockID = ""
-	a.steps.markReached(ctx, Released)
+	a.markReached(ctx, Released)
 }
 
 // newLent returns a stored loan with the records that belong to it.
@@ -316,19 +316,14 @@ func (s *Service) Committed(ctx context.Context, req Request, loanID string) (Le
 	return newLent(loanID, loan, &facts, lentBy), true, nil
 }
 
-// steps measures the time from one step to the next.
-type steps struct {
-	observer Observer
-	last     time.Time
-}
-
-func (s *steps) markReached(ctx context.Context, step Step) {
-	s.observer.Reached(ctx, step, time.Since(s.last))
-	s.last = time.Now()
+// markReached reports a step to the observer, with the time since the one before.
+func (a *attempt) markReached(ctx context.Context, step Step) {
+	a.service.Observer.Reached(ctx, step, time.Since(a.reached))
+	a.reached = time.Now()
 }
 
 // markPassed is markReached for a step that was reached so long after the one before.
-func (s *steps) markPassed(ctx context.Context, step Step, took time.Duration) {
-	s.observer.Reached(ctx, step, took)
-	s.last = s.last.Add(took)
+func (a *attempt) markPassed(ctx context.Context, step Step, took time.Duration) {
+	a.service.Observer.Reached(ctx, step, took)
+	a.reached = a.reached.Add(took)
 }

@@ -39,7 +39,7 @@ func (a *attempt) commitInTurn(ctx context.Context, q *acquisition, w *waits) (s
 		return result, err
 	case err == nil:
 		wait = time.Duration(result.LockWaitMs * float64(time.Millisecond))
-		a.steps.markPassed(ctx, Locked, wait)
+		a.markPassed(ctx, Locked, wait)
 		result.LockReleased = true // also by a repeat
 	}
 	a.noteWait(q, wait, err == nil || !library.IsUnknown(err))
@@ -108,7 +108,7 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 	body.ReleaseLock = body.LockID != ""
 	limits := p.listLimits(ctx)
 	if body.ReleaseLock {
-		body.Limits = limits.listCounted()
+		body.Limits = convert.All(limits, func(l countedLimit) schemas.LoanLimit { return l.limit })
 	}
 	if !body.ReleaseLock || a.settings.Announced {
 		body.SettingsVersion = a.settings.Version
@@ -233,11 +233,6 @@ func (p *plan) listLimits(ctx context.Context) countedLimits {
 		all = append(all, countedLimit{*own, p.newLimitReached(ctx)})
 	}
 	return all
-}
-
-// listCounted returns what the commit counts.
-func (all countedLimits) listCounted() []schemas.LoanLimit {
-	return convert.All(all, func(l countedLimit) schemas.LoanLimit { return l.limit })
 }
 
 // findReached returns the refusals of the limits that storage names as reached. If it names none, it
