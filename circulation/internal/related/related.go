@@ -40,10 +40,10 @@ const atOnce = 8
 // Wanted are the ids of the records to read, from IDs. What belongs to an item is read with it.
 type Wanted struct {
 	Users, Items, Titles, ServicePoints, Groups, Policies []string
-	OverdueFinePolicies, LostItemPolicies                 []string
-	// GroupsOfUsers, LibraryUnits and OpenLoans ask for more: the groups of the users, the items' loan
-	// types and the libraries of their locations, and the open loans of the items.
-	GroupsOfUsers, LibraryUnits, OpenLoans bool
+	OverdueFinePolicies, LostItemPolicies, AddressTypes   []string
+	// OpenLoans, Names and Campuses ask for more: the open loans of the items; the groups of the users, the
+	// items' loan types and the libraries of their locations; the campuses and institutions of these.
+	OpenLoans, Names, Campuses bool
 }
 
 // Found are records by id. One that does not exist is missing.
@@ -58,13 +58,12 @@ type Found struct {
 	LibraryUnits  map[string]library.Named
 	LoanTypes     map[string]library.Named
 
-	OverdueFinePolicies, LostItemPolicies map[string]library.Named
+	OverdueFinePolicies, LostItemPolicies, AddressTypes map[string]library.Named
 
 	holdings  map[string]library.Holdings
 	locations map[string]library.Location
-	materials map[string]library.Named
 
-	slipsFound
+	materials, campuses, institutions map[string]library.Named
 }
 
 // Copy returns an item with the records that it belongs to.
@@ -74,6 +73,16 @@ func (f *Found) Copy(itemID string) library.Copy {
 	return library.Copy{
 		Item: item, Holdings: holdings, Instance: f.Titles[holdings.InstanceID],
 		Location: f.locations[item.EffectiveLocationID], Material: f.materials[item.MaterialTypeID],
+	}
+}
+
+// Slip returns what a slip of an item for a patron names, if Names and Campuses were wanted.
+func (f *Found) Slip(itemID, requesterID string) library.Slip {
+	c, requester := f.Copy(itemID), f.Users[requesterID]
+	return library.Slip{
+		LoanType: f.LoanTypes[c.Item.LoanTypeID()], Library: f.LibraryUnits[c.Location.LibraryID],
+		Campus: f.campuses[c.Location.CampusID], Institution: f.institutions[c.Location.InstitutionID],
+		Requester: requester, Group: f.Groups[requester.PatronGroup],
 	}
 }
 
@@ -112,7 +121,7 @@ func First(views []json.RawMessage, err error) (json.RawMessage, error) {
 
 // rounds are the calls that fetch everything; each needs what those before have found.
 var rounds = []func(*Found, context.Context, *library.Calls, Records, Wanted){
-	(*Found).fetchSubjects, (*Found).fetchHoldings, (*Found).fetchReferences, (*Found).fetchLibraries,
+	(*Found).fetchSubjects, (*Found).fetchHoldings, (*Found).fetchReferences, (*Found).fetchUnits,
 }
 
 // Fetch reads the wanted records. Faults are those of records except NotFound.
@@ -144,7 +153,7 @@ func (f *Found) fetchHoldings(ctx context.Context, g *library.Calls, r Records, 
 func (f *Found) fetchReferences(ctx context.Context, g *library.Calls, r Records, want Wanted) {
 	points := slices.Concat(want.ServicePoints, listIDs(f.Items, func(i library.Item) string { return i.InTransitDestinationServicePointID }))
 	groups := want.Groups
-	if want.GroupsOfUsers {
+	if want.Names {
 		groups = slices.Concat(groups, listIDs(f.Users, func(u library.User) string { return u.PatronGroup }))
 	}
 	titles := slices.Concat(want.Titles, listIDs(f.holdings, func(h library.Holdings) string { return h.InstanceID }))
@@ -156,12 +165,17 @@ func (f *Found) fetchReferences(ctx context.Context, g *library.Calls, r Records
 	fetchEach(ctx, g, &f.Policies, r.LoanPolicy, want.Policies)
 	fetchEach(ctx, g, &f.OverdueFinePolicies, namesOf(r, library.OverdueFinePolicy), want.OverdueFinePolicies)
 	fetchEach(ctx, g, &f.LostItemPolicies, namesOf(r, library.LostItemPolicy), want.LostItemPolicies)
+	fetchEach(ctx, g, &f.AddressTypes, namesOf(r, library.AddressType), want.AddressTypes)
 }
 
-func (f *Found) fetchLibraries(ctx context.Context, g *library.Calls, r Records, want Wanted) {
-	if want.LibraryUnits {
+func (f *Found) fetchUnits(ctx context.Context, g *library.Calls, r Records, want Wanted) {
+	if want.Names {
 		fetchEach(ctx, g, &f.LibraryUnits, namesOf(r, library.LibraryUnit), listIDs(f.locations, func(l library.Location) string { return l.LibraryID }))
 		fetchEach(ctx, g, &f.LoanTypes, namesOf(r, library.LoanType), listIDs(f.Items, library.Item.LoanTypeID))
+	}
+	if want.Campuses {
+		fetchEach(ctx, g, &f.campuses, namesOf(r, library.Campus), listIDs(f.locations, func(l library.Location) string { return l.CampusID }))
+		fetchEach(ctx, g, &f.institutions, namesOf(r, library.Institution), listIDs(f.locations, func(l library.Location) string { return l.InstitutionID }))
 	}
 }
 

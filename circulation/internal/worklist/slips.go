@@ -112,10 +112,11 @@ func titleOf(r schemas.QueuedRequest) string {
 // describe returns the slips in the order of mod-circulation. A missing part of the order comes as "_".
 func (s *Service) describe(ctx context.Context, requests []schemas.QueuedRequest, servicePointID string) ([]Slip, error) {
 	points := append(related.IDs(requests, func(r schemas.QueuedRequest) string { return r.PickupServicePointID }), servicePointID)
-	found, err := related.FetchSlips(ctx, s.Library, related.Wanted{
+	found, err := related.Fetch(ctx, s.Library, related.Wanted{
 		Users: related.IDs(requests, func(r schemas.QueuedRequest) string { return r.RequesterID }),
 		Items: related.IDs(requests, itemOf), Titles: related.IDs(requests, titleOf), ServicePoints: points,
-	}, related.IDs(requests, func(r schemas.QueuedRequest) string { return r.DeliveryAddressTypeID }))
+		AddressTypes: related.IDs(requests, func(r schemas.QueuedRequest) string { return r.DeliveryAddressTypeID }), Names: true, Campuses: true,
+	})
 	if err != nil {
 		return nil, err
 	}
