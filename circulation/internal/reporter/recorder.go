@@ -55,6 +55,9 @@ type Recorder struct {
 	log     *slog.Logger
 	version string
 
+	sending sync.WaitGroup // the reports under way
+	slots   chan struct{}  // bounds them
+
 	mu      sync.Mutex
 	tenants map[okapi.Tenant]*backlog
 	logged  time.Time // when a failure was last logged
@@ -63,7 +66,10 @@ type Recorder struct {
 // NewRecorder returns a recorder, which sends nothing before Run. It calls dropped with the number
 // of check-outs that the history will miss. The version is that of this build.
 func NewRecorder(storage Storage, version string, dropped func(n int), log *slog.Logger) *Recorder {
-	return &Recorder{storage: storage, dropped: dropped, log: log, version: version, tenants: map[okapi.Tenant]*backlog{}}
+	return &Recorder{
+		storage: storage, dropped: dropped, log: log, version: version,
+		slots: make(chan struct{}, maxAtOnce), tenants: map[okapi.Tenant]*backlog{},
+	}
 }
 
 // Ended notes the end of a check-out.
@@ -137,15 +143,14 @@ func (r *Recorder) getBacklog(ctx context.Context, info okapi.Call) *backlog {
 func (r *Recorder) Run(ctx context.Context) {
 	sctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	s := &sender{recorder: r, slots: make(chan struct{}, maxAtOnce)}
 	for range pace.Every(ctx, interval, interval) {
-		s.sendDue(sctx, false)
+		r.sendDue(sctx, false)
 	}
 	giveUp := time.AfterFunc(flushTimeout, cancel)
 	defer giveUp.Stop()
-	s.sending.Wait()
-	s.sendDue(sctx, true)
-	s.sending.Wait()
+	r.sending.Wait()
+	r.sendDue(sctx, true)
+	r.sending.Wait()
 	if n := r.countEndings(); n > 0 {
 		r.dropped(n)
 		r.log.WarnContext(ctx, "finished check-outs were not reported before the stop", "check_outs", n)

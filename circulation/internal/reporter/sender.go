@@ -2,7 +2,6 @@ package reporter
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"checkoutlock/schemas"
@@ -17,17 +16,10 @@ const (
 	sendTimeout = 5 * time.Second
 )
 
-// sender sends a recorder's reports.
-type sender struct {
-	recorder *Recorder
-	sending  sync.WaitGroup
-	slots    chan struct{}
-}
-
 // sendDue starts to send the reports of all tenants that are due, and drops idle ones. During a
 // pause a tenant is due only if the caller ignores pauses.
-func (s *sender) sendDue(ctx context.Context, ignorePauses bool) {
-	now, r := time.Now(), s.recorder
+func (r *Recorder) sendDue(ctx context.Context, ignorePauses bool) {
+	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, b := range r.tenants {
@@ -36,28 +28,25 @@ func (s *sender) sendDue(ctx context.Context, ignorePauses bool) {
 			delete(r.tenants, id)
 		case !b.sending && b.isDue(now) && (ignorePauses || !now.Before(b.pauseEnds)):
 			b.sending, b.batch = true, schemas.MaxHistoryBatch
-			s.sending.Go(func() { s.sendReports(ctx, b) })
+			r.sending.Go(func() { r.sendReports(ctx, b) })
 		}
 	}
 }
 
 // sendReports sends reports until storage has them all, or accepts no more.
-func (s *sender) sendReports(ctx context.Context, b *backlog) {
+func (r *Recorder) sendReports(ctx context.Context, b *backlog) {
 	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
 	case <-ctx.Done():
 	}
-	more := true
-	for more {
-		more = s.sendReport(ctx, b)
+	for r.sendReport(ctx, b) {
 	}
 }
 
 // sendReport sends one report and returns whether another one must follow at once. If not, b is
 // no longer sending.
-func (s *sender) sendReport(ctx context.Context, b *backlog) (more bool) {
-	r := s.recorder
+func (r *Recorder) sendReport(ctx context.Context, b *backlog) (more bool) {
 	next, call, dropped := r.takeReport(b)
 	ctx = okapi.NewContext(ctx, call)
 	err := r.tryReport(ctx, next)
