@@ -119,13 +119,13 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*web.Service, error)
 		CheckOut: lending.CheckOut,
 		Keyed:    keyedCheckOuts,
 		CheckIn:  checkIns.CheckIn,
-		Loans:    storage, Rules: storage, RulesFor: library.Matching{Records: storage}.RulesFor, DryRun: lending.DryRun,
+		Storage:  storage, RulesFor: library.Matching{Records: storage}.RulesFor, DryRun: lending.DryRun,
 		EndSessions: sessions.End, EndExpiredSessions: sessions.EndExpired,
 		Renewals: renewals,
-		Placing:  placing, Changes: placing, Queues: storage, Settings: storage, Worklists: &worklist.Service{Library: storage},
-		LoanChanges: &loans.Service{Library: storage, Changer: storage, Close: checkIns.Close, Log: log, Now: time.Now}, LoanRecords: storage, Prints: storage,
-		Anonymize: (&anonymization.Service{Loans: storage, Log: log, Now: time.Now}).Run,
-		Admin:     locks, Guard: guard, Log: log,
+		Requests: placing, Worklists: &worklist.Service{Library: storage},
+		LoanChanges: &loans.Service{Library: storage, Changer: storage, Close: checkIns.Close, Log: log, Now: time.Now},
+		Anonymize:   (&anonymization.Service{Loans: storage, Log: log, Now: time.Now}).Run,
+		Admin:       locks, Guard: guard, Log: log,
 	}))
 	machines := &desk.Desk{
 		Library: storage, Keyed: keyedCheckOuts, Committed: lending.Committed, CheckIn: checkIns.CheckIn, EndSessions: sessions.End,

@@ -43,6 +43,8 @@ const (
 
 // backend is everything behind the handlers.
 type backend struct {
+	httpapi.Storage // what no test here needs
+
 	err error // of every call
 
 	itemLimit int          // of the loan policy; 0 is none
@@ -206,8 +208,8 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 	mode := cmp.Or(b.mode, auth.None)
 	front, err := httpapi.New(httpapi.Options{
 		Keyed:    &keyed.Requests{Storage: b.keys, CheckOuts: b, Ended: func(keyed.Outcome) {}, Log: log},
-		CheckOut: b.CheckOut, CheckIn: b.CheckIn, Loans: b, Rules: b, RulesFor: b.RulesFor, DryRun: b.DryRun,
-		EndSessions: b.End, Renewals: b, Placing: b, Changes: b, LoanChanges: b, LoanRecords: b, Queues: b, Settings: b,
+		CheckOut: b.CheckOut, CheckIn: b.CheckIn, Storage: b, RulesFor: b.RulesFor, DryRun: b.DryRun,
+		EndSessions: b.End, Renewals: b, Requests: b, LoanChanges: b,
 		Worklists: &worklist.Service{},
 		Log:       log,
 		Admin:     cmp.Or[admin.Desk](b.real, &b.adminFake), Guard: auth.NewGuard(auth.Settings{

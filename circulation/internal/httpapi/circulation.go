@@ -34,12 +34,12 @@ func (h circulation) checkIn(ctx context.Context, req checkin.Request) (checkedI
 	known := loanview.Known{Copy: in.Copy, Destination: in.Destination, ReturnedAt: in.At}
 	var address library.Named // the type of it; the slip may lack that, because the item is back
 	if in.Request != nil && in.Request.DeliveryAddressTypeID != "" {
-		address, _ = h.Loans.Named(ctx, library.AddressType, in.Request.DeliveryAddressTypeID)
+		address, _ = h.Storage.Named(ctx, library.AddressType, in.Request.DeliveryAddressTypeID)
 	}
 	answer := checkedIn{Item: loanview.DescribeItem(known), StaffSlipContext: describeSlip(in, address.Name), InHouseUse: in.InHouseUse}
 	if len(in.Loan) > 0 {
 		// The item is back, so the answer leaves out what cannot be read about the loan.
-		if answer.Loan, err = loanview.RenderOne(ctx, h.Loans, in.Loan); err != nil {
+		if answer.Loan, err = loanview.RenderOne(ctx, h.Storage, in.Loan); err != nil {
 			h.Log.WarnContext(ctx, "checked in, but the loan cannot be described in full", "err", err)
 			if answer.Loan, err = loanview.Render(in.Loan, known); err != nil {
 				return checkedIn{}, fmt.Errorf("the item was checked in, but: %w", err)
@@ -58,20 +58,20 @@ type loanPage struct {
 // listLoans handles GET /circulation/loans. Query, offset and limit mean what
 // they mean to storage.
 func (h circulation) listLoans(c echo.Context) (loanPage, error) {
-	stored, total, err := listPage(c, h.Loans.Loans)
+	stored, total, err := listPage(c, h.Storage.Loans)
 	if err != nil {
 		return loanPage{}, err
 	}
-	views, err := loanview.RenderPage(c.Request().Context(), h.Loans, stored)
+	views, err := loanview.RenderPage(c.Request().Context(), h.Storage, stored)
 	return loanPage{Loans: views, TotalRecords: total}, err
 }
 
 func (h circulation) getLoan(ctx context.Context, id string) (json.RawMessage, error) {
-	stored, err := h.Loans.Loan(ctx, id)
+	stored, err := h.Storage.Loan(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return loanview.RenderOne(ctx, h.Loans, stored)
+	return loanview.RenderOne(ctx, h.Storage, stored)
 }
 
 func (h circulation) renew(ctx context.Context, req renewal.Request) (json.RawMessage, error) {
@@ -90,7 +90,7 @@ func (h circulation) describeWritten(ctx context.Context, stored json.RawMessage
 	if err != nil {
 		return nil, err
 	}
-	view, err := loanview.RenderOne(ctx, h.Loans, stored)
+	view, err := loanview.RenderOne(ctx, h.Storage, stored)
 	if err != nil {
 		h.Log.WarnContext(ctx, "wrote the loan, but it cannot be described in full", "err", err)
 		if view, err = loanview.Render(stored, loanview.Known{}); err != nil {

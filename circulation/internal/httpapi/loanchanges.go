@@ -54,16 +54,6 @@ func loanChangeRoute[W loans.Wish](changes LoanChanges, action, ofInterface stri
 	}
 }
 
-// LoanRecords deletes loans, leaves their items as they are, and takes patrons off loans.
-type LoanRecords interface {
-	// AnonymizeLoansOf takes a patron off closed loans, at most 5000, and returns their ids.
-	AnonymizeLoansOf(ctx context.Context, userID string) ([]string, error)
-	// DeleteLoan deletes a loan. Fault: NotFound.
-	DeleteLoan(ctx context.Context, id string) error
-	// DeleteLoans deletes the loans that match a CQL query. Fault: Malformed for an empty or bad one.
-	DeleteLoans(ctx context.Context, query string) error
-}
-
 const loansPath = "/circulation/loans"
 
 // loanRecordRoutes are those of FOLIO by which clients write loans (mod-circulation, interface
@@ -74,11 +64,11 @@ func loanRecordRoutes(o Options) []web.Route {
 	return []web.Route{
 		{Method: http.MethodPost, Path: path, Permission: "circulation.loans.item.post", Body: schema, Endpoint: web.JSON(http.StatusCreated, circ.recordLoan).Of(schema).With(web.Location)},
 		{Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.loans.item.put", Body: schema, Endpoint: web.Empty(http.StatusNoContent, replaceByID("loan", o.LoanChanges.Replace))},
-		{Method: http.MethodDelete, Path: path + "/:id", Permission: "circulation.loans.item.delete", Endpoint: web.Empty(http.StatusNoContent, deleteByID("loan", o.LoanRecords.DeleteLoan))},
+		{Method: http.MethodDelete, Path: path + "/:id", Permission: "circulation.loans.item.delete", Endpoint: web.Empty(http.StatusNoContent, deleteByID("loan", o.Storage.DeleteLoan))},
 		{
 			Method: http.MethodDelete, Path: path, Permission: "circulation.loans.collection.delete",
 			Query:    web.Query{Parameters: []web.Parameter{{Name: "query", Meaning: "CQL that the loans to delete match"}}},
-			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(o.LoanRecords.DeleteLoans)),
+			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(o.Storage.DeleteLoans)),
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-anonymization/by-user/:id", Permission: "circulation.loans.collection.anonymize.user.post", Interface: "loan-anonymization 0.1",
@@ -107,7 +97,7 @@ type anonymizedLoans struct {
 
 // anonymizeLoans handles POST /loan-anonymization/by-user/{userId}: 200, also for an unknown user.
 func (h circulation) anonymizeLoans(ctx context.Context, userID string) (anonymizedLoans, error) {
-	ids, err := h.LoanRecords.AnonymizeLoansOf(ctx, userID)
+	ids, err := h.Storage.AnonymizeLoansOf(ctx, userID)
 	return anonymizedLoans{Anonymized: ids, Errors: []fault.Detail{}}, err
 }
 

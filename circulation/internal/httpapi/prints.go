@@ -12,14 +12,6 @@ import (
 	"checkoutlock/web"
 )
 
-// Prints notes which slips were printed.
-type Prints interface {
-	// ExistingRequests returns those of the ids that are of requests.
-	ExistingRequests(ctx context.Context, ids []string) ([]string, error)
-	// AddPrint stores a checked print.
-	AddPrint(ctx context.Context, body json.RawMessage) error
-}
-
 const printSchema = "print-events"
 
 // printRoutes are FOLIO's (mod-circulation, interface print-events).
@@ -50,19 +42,19 @@ func (h circulation) notePrint(c echo.Context) error {
 	if err := h.checkPrintsOn(ctx); err != nil {
 		return err
 	}
-	known, err := h.Prints.ExistingRequests(ctx, sent.RequestIDs)
+	known, err := h.Storage.ExistingRequests(ctx, sent.RequestIDs)
 	if err != nil {
 		return err
 	}
 	if len(known) != len(sent.RequestIDs) {
 		return fault.Validation(fault.Refusal("", "invalid request found", fault.Param("requestIds", fault.Shown(sent.RequestIDs))))
 	}
-	return h.Prints.AddPrint(ctx, body)
+	return h.Storage.AddPrint(ctx, body)
 }
 
 // checkPrintsOn refuses prints unless the tenant's setting allows them, in mod-circulation's words.
 func (h circulation) checkPrintsOn(ctx context.Context) error {
-	found, _, err := h.Settings.Settings(ctx, "name==printEventLogFeature", 0, 1)
+	found, _, err := h.Storage.Settings(ctx, "name==printEventLogFeature", 0, 1)
 	if err != nil {
 		return err
 	}

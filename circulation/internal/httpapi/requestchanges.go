@@ -13,21 +13,6 @@ import (
 	"checkoutlock/web"
 )
 
-// RequestChanges changes requests that were placed.
-type RequestChanges interface {
-	// Edit replaces a request, or ends it. An unknown id places it.
-	Edit(ctx context.Context, id string, body []byte) error
-	// Delete removes a request. Fault: NotFound.
-	Delete(ctx context.Context, id string) error
-	// DeleteMatching removes the requests that match a CQL query. Fault: Malformed for an empty or
-	// bad query.
-	DeleteMatching(ctx context.Context, query string) error
-	// Move gives a request another item, and returns it as stored. Fault: NotFound.
-	Move(ctx context.Context, id string, m requests.MoveRequest) (json.RawMessage, error)
-	// Reorder puts the queue of an item or a title into another order, and returns it.
-	Reorder(ctx context.Context, id string, ofTitle bool, body []byte) ([]json.RawMessage, error)
-}
-
 // requestChangeRoutes are FOLIO's (mod-circulation, interface circulation).
 func requestChangeRoutes(o Options) []web.Route {
 	const path = "/circulation/requests"
@@ -35,16 +20,16 @@ func requestChangeRoutes(o Options) []web.Route {
 	return []web.Route{
 		{
 			Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.requests.item.put", Desired: []string{library.PatronBlock.Permission},
-			Body: web.Schema("request-view"), Endpoint: web.Empty(http.StatusNoContent, replaceByID("request", o.Changes.Edit)),
+			Body: web.Schema("request-view"), Endpoint: web.Empty(http.StatusNoContent, replaceByID("request", o.Requests.Edit)),
 		},
 		{
 			Method: http.MethodDelete, Path: path + "/:id", Permission: "circulation.requests.item.delete",
-			Endpoint: web.Empty(http.StatusNoContent, deleteByID("request", o.Changes.Delete)),
+			Endpoint: web.Empty(http.StatusNoContent, deleteByID("request", o.Requests.Delete)),
 		},
 		{
 			Method: http.MethodDelete, Path: path, Permission: "circulation.requests.collection.delete",
 			Query:    web.Query{Parameters: []web.Parameter{{Name: "query", Meaning: "CQL that the requests to delete match"}}},
-			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(o.Changes.DeleteMatching)),
+			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(o.Storage.DeleteRequests)),
 		},
 		{
 			Method: http.MethodPost, Path: path + "/:id/move", Permission: "circulation.requests.item.move.post", Interface: "request-move 0.7",
@@ -70,7 +55,7 @@ func (h circulation) moveRequest(c echo.Context) (json.RawMessage, error) {
 	if err := web.DecodeExact(c, &m); err != nil {
 		return nil, err
 	}
-	moved, err := h.Changes.Move(c.Request().Context(), id, m)
+	moved, err := h.Requests.Move(c.Request().Context(), id, m)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +73,7 @@ func (h circulation) reorderQueue(ofTitle bool) func(echo.Context) (requestPage,
 		if err != nil {
 			return requestPage{}, err
 		}
-		queue, err := h.Changes.Reorder(c.Request().Context(), id, ofTitle, body)
+		queue, err := h.Requests.Reorder(c.Request().Context(), id, ofTitle, body)
 		if err != nil {
 			return requestPage{}, err
 		}
@@ -98,7 +83,7 @@ func (h circulation) reorderQueue(ofTitle bool) func(echo.Context) (requestPage,
 
 // describeQueue is describe for a queue that was written.
 func (h circulation) describeQueue(ctx context.Context, queue []json.RawMessage) requestPage {
-	views, err := requestview.RenderPage(ctx, h.Loans, queue)
+	views, err := requestview.RenderPage(ctx, h.Storage, queue)
 	if err != nil {
 		h.Log.WarnContext(ctx, "the queue was ordered, but cannot be described in full", "err", err)
 		views = queue

@@ -21,7 +21,7 @@ func (b *backend) Delete(_ context.Context, id string) error {
 	return b.err
 }
 
-func (b *backend) DeleteMatching(_ context.Context, query string) error {
+func (b *backend) DeleteRequests(_ context.Context, query string) error {
 	b.wish = "delete where " + query
 	return b.err
 }

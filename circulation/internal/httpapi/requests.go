@@ -13,25 +13,20 @@ import (
 	"checkoutlock/web"
 )
 
-// Placing places requests.
-type Placing interface {
+// Requests places requests, and changes those that were placed.
+type Requests interface {
 	// Create returns the request as stored.
 	Create(ctx context.Context, body []byte) (json.RawMessage, error)
 	// AllowedPoints lists pickup locations by type of request. Faults: Malformed, Invalid.
 	AllowedPoints(ctx context.Context, q requests.AllowedQuestion) (map[string][]requests.AllowedPoint, error)
-}
-
-// Queues reads stored requests.
-type Queues interface {
-	// Request returns a request. Fault: NotFound.
-	Request(ctx context.Context, id string) (json.RawMessage, error)
-	// Requests returns a page of the requests that match a CQL query ("" is all),
-	// and how many match in all. Fault: Malformed for bad CQL.
-	Requests(ctx context.Context, query string, offset, limit int) (requests []json.RawMessage, total int, err error)
-	// ItemQueue and TitleQueue return the open requests of an item, and those of an
-	// instance and its items, in the order of their positions.
-	ItemQueue(ctx context.Context, itemID string) ([]json.RawMessage, error)
-	TitleQueue(ctx context.Context, instanceID string) ([]json.RawMessage, error)
+	// Edit replaces a request, or ends it. An unknown id places it.
+	Edit(ctx context.Context, id string, body []byte) error
+	// Delete removes a request. Fault: NotFound.
+	Delete(ctx context.Context, id string) error
+	// Move gives a request another item, and returns it as stored. Fault: NotFound.
+	Move(ctx context.Context, id string, m requests.MoveRequest) (json.RawMessage, error)
+	// Reorder puts the queue of an item or a title into another order, and returns it.
+	Reorder(ctx context.Context, id string, ofTitle bool, body []byte) ([]json.RawMessage, error)
 }
 
 // requestRoutes are FOLIO's (mod-circulation, interface circulation), as far as
@@ -58,17 +53,17 @@ func requestRoutes(o Options) []web.Route {
 		},
 		{
 			Method: http.MethodGet, Path: path + "/queue/item/:id", Permission: "circulation.requests.queue-item.collection.get", Refusals: tooLong,
-			Endpoint: web.JSON(http.StatusOK, h.readQueue(queueOwner, o.Queues.ItemQueue)),
+			Endpoint: web.JSON(http.StatusOK, h.readQueue(queueOwner, o.Storage.ItemQueue)),
 		},
 		{
 			Method: http.MethodGet, Path: path + "/queue/instance/:id", Permission: "circulation.requests.queue-instance.collection.get", Refusals: tooLong,
-			Endpoint: web.JSON(http.StatusOK, h.readQueue(queueOwner, o.Queues.TitleQueue)),
+			Endpoint: web.JSON(http.StatusOK, h.readQueue(queueOwner, o.Storage.TitleQueue)),
 		},
 	}
 }
 
 func (h circulation) createRequest(c echo.Context) (json.RawMessage, error) {
-	request, err := storeBody(c, "/circulation/requests", h.Placing.Create)
+	request, err := storeBody(c, "/circulation/requests", h.Requests.Create)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +73,7 @@ func (h circulation) createRequest(c echo.Context) (json.RawMessage, error) {
 // describeRequest returns a request that was written as clients get it. If the records around it cannot be
 // read, they are left out.
 func (h circulation) describeRequest(ctx context.Context, request json.RawMessage) json.RawMessage {
-	view, err := requestview.RenderOne(ctx, h.Loans, request)
+	view, err := requestview.RenderOne(ctx, h.Storage, request)
 	if err != nil {
 		h.Log.WarnContext(ctx, "the request was written, but cannot be described in full", "err", err)
 		return request
@@ -94,11 +89,11 @@ type requestPage struct {
 // listRequests handles GET /circulation/requests. Query, offset and limit mean what they
 // mean to storage.
 func (h circulation) listRequests(c echo.Context) (requestPage, error) {
-	found, total, err := listPage(c, h.Queues.Requests)
+	found, total, err := listPage(c, h.Storage.Requests)
 	if err != nil {
 		return requestPage{}, err
 	}
-	views, err := requestview.RenderPage(c.Request().Context(), h.Loans, found)
+	views, err := requestview.RenderPage(c.Request().Context(), h.Storage, found)
 	return requestPage{Requests: views, TotalRecords: total}, err
 }
 
@@ -116,18 +111,18 @@ var allowedParameters = []web.Parameter{
 
 // listAllowedPoints handles GET /circulation/requests/allowed-service-points.
 func (h circulation) listAllowedPoints(c echo.Context) (map[string][]requests.AllowedPoint, error) {
-	return h.Placing.AllowedPoints(c.Request().Context(), requests.AllowedQuestion{
+	return h.Requests.AllowedPoints(c.Request().Context(), requests.AllowedQuestion{
 		Operation: c.QueryParam("operation"), RequesterID: c.QueryParam("requesterId"), PatronGroupID: c.QueryParam("patronGroupId"),
 		InstanceID: c.QueryParam("instanceId"), ItemID: c.QueryParam("itemId"), RequestID: c.QueryParam("requestId"),
 	})
 }
 
 func (h circulation) getRequest(ctx context.Context, id string) (json.RawMessage, error) {
-	request, err := h.Queues.Request(ctx, id)
+	request, err := h.Storage.Request(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return requestview.RenderOne(ctx, h.Loans, request)
+	return requestview.RenderOne(ctx, h.Storage, request)
 }
 
 // readQueue handles GET of the requests of a record of a kind, such as
@@ -138,7 +133,7 @@ func (h circulation) readQueue(kind string, read func(context.Context, string) (
 		if err != nil {
 			return requestPage{}, err
 		}
-		views, err := requestview.RenderPage(ctx, h.Loans, queue)
+		views, err := requestview.RenderPage(ctx, h.Storage, queue)
 		return requestPage{Requests: views, TotalRecords: len(views)}, err
 	})
 }

@@ -26,21 +26,44 @@ import (
 	"checkoutlock/web/auth"
 )
 
-// Loans reads stored loans and the records that they name.
-type Loans interface {
+// Storage has stored records, and the records that they name. A CQL query may be "" for all. Faults:
+// NotFound for an id; Malformed for bad CQL, and for an empty query of what to delete.
+type Storage interface {
 	related.Records
-	// Loan returns a loan. Fault: NotFound.
+	admin.Policies
 	Loan(ctx context.Context, id string) (json.RawMessage, error)
-	// Loans returns a page of the loans that match a CQL query ("" is all), and
-	// how many match in all. Fault: Malformed for bad CQL.
+	// Loans returns a page of the loans that match a CQL query, and how many match in all.
 	Loans(ctx context.Context, query string, offset, limit int) (loans []json.RawMessage, total int, err error)
-}
+	// AnonymizeLoansOf takes a patron off closed loans, at most 5000, and returns their ids.
+	AnonymizeLoansOf(ctx context.Context, userID string) ([]string, error)
+	// DeleteLoan and DeleteLoans leave items as they are.
+	DeleteLoan(ctx context.Context, id string) error
+	DeleteLoans(ctx context.Context, query string) error
 
-// Rules keeps the tenant's circulation rules.
-type Rules interface {
 	StoredRules(ctx context.Context) (schemas.CirculationRules, error)
 	PutRules(ctx context.Context, text string) error
-	admin.Policies
+
+	Request(ctx context.Context, id string) (json.RawMessage, error)
+	// Requests returns a page of the requests that match a CQL query, and how many match in all.
+	Requests(ctx context.Context, query string, offset, limit int) (requests []json.RawMessage, total int, err error)
+	// DeleteRequests leaves queues and items as they are, as in FOLIO.
+	DeleteRequests(ctx context.Context, query string) error
+	// ItemQueue and TitleQueue return the open requests of an item, and those of an instance and its items,
+	// in the order of their positions.
+	ItemQueue(ctx context.Context, itemID string) ([]json.RawMessage, error)
+	TitleQueue(ctx context.Context, instanceID string) ([]json.RawMessage, error)
+	// ExistingRequests returns those of the ids that are of requests.
+	ExistingRequests(ctx context.Context, ids []string) ([]string, error)
+	// AddPrint stores a checked print.
+	AddPrint(ctx context.Context, body json.RawMessage) error
+
+	// Settings returns a page of the settings that match a CQL query, and how many match in all.
+	Settings(ctx context.Context, query string, offset, limit int) (settings []json.RawMessage, total int, err error)
+	Setting(ctx context.Context, id string) (json.RawMessage, error)
+	// CreateSetting stores a setting in place of one of the same name, and returns it as stored.
+	CreateSetting(ctx context.Context, setting json.RawMessage) (json.RawMessage, error)
+	ReplaceSetting(ctx context.Context, id string, setting json.RawMessage) error
+	DeleteSetting(ctx context.Context, id string) error
 }
 
 // Options configure New. All fields are required.
@@ -48,26 +71,20 @@ type Options struct {
 	CheckOut func(context.Context, checkout.Request) (checkout.Lent, error)
 	Keyed    *keyed.Requests // check-outs with an Idempotency-Key
 	CheckIn  func(context.Context, checkin.Request) (checkin.Returned, error)
-	Loans    Loans
-	Rules    Rules
+	Storage  Storage
 	// RulesFor returns the tenant's rules, and the criteria with what their location belongs to. Fault:
 	// Internal for rules that cannot be used.
 	RulesFor    func(context.Context, policy.Criteria) (*policy.Rules, policy.Criteria, error)
 	DryRun      func(context.Context, checkout.DryRunRequest) (checkout.DryRun, error)
 	EndSessions func(context.Context, checkin.EndSessionsRequest) error
 	Renewals    renewal.Renewals
-	Placing     Placing
-	Changes     RequestChanges
+	Requests    Requests
 	LoanChanges LoanChanges
-	LoanRecords LoanRecords
 	// EndExpiredSessions ends the sessions that a desk left open.
 	EndExpiredSessions func(context.Context) error
 	// Anonymize takes the patrons off closed loans as the tenant's setting says, and returns their ids.
 	Anonymize func(context.Context) ([]string, error)
-	Prints    Prints
-	Queues    Queues
 	Worklists *worklist.Service
-	Settings  CirculationSettings
 	Admin     admin.Desk
 	Guard     *auth.Guard
 	Log       *slog.Logger
@@ -121,7 +138,7 @@ func routes(o Options) []web.Route {
 			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, circ.listLoans),
 		},
 		{Method: http.MethodGet, Path: loansPath + "/:id", Permission: "circulation.loans.item.get", Endpoint: web.JSON(http.StatusOK, fromPathID("loan", circ.getLoan)).Of("loan")},
-		{Method: http.MethodGet, Path: rulesPath, Permission: "circulation.rules.get", Interface: rulesInterface, Endpoint: web.JSON(http.StatusOK, web.FromContext(o.Rules.StoredRules))},
+		{Method: http.MethodGet, Path: rulesPath, Permission: "circulation.rules.get", Interface: rulesInterface, Endpoint: web.JSON(http.StatusOK, web.FromContext(o.Storage.StoredRules))},
 		{
 			Method: http.MethodPut, Path: rulesPath, Permission: "circulation.rules.put", Interface: rulesInterface,
 			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(circ.putRules, web.Answer{Status: http.StatusNoContent, Headers: warnings}, web.Answer{Status: http.StatusUnprocessableEntity, Body: refusedRules{}}),

@@ -18,7 +18,7 @@ func TestRoutes_DescribeThemselves(t *testing.T) {
 	b := &backend{}
 	guard := auth.NewGuard(auth.Settings{Auth: auth.None}, nil, slog.New(slog.DiscardHandler))
 	front, err := httpapi.New(httpapi.Options{
-		Queues: b, Changes: b, LoanChanges: b, LoanRecords: b, Settings: b, Rules: b, Admin: &b.adminFake, Guard: guard,
+		Storage: b, Requests: b, LoanChanges: b, Admin: &b.adminFake, Guard: guard,
 		Worklists: &worklist.Service{},
 	})
 	if err != nil {

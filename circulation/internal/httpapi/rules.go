@@ -40,7 +40,7 @@ func (h circulation) putRules(c echo.Context) error {
 	ctx := c.Request().Context()
 	compiled, err := policy.Compile(*sent.RulesAsText)
 	if err == nil {
-		err = admin.CheckRules(ctx, h.Rules, compiled)
+		err = admin.CheckRules(ctx, h.Storage, compiled)
 	}
 	if syntax, ok := errors.AsType[*policy.SyntaxError](err); ok {
 		return answerRefused(c, refusedRules{Message: syntax.Message, Line: syntax.Line, Column: syntax.Column + 1})
@@ -48,11 +48,11 @@ func (h circulation) putRules(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	uncounted, err := admin.FindUncountedLimits(ctx, h.Rules, compiled)
+	uncounted, err := admin.FindUncountedLimits(ctx, h.Storage, compiled)
 	if err != nil {
 		return err
 	}
-	if err := h.Rules.PutRules(ctx, *sent.RulesAsText); err != nil {
+	if err := h.Storage.PutRules(ctx, *sent.RulesAsText); err != nil {
 		return err
 	}
 	h.warnOfRules(c, uncounted)

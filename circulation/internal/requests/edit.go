@@ -24,9 +24,6 @@ type Keeper interface {
 	// MoveRequest gives a request another item. A repeat with the same id changes nothing. Faults that say it did
 	// not happen: NotFound, ItemChanged, LoanChanged, RequestChanged, Invalid.
 	MoveRequest(ctx context.Context, m schemas.RequestMove) (schemas.PlacedRequest, error)
-	// DeleteRequests deletes the requests that match a CQL query, and leaves queues and items as they
-	// are. Fault: Malformed for an empty or bad query.
-	DeleteRequests(ctx context.Context, query string) error
 
 	// ItemQueue and TitleQueue return the open requests of an item, and of an instance.
 	ItemQueue(ctx context.Context, itemID string) ([]json.RawMessage, error)
@@ -198,10 +195,4 @@ func (s *Service) sendChange(ctx context.Context, doc map[string]any, deletes bo
 	change := schemas.RequestChange{ID: uuid.NewString(), Request: raw, TitleLevel: titles, Delete: deletes}
 	send := func(ctx context.Context) error { return s.Keeper.ChangeRequest(ctx, change) }
 	return library.FinishChange(ctx, s.Log.With("change_id", change.ID, "placed_id", doc["id"]), "the change of a request", send)
-}
-
-// DeleteMatching deletes the requests that match a CQL query, and leaves queues and items as they
-// are, as in FOLIO. Fault: Malformed for an empty or bad query.
-func (s *Service) DeleteMatching(ctx context.Context, query string) error {
-	return s.Keeper.DeleteRequests(ctx, query)
 }

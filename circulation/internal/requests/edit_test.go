@@ -19,7 +19,6 @@ type fakeKeeper struct {
 	library *fakeLibrary
 	changes []schemas.RequestChange
 	answers []error // of changes; afterwards they succeed
-	query   string
 
 	onChange func() // nil for nothing
 
@@ -76,11 +75,6 @@ func (k *fakeKeeper) ChangeRequest(ctx context.Context, c schemas.RequestChange)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return k.nextAnswer()
-}
-
-func (k *fakeKeeper) DeleteRequests(_ context.Context, query string) error {
-	k.query = query
 	return k.nextAnswer()
 }
 
@@ -333,10 +327,6 @@ func TestDelete(t *testing.T) {
 	}
 	if err := k.service(newStored()).Delete(t.Context(), otherID); !fault.Is(err, fault.NotFound) || len(k.changes) != 1 {
 		t.Errorf("an unknown one: got %v", err)
-	}
-	k.answers = []error{errors.New("storage is away")}
-	if err := k.service(newStored()).DeleteMatching(t.Context(), "id==x"); err == nil || k.query != "id==x" {
-		t.Errorf("got %v for the query %q", err, k.query)
 	}
 }
 

@@ -83,12 +83,12 @@ func (c *Client) CreateLoan(ctx context.Context, loan json.RawMessage) (json.Raw
 	return c.do(ctx, send("storing a loan", http.MethodPost, loans.path, loan, http.StatusCreated))
 }
 
-// DeleteLoan implements httpapi.LoanRecords.
+// DeleteLoan implements httpapi.Storage.
 func (c *Client) DeleteLoan(ctx context.Context, id string) error {
 	return c.run(ctx, changeRecord("deleting a loan", http.MethodDelete, loans.path, id, nil))
 }
 
-// DeleteLoans implements httpapi.LoanRecords.
+// DeleteLoans implements httpapi.Storage.
 func (c *Client) DeleteLoans(ctx context.Context, query string) error {
 	return c.run(ctx, deleteMatching("deleting loans", loans.path, url.Values{"query": {query}}))
 }
@@ -96,7 +96,7 @@ func (c *Client) DeleteLoans(ctx context.Context, query string) error {
 // anonymizedAtOnce is how many loans of a user one call anonymizes: FOLIO's number.
 const anonymizedAtOnce = 5000
 
-// AnonymizeLoansOf implements httpapi.LoanRecords. Storage leaves loans that are open by then.
+// AnonymizeLoansOf implements httpapi.Storage. Storage leaves loans that are open by then.
 func (c *Client) AnonymizeLoansOf(ctx context.Context, userID string) ([]string, error) {
 	ids, err := c.listClosedLoans(ctx, equals("userId", userID), anonymizedAtOnce)
 	if err != nil {
@@ -131,12 +131,12 @@ func (c *Client) ProxyRelations(ctx context.Context, userID, proxyID string) ([]
 	return listRecords[library.ProxyRelation](ctx, c, proxies, equals("userId", userID)+" and "+equals("proxyUserId", proxyID), batch)
 }
 
-// Loan implements httpapi.Loans.
+// Loan implements httpapi.Storage.
 func (c *Client) Loan(ctx context.Context, id string) (json.RawMessage, error) {
 	return readRecord[json.RawMessage](ctx, c, loans, id)
 }
 
-// Loans implements httpapi.Loans.
+// Loans implements httpapi.Storage.
 func (c *Client) Loans(ctx context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
 	return listPage[json.RawMessage](ctx, c, loans, query, offset, limit)
 }

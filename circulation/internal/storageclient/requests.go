@@ -50,17 +50,17 @@ func (c *Client) Request(ctx context.Context, id string) (json.RawMessage, error
 	return readRecord[json.RawMessage](ctx, c, requests, id)
 }
 
-// Requests implements httpapi.Queues.
+// Requests implements httpapi.Storage.
 func (c *Client) Requests(ctx context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
 	return listPage[json.RawMessage](ctx, c, requests, query, offset, limit)
 }
 
-// ItemQueue implements httpapi.Queues.
+// ItemQueue implements httpapi.Storage.
 func (c *Client) ItemQueue(ctx context.Context, itemID string) ([]json.RawMessage, error) {
 	return c.listQueue(ctx, equals("itemId", itemID))
 }
 
-// TitleQueue implements httpapi.Queues.
+// TitleQueue implements httpapi.Storage.
 func (c *Client) TitleQueue(ctx context.Context, instanceID string) ([]json.RawMessage, error) {
 	return c.listQueue(ctx, equals("instanceId", instanceID))
 }
@@ -91,7 +91,7 @@ func (c *Client) noteQueueChange(ctx context.Context, err error) error {
 	return err
 }
 
-// DeleteRequests implements requests.Keeper. It sends an empty query too, which storage refuses.
+// DeleteRequests implements httpapi.Storage. It sends an empty query too, which storage refuses.
 func (c *Client) DeleteRequests(ctx context.Context, query string) error {
 	return c.run(ctx, deleteMatching("deleting requests", requests.path, url.Values{"query": {query}}))
 }
@@ -112,13 +112,13 @@ func (c *Client) MoveRequest(ctx context.Context, m schemas.RequestMove) (schema
 	return moved, c.noteQueueChange(ctx, err)
 }
 
-// ExistingRequests implements httpapi.Prints.
+// ExistingRequests implements httpapi.Storage.
 func (c *Client) ExistingRequests(ctx context.Context, ids []string) ([]string, error) {
 	found, err := listByID[library.Named](ctx, c, requests, ids)
 	return idsOf(found), err
 }
 
-// AddPrint implements httpapi.Prints.
+// AddPrint implements httpapi.Storage.
 func (c *Client) AddPrint(ctx context.Context, body json.RawMessage) error {
 	return c.run(ctx, send("noting a print", http.MethodPost, "/print-events-storage/print-events-entry", body, http.StatusCreated))
 }
