@@ -66,6 +66,8 @@ type Records interface {
 	// PastCheckOuts returns a page of the history, newest first. Fault: Invalid for a
 	// filter that cannot be used.
 	PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error)
+	// Waits returns the check-outs that wait now, and those that waited longest in the last minutes.
+	Waits(ctx context.Context) (schemas.LockWaits, error)
 }
 
 // Storage is what circulation-storage keeps about locks and check-outs.
@@ -76,8 +78,6 @@ type Storage interface {
 	// Fault: NotFound.
 	ForceRelease(ctx context.Context, lockID string, r schemas.ForcedRelease) (schemas.CheckoutLock, error)
 	Figures(ctx context.Context, f schemas.FigureFilter) (schemas.Figures, error)
-	// Waits returns the check-outs that wait now, and those that waited longest in the last minutes.
-	Waits(ctx context.Context) (schemas.LockWaits, error)
 	// CheckLimit says whether the limit held since a time.
 	CheckLimit(ctx context.Context, since time.Time) (schemas.LimitCheck, error)
 	StoredRules(ctx context.Context) (schemas.CirculationRules, error)
@@ -116,6 +116,7 @@ type Desk interface {
 // for concurrent use.
 type Service struct {
 	Records
+	TerminalStore // its changes are logged
 	Explainer
 	storage     Storage
 	settings    Settings
@@ -131,7 +132,7 @@ type Service struct {
 // NewService returns the service of staff.
 func NewService(storage Storage, s Settings, environment settings.Environment, e Explainer, log *slog.Logger) *Service {
 	return &Service{
-		Records: storage, Explainer: e, storage: storage, settings: s, environment: environment, log: log,
+		Records: storage, TerminalStore: storage, Explainer: e, storage: storage, settings: s, environment: environment, log: log,
 		names:       cache.New[nameKey, string](nameAge, maxNames),
 		figures:     cache.New[figuresKey, schemas.Figures](FiguresAge, maxFigures),
 		figureCalls: make(chan struct{}, maxFigureCalls),

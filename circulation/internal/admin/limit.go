@@ -28,9 +28,6 @@ type LimitReview struct {
 	Since time.Time
 }
 
-// Waits returns the check-outs that wait now, and those that waited longest in the last minutes.
-func (s *Service) Waits(ctx context.Context) (schemas.LockWaits, error) { return s.storage.Waits(ctx) }
-
 // limitKey has the settings too, so that a review never contradicts the switch.
 type limitKey struct {
 	tenant  okapi.Tenant

@@ -44,11 +44,6 @@ type NewTerminal struct {
 	Password       string `json:"password"`
 }
 
-// Terminals implements staff.Admin.
-func (s *Service) Terminals(ctx context.Context) ([]library.Terminal, error) {
-	return s.storage.Terminals(ctx)
-}
-
 // AllServicePoints implements staff.Admin: the places where terminals may stand, by name.
 func (s *Service) AllServicePoints(ctx context.Context) ([]library.ServicePoint, error) {
 	return s.storage.ListServicePoints(ctx, schemas.MaxListedTerminals)
@@ -56,21 +51,16 @@ func (s *Service) AllServicePoints(ctx context.Context) ([]library.ServicePoint,
 
 // AddTerminal adds a machine and logs who did it.
 func (s *Service) AddTerminal(ctx context.Context, t NewTerminal) error {
-	if err := s.storage.AddTerminal(ctx, t); err != nil {
+	if err := s.TerminalStore.AddTerminal(ctx, t); err != nil {
 		return err
 	}
 	s.log.InfoContext(ctx, "self-check machine added", "login", t.Login, "by", s.actorName(ctx), "by_id", okapi.FromContext(ctx).UserID)
 	return nil
 }
 
-// TerminalActivity implements staff.Admin.
-func (s *Service) TerminalActivity(ctx context.Context) (schemas.TerminalActivity, error) {
-	return s.storage.TerminalActivity(ctx)
-}
-
 // ChangeTerminal changes a machine and logs who did it.
 func (s *Service) ChangeTerminal(ctx context.Context, id string, change TerminalChange) error {
-	if err := s.storage.ChangeTerminal(ctx, id, change); err != nil {
+	if err := s.TerminalStore.ChangeTerminal(ctx, id, change); err != nil {
 		return err
 	}
 	s.log.InfoContext(ctx, "self-check machine changed", "terminal", id, "enabled", change.Enabled, "by", s.actorName(ctx),
@@ -80,7 +70,7 @@ func (s *Service) ChangeTerminal(ctx context.Context, id string, change Terminal
 
 // SetTerminalPassword sets a machine's password and logs who did it.
 func (s *Service) SetTerminalPassword(ctx context.Context, id, password string) error {
-	if err := s.storage.SetTerminalPassword(ctx, id, password); err != nil {
+	if err := s.TerminalStore.SetTerminalPassword(ctx, id, password); err != nil {
 		return err
 	}
 	s.log.InfoContext(ctx, "password of a self-check machine set", "terminal", id, "by", s.actorName(ctx), "by_id", okapi.FromContext(ctx).UserID)

@@ -34,7 +34,6 @@ type Admin interface {
 	ListServicePoints(ctx context.Context) ([]library.ServicePoint, error)
 	AllServicePoints(ctx context.Context) ([]library.ServicePoint, error)
 	NamePast(ctx context.Context, list []schemas.PastCheckOut, patrons bool) admin.Names
-	Waits(ctx context.Context) (schemas.LockWaits, error)
 	ReviewLimit(ctx context.Context) (admin.LimitReview, error)
 	ViewerName(ctx context.Context) string
 	KnownViewerName(ctx context.Context) (name string, known bool)
