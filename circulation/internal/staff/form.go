@@ -28,13 +28,7 @@ type field struct {
 
 // findProblems returns the fields that are wrong, for the template "problems".
 func findProblems(fields ...field) []field {
-	var wrong []field
-	for _, f := range fields {
-		if f.Wrong != "" {
-			wrong = append(wrong, f)
-		}
-	}
-	return wrong
+	return slices.DeleteFunc(fields, func(f field) bool { return f.Wrong == "" })
 }
 
 // findDetail returns the detail of err about the parameter or property with the name.

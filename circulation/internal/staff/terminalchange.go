@@ -1,7 +1,6 @@
 package staff
 
 import (
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -87,11 +86,8 @@ func (p *pages) showTerminal(v *visit, t library.Terminal, typed admin.TerminalC
 	}
 	shown.Institution.Required = false
 	shown.Place.Required = !t.ServicePointFromLogin
-	status := http.StatusOK
-	if refusal != nil {
-		status = http.StatusUnprocessableEntity
-		shown.Problems = v.explainRefusal(refusal, &shown.Name, &shown.Institution)
-	}
+	var status int
+	status, shown.Problems = v.explainRefusal(refusal, &shown.Name, &shown.Institution)
 	return v.show(status, "terminalchange.html", "/machines", "machines.change", shown)
 }
 
@@ -145,11 +141,8 @@ func (p *pages) showPassword(v *visit, refusal error) error {
 	shown := passwordPage{
 		Terminal: t, Action: v.path("/machines/" + url.PathEscape(t.ID) + "/password"), Back: v.path("/machines"), Password: v.newPasswordField(),
 	}
-	status := http.StatusOK
-	if refusal != nil {
-		status = http.StatusUnprocessableEntity
-		shown.Problems = v.explainRefusal(refusal, &shown.Password)
-	}
+	var status int
+	status, shown.Problems = v.explainRefusal(refusal, &shown.Password)
 	return v.show(status, "terminalpassword.html", "/machines", "machines.newPassword", shown)
 }
 

@@ -143,11 +143,8 @@ func (p *pages) showTerminalsWith(v *visit, refusal error, typed admin.NewTermin
 	shown.Place.Required = true
 	shown.Rows = v.listTerminals(found, activity.Terminals, places)
 	v.addNotes(&shown, activity.Notes)
-	status := http.StatusOK
-	if refusal != nil {
-		status = http.StatusUnprocessableEntity
-		shown.Problems = v.explainRefusal(refusal, &shown.Login, &shown.Name, &shown.Password)
-	}
+	var status int
+	status, shown.Problems = v.explainRefusal(refusal, &shown.Login, &shown.Name, &shown.Password)
 	return v.show(status, "terminals.html", "/machines", "machines.heading", shown)
 }
 
@@ -226,18 +223,22 @@ var typoWords = map[string]texts.Code{
 	"name minLength": "machines.nameWrong", "name maxLength": "machines.nameWrong", "password -1": "machines.passwordWrong",
 }
 
-// explainRefusal says what is wrong at the field that the refusal is about, or above all of them.
-func (v *visit) explainRefusal(refusal error, fields ...*field) []field {
+// explainRefusal says what is wrong at the field that the refusal is about, or above all of them. It
+// returns the status of the form, which is shown for the first time without a refusal.
+func (v *visit) explainRefusal(refusal error, fields ...*field) (status int, problems []field) {
+	if refusal == nil {
+		return http.StatusOK, nil
+	}
 	var all []field
 	for _, f := range fields {
 		d, _ := findDetail(refusal, f.Name)
 		f.Wrong = cmp.Or(v.say(typoWords[f.Name+" "+d.Code], texts.Values{"login": f.Value}), d.Message)
 		all = append(all, *f)
 	}
-	if wrong := findProblems(all...); len(wrong) > 0 {
-		return wrong
+	if problems = findProblems(all...); len(problems) == 0 {
+		problems = []field{{Wrong: fault.Text(refusal)}}
 	}
-	return []field{{Wrong: fault.Text(refusal)}}
+	return http.StatusUnprocessableEntity, problems
 }
 
 // isExplained reports whether the form says why it was refused: what was typed is wrong, or the machine is gone.
