@@ -175,20 +175,14 @@ func (p *pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 		}
 		return list, nil
 	}
-	patrons := map[string]library.User{}
-	if list.ShowPatrons {
-		ids := convert.All(locks.CheckoutLocks, func(l schemas.CheckoutLock) string { return l.UserID })
-		if patrons, err = p.admin.Patrons(v.ctx(), ids); err != nil {
-			return list, err
-		}
+	name, err := p.namePatrons(v, convert.All(locks.CheckoutLocks, func(l schemas.CheckoutLock) string { return l.UserID }))
+	if err != nil {
+		return list, err
 	}
 	mayRelease := v.may(admin.MayReleaseLocks)
 	for _, l := range locks.CheckoutLocks {
 		row := newLockRow(l, inForce)
-		row.Waits = waits.byPatron[l.UserID]
-		if list.ShowPatrons {
-			row.Patron = v.formatPatron(l.UserID, patrons)
-		}
+		row.Patron, row.Waits = name(l.UserID), waits.byPatron[l.UserID]
 		if mayRelease {
 			row.Release = v.releasePath(l.ID)
 		}
@@ -214,6 +208,15 @@ func (r lockRow) State() texts.Code {
 		return "locksNow.heldOver"
 	}
 	return "locksNow.held"
+}
+
+// namePatrons returns how the page writes these patrons: masked unless the address asks for them.
+func (p *pages) namePatrons(v *visit, ids []string) (func(id string) string, error) {
+	if !v.showsPatrons() {
+		return redact.Mask, nil
+	}
+	patrons, err := p.admin.Patrons(v.ctx(), ids)
+	return func(id string) string { return v.formatPatron(id, patrons) }, err
 }
 
 // formatPatron writes a patron's barcode, and the name if the visitor may read names. It writes the id if

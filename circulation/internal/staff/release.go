@@ -37,12 +37,12 @@ func (p *pages) showRelease(v *visit, status int, reason page.Reason) error {
 		return err
 	}
 	row := newLockRow(lock, inForce)
-	if v.showsPatrons() && v.may(admin.MaySeeLocks) {
-		patrons, err := p.admin.Patrons(v.ctx(), []string{lock.UserID})
+	if v.may(admin.MaySeeLocks) {
+		name, err := p.namePatrons(v, []string{lock.UserID})
 		if err != nil {
 			return err
 		}
-		row.Patron = v.formatPatron(lock.UserID, patrons)
+		row.Patron = name(lock.UserID)
 	}
 	return v.show(status, "release.html", "/locks", "releaseLock.heading", releasePage{
 		Row: row, Action: v.releasePath(lock.ID), Back: v.keepShown("/locks"), Reason: reason,

@@ -4,9 +4,8 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/admin"
-	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/redact"
+	"checkoutlock/schemas/convert"
 )
 
 // Whether the limit holds, on the page On / off.
@@ -40,18 +39,10 @@ func (p *pages) reviewTrust(v *visit) *trust {
 		return t
 	}
 	t.ShowPatrons, t.TogglePatrons = v.showsPatrons(), v.toggleShown("/")
-	patrons := map[string]library.User{}
-	if t.ShowPatrons {
-		if patrons, err = p.admin.Patrons(v.ctx(), review.OverLimit); err != nil {
-			p.log.WarnContext(v.ctx(), "page shown without patrons", "err", err)
-		}
+	name, err := p.namePatrons(v, review.OverLimit)
+	if err != nil {
+		p.log.WarnContext(v.ctx(), "page shown without patrons", "err", err)
 	}
-	for _, id := range review.OverLimit {
-		name := redact.Mask(id)
-		if t.ShowPatrons {
-			name = v.formatPatron(id, patrons)
-		}
-		t.Patrons = append(t.Patrons, name)
-	}
+	t.Patrons = convert.All(review.OverLimit, name)
 	return t
 }
