@@ -142,29 +142,21 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*web.Service, error)
 		Patience: cfg.MachinePatience, Ready: storage.Ready, Registry: registry, Panics: service.Panics, Log: log, Now: time.Now,
 		ShutdownTimeout: cfg.HTTP.ShutdownTimeout,
 	}))
-	drills, err := newDrills(cfg, drill.Options{
-		Storage: storage, Settings: store, CheckOut: lending.CheckOut, Log: log,
-		CheckIn: func(ctx context.Context, itemBarcode, servicePointID string) error {
-			_, err := checkIns.CheckIn(ctx, checkin.Request{
-				ItemBarcode: itemBarcode, ServicePointID: servicePointID, CheckInDate: library.Instant{Time: time.Now()}.Text(),
-			})
-			return err
-		},
-	})
-	if err != nil {
-		return nil, err
+	var drills staff.Drills // nil if the settings turn them off
+	if cfg.Drill {
+		drills = &drill.Service{
+			Storage: storage, Settings: store, CheckOut: lending.CheckOut, Log: log,
+			CheckIn: func(ctx context.Context, itemBarcode, servicePointID string) error {
+				_, err := checkIns.CheckIn(ctx, checkin.Request{
+					ItemBarcode: itemBarcode, ServicePointID: servicePointID, CheckInDate: library.Instant{Time: time.Now()}.Text(),
+				})
+				return err
+			},
+		}
 	}
 	service.Add(staff.New(staff.Options{Admin: locks, Drills: drills, Guard: guard, SignOuts: storage, Log: log}))
 	service.Add(Module().NewFront(service))
 	return service, nil
-}
-
-// newDrills returns nil if the settings turn drills off.
-func newDrills(cfg Config, o drill.Options) (staff.Drills, error) {
-	if !cfg.Drill {
-		return nil, nil
-	}
-	return drill.New(o)
 }
 
 // staffPermissions are the permissions that handlers ask for: of overrides and of staff.

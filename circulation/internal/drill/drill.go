@@ -60,8 +60,8 @@ type Settings interface {
 	Read(ctx context.Context) (s settings.Settings, problem, err error)
 }
 
-// Options configure New. All fields are required.
-type Options struct {
+// Service runs drills, one at a time. All fields are required. It is safe for concurrent use.
+type Service struct {
 	Storage  Storage
 	Settings Settings
 	// CheckOut is that of the endpoint for machines.
@@ -69,22 +69,10 @@ type Options struct {
 	// CheckIn takes an item back at a service point.
 	CheckIn func(ctx context.Context, itemBarcode, servicePointID string) error
 	Log     *slog.Logger
-}
-
-// Service runs drills, one at a time. It is safe for concurrent use.
-type Service struct {
-	Options
-	tenant okapi.Tenant
 
 	mu      sync.Mutex
 	running bool
 	ended   time.Time // the last one
-}
-
-// New returns a service without a drill so far.
-func New(o Options) (*Service, error) {
-	tenant, err := okapi.ParseTenant(Tenant)
-	return &Service{Options: o, tenant: tenant}, err
 }
 
 // Result is a drill's: both rounds.
@@ -112,13 +100,17 @@ type Reason struct {
 // came between; Invalid if the tenant is no library of drills; those of storage. The next drill clears up
 // what an unfinished one leaves.
 func (s *Service) Run(ctx context.Context) (Result, error) {
+	tenant, err := okapi.ParseTenant(Tenant)
+	if err != nil {
+		return Result{}, err
+	}
 	if err := s.begin(); err != nil {
 		return Result{}, err
 	}
 	defer s.end()
 	by := okapi.FromContext(ctx)
 	// A new call: neither the caller's token nor the permissions are for this tenant.
-	ctx = okapi.Carry(ctx, &okapi.Call{Tenant: s.tenant, RequestID: by.RequestID, UserID: patronID, Machine: "drill"})
+	ctx = okapi.Carry(ctx, &okapi.Call{Tenant: tenant, RequestID: by.RequestID, UserID: patronID, Machine: "drill"})
 	r, err := s.run(ctx)
 	s.Log.InfoContext(ctx, "a drill of the check-out lock", "off", r.Off.Lent, "on", r.On.Lent, "limit", Limit,
 		"by", by.UserName, "by_id", by.UserID, "for", by.Tenant.String(), "err", err)

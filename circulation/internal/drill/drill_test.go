@@ -121,15 +121,10 @@ func (b *backend) checkIn(ctx context.Context, book, _ string) error {
 	return nil
 }
 
-func (b *backend) newService(t *testing.T) *drill.Service {
-	t.Helper()
-	s, err := drill.New(drill.Options{
+func (b *backend) newService() *drill.Service {
+	return &drill.Service{
 		Storage: b, Settings: b, CheckOut: b.checkOut, CheckIn: b.checkIn, Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	return s
 }
 
 // visitor returns the context of a call for another library.
@@ -147,7 +142,7 @@ func visitor(t *testing.T) context.Context {
 func TestService_ShowsBothRounds(t *testing.T) {
 	t.Parallel()
 	b := newBackend()
-	r, err := b.newService(t).Run(visitor(t))
+	r, err := b.newService().Run(visitor(t))
 	if err != nil || r.Off.Lent != drill.CheckOuts || r.On.Lent != drill.Limit || r.On.Refused != 5 || r.On.Failed != 0 {
 		t.Fatalf("got %+v, %v, want 20 lent and 15 lent", r, err)
 	}
@@ -162,7 +157,7 @@ func TestService_ShowsBothRounds(t *testing.T) {
 func TestService_TouchesItsOwnTenantOnly(t *testing.T) {
 	t.Parallel()
 	b := newBackend()
-	if _, err := b.newService(t).Run(visitor(t)); err != nil {
+	if _, err := b.newService().Run(visitor(t)); err != nil {
 		t.Fatal(err)
 	}
 	if len(b.tenants) != 1 || !b.tenants[drill.Tenant] {
@@ -180,7 +175,7 @@ func TestService_LeavesAnotherLibraryAlone(t *testing.T) {
 	t.Parallel()
 	b := newBackend()
 	b.patron = "93f1a0c2-68a5-4c8a-9bd5-3f1f0f0f1234"
-	if _, err := b.newService(t).Run(visitor(t)); !fault.Is(err, fault.Invalid) || b.version+b.checkIns > 0 {
+	if _, err := b.newService().Run(visitor(t)); !fault.Is(err, fault.Invalid) || b.version+b.checkIns > 0 {
 		t.Errorf("got %v, with %d changes of settings and %d check-ins; want INVALID and none", err, b.version, b.checkIns)
 	}
 }
@@ -189,7 +184,7 @@ func TestService_RunsOneAtATimeWithAGap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBackend()
-		s := b.newService(t)
+		s := b.newService()
 		var inside error
 		b.disturb = func(*backend) {
 			if inside == nil {
@@ -218,7 +213,7 @@ func TestService_NoticesAnotherInstancesDrill(t *testing.T) {
 			b.version++
 		}
 	}
-	if _, err := b.newService(t).Run(visitor(t)); !fault.Is(err, fault.Conflict) {
+	if _, err := b.newService().Run(visitor(t)); !fault.Is(err, fault.Conflict) {
 		t.Errorf("got %v, want CONFLICT", err)
 	}
 }
@@ -246,7 +241,7 @@ func TestService_CountsWhatFailed(t *testing.T) {
 			}
 			return err
 		}
-		r, err := b.newService(t).Run(visitor(t))
+		r, err := b.newService().Run(visitor(t))
 		if err != nil || r.Off.Failed != 4 || r.Off.Refused != 2 || r.Off.Lent != drill.CheckOuts-6 {
 			t.Errorf("got %+v, %v, want four failures and two refusals", r, err)
 		}
