@@ -27,7 +27,7 @@ import (
 // maxConnections bounds the connections of one process. An idle one takes about 10 KB.
 const maxConnections = 2000
 
-// Options configure New. All fields but Terminals are required.
+// Options configure New. All fields are required.
 type Options struct {
 	Settings Settings // valid; without an address the front is off
 	// Handlers answer the requests of signed-in machines, by the code of the request. Their context
@@ -35,7 +35,7 @@ type Options struct {
 	Handlers map[string]func(context.Context, library.Terminal, wire.Request) wire.Answer
 	// Text says a text of package texts at a terminal. language is a number of SIP2.
 	Text func(ctx context.Context, t library.Terminal, language, code string) string
-	// Terminals are those of storage, nil for those of a file alone.
+	// Terminals are those of storage.
 	Terminals Terminals
 	// Activity keeps what terminals do, for the staff pages.
 	Activity ActivityStore

@@ -148,34 +148,27 @@ func validateHash(hash string) []error {
 
 // Terminal implements Terminals.
 func (f terminalFile) Terminal(ctx context.Context, login string) (library.Terminal, error) {
-	t, err := f.find(ctx, login)
-	if fault.Is(err, fault.NotFound) && f.others != nil {
-		return f.others.Terminal(ctx, login) //nolint:wrapcheck // storage's fault
+	if t, filed := f.find(ctx, login); filed {
+		return t.Terminal, nil
 	}
-	return t.Terminal, err
+	return f.others.Terminal(ctx, login) //nolint:wrapcheck // storage's fault
 }
 
 // VerifyTerminal implements Terminals.
 func (f terminalFile) VerifyTerminal(ctx context.Context, login, password string) (library.Terminal, error) {
-	t, err := f.find(ctx, login)
-	if fault.Is(err, fault.NotFound) && f.others != nil {
+	t, filed := f.find(ctx, login)
+	switch {
+	case !filed:
 		return f.others.VerifyTerminal(ctx, login, password) //nolint:wrapcheck // storage's fault
-	}
-	if err != nil {
-		return library.Terminal{}, err
-	}
-	if !hasPassword(t.PasswordHash, password) {
+	case !hasPassword(t.PasswordHash, password):
 		return library.Terminal{}, fault.New(fault.LoginRefused, "Wrong password")
 	}
 	return t.Terminal, nil
 }
 
-func (f terminalFile) find(ctx context.Context, login string) (filedTerminal, error) {
-	t, known := f.terminals[newTerminalKey(okapi.FromContext(ctx).Tenant.String(), login)]
-	if !known {
-		return filedTerminal{}, fault.New(fault.NotFound, "No terminal has this login")
-	}
-	return t, nil
+func (f terminalFile) find(ctx context.Context, login string) (filedTerminal, bool) {
+	t, filed := f.terminals[newTerminalKey(okapi.FromContext(ctx).Tenant.String(), login)]
+	return t, filed
 }
 
 func hasPassword(hash, password string) bool {
