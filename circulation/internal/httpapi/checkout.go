@@ -95,7 +95,8 @@ func hashBody(body []byte) (string, error) {
 
 // describeLent returns the loan of a check-out as FOLIO's clients get it.
 func describeLent(lent checkout.Lent) (keyed.Answer, error) {
-	view, err := loanview.Render(lent.Loan, loanview.KnownOf(lent))
+	known := loanview.Known{Copy: lent.Copy, User: lent.User, Group: lent.Group, Policy: lent.Policy}
+	view, err := loanview.Render(lent.Loan, known)
 	if err != nil {
 		return keyed.Answer{}, fmt.Errorf("the item was lent as loan %s, but: %w", lent.LoanID, err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	fast "github.com/segmentio/encoding/json"
 
-	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/related"
@@ -29,11 +28,6 @@ type Known struct {
 	LostItem     library.Named
 	ServicePoint library.ServicePoint // where it was lent
 	ReturnedAt   library.ServicePoint // where it was checked in
-}
-
-// KnownOf returns the records that a check-out has read.
-func KnownOf(lent checkout.Lent) Known {
-	return Known{Copy: lent.Copy, User: lent.User, Group: lent.Group, Policy: lent.Policy}
 }
 
 // Item is the item as FOLIO describes it within a loan and in the answer to a
