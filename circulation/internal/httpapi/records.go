@@ -38,11 +38,13 @@ func storeBody[B ~[]byte](c echo.Context, path string, store func(context.Contex
 	if err != nil {
 		return nil, err
 	}
-	id, err := readID(stored)
-	if err != nil {
+	var record struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal(stored, &record); err != nil {
 		return nil, fmt.Errorf("the record was stored, but storage's answer cannot be read: %w", err)
 	}
-	c.Response().Header().Set(echo.HeaderLocation, path+"/"+id)
+	c.Response().Header().Set(echo.HeaderLocation, path+"/"+record.ID)
 	return stored, nil
 }
 
@@ -99,13 +101,4 @@ func explainMissing(err error, what, id string) error {
 		return fault.Wrap(err, fault.NotFound, "There is no %s with the id %s", what, id)
 	}
 	return err
-}
-
-// readID returns the id of a stored record.
-func readID(record json.RawMessage) (string, error) {
-	var stored struct {
-		ID string `json:"id"`
-	}
-	err := json.Unmarshal(record, &stored)
-	return stored.ID, err
 }

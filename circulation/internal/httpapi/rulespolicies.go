@@ -8,6 +8,7 @@ import (
 
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
@@ -121,10 +122,9 @@ func (h rulePolicyHandlers) matchAll(c echo.Context) (map[string]any, error) {
 	if h.kind == policy.KindOverdueFine {
 		key = "overduePolicyId" // FOLIO's key in lists
 	}
-	matches := []map[string]any{}
-	for _, m := range rules.MatchAll(h.kind, criteria) {
-		matches = append(matches, map[string]any{key: m.PolicyID, "circulationRuleLine": m.Line})
-	}
+	matches := convert.All(rules.MatchAll(h.kind, criteria), func(m policy.Match) map[string]any {
+		return map[string]any{key: m.PolicyID, "circulationRuleLine": m.Line}
+	})
 	return map[string]any{"circulationRuleMatches": matches}, nil
 }
 
