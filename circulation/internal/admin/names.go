@@ -36,8 +36,11 @@ func (s *Service) ViewerName(ctx context.Context) string {
 		return name
 	}
 	name, err := s.findName(ctx, viewerTimeout)
-	if err == nil || ctx.Err() == nil { // an error after the caller has left proves nothing
-		s.keepName(nameKeyOf(ctx), name)
+	switch key := nameKeyOf(ctx); {
+	case name != "":
+		s.names.Put(key, name, nameAge)
+	case err == nil || ctx.Err() == nil: // an error after the caller has left proves nothing
+		s.names.Add(key, "", noNameAge) // it does not replace a name that was found meanwhile
 	}
 	return name
 }
@@ -108,14 +111,4 @@ type nameKey struct {
 func nameKeyOf(ctx context.Context) nameKey {
 	id, _ := okapi.TenantFrom(ctx) // without a tenant storage answers nothing
 	return nameKey{id, okapi.FromContext(ctx).UserID}
-}
-
-// keepName keeps a name, or that there is none. A lookup that found no name does not replace the
-// name that another one found meanwhile.
-func (s *Service) keepName(key nameKey, name string) {
-	if name == "" {
-		s.names.Add(key, name, noNameAge)
-		return
-	}
-	s.names.Put(key, name, nameAge)
 }
