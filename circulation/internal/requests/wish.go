@@ -80,11 +80,13 @@ func (s *Service) decodeWish(body []byte) (wish, error) {
 	return w, nil
 }
 
-// extendToEndOfDay sets the expiration of a request to the end of its day.
+// extendToEndOfDay sets the expiration of a request to the last second of its day, in UTC, until which
+// FOLIO keeps it.
 func extendToEndOfDay(doc map[string]any) {
 	text, _ := doc[expiration].(string)
 	if at, err := jsonschema.ParseTime(text); err == nil { // the schema refuses other texts
-		doc[expiration] = library.Instant{Time: endDay(at)}.Text()
+		at = at.UTC()
+		doc[expiration] = library.Instant{Time: time.Date(at.Year(), at.Month(), at.Day(), 23, 59, 59, 0, time.UTC)}.Text()
 	}
 }
 
@@ -98,12 +100,6 @@ func liftsBlocks(doc map[string]any) bool {
 	parameters, _ := doc[processing].(map[string]any)
 	blocks, _ := parameters["overrideBlocks"].(map[string]any)
 	return blocks[library.PatronBlock.Name] != nil
-}
-
-// endDay returns the last second of the day, in UTC, until which FOLIO keeps a request.
-func endDay(at time.Time) time.Time {
-	at = at.UTC()
-	return time.Date(at.Year(), at.Month(), at.Day(), 23, 59, 59, 0, time.UTC)
 }
 
 // checkStatus refuses a status that no request has. A new request gets another status than the
