@@ -12,6 +12,7 @@ import (
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 )
 
@@ -183,13 +184,9 @@ func NewRequest(id, patronID, kind, level, status string, position int) schemas.
 
 // Messages returns the messages of a refusal.
 func Messages(err error) []string {
-	var f *fault.Error
-	if !errors.As(err, &f) {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
 		return nil
 	}
-	var all []string
-	for _, d := range f.Details {
-		all = append(all, d.Message)
-	}
-	return all
+	return convert.All(f.Details, func(d fault.Detail) string { return d.Message })
 }
