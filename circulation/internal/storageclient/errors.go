@@ -46,9 +46,7 @@ func answerFault(r request, answer received) error {
 	if code == fault.NotFound && (!r.record || named == "") {
 		code = fault.Unavailable
 	}
-	var list struct {
-		Errors []fault.Detail `json:"errors"`
-	}
+	var list refusals
 	if json.Unmarshal(body, &list) != nil {
 		list.Errors = nil
 	}

@@ -45,7 +45,7 @@ func (c *Client) LeaseKey(ctx context.Context, req schemas.KeyLeaseRequest) (che
 	return lease, kept, nil
 }
 
-// refusals is FOLIO's errors JSON, the form in which storage keeps a refusal.
+// refusals is FOLIO's errors JSON, the form in which storage sends and keeps a refusal.
 type refusals struct {
 	Errors []fault.Detail `json:"errors"`
 }
