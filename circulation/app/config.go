@@ -99,8 +99,10 @@ func (c *Config) Validate() error {
 		errs = append(errs, config.OutOfRange("INSTANCE_NAME", strconv.Quote(c.InstanceName),
 			fmt.Sprintf("1 to %d printable ASCII characters", schemas.MaxInstanceName)))
 	}
-	errs = append(errs, config.CheckRange("LOCK_TTL_MS", c.LockTTLMs, schemas.MinLockTTLMs, schemas.MaxLockTTLMs))
-	return errors.Join(append(errs, c.validateWaits(), c.validateStaff())...)
+	return errors.Join(append(errs,
+		config.CheckRange("LOCK_TTL_MS", c.LockTTLMs, schemas.MinLockTTLMs, schemas.MaxLockTTLMs), c.validateWaits(),
+		config.CheckRange("MACHINE_PATIENCE", c.MachinePatience, time.Second, 5*time.Minute),
+		config.CheckTimeZone("TZ", c.TimeZone), c.Staff.Validate(c.HTTP, staffPermissions()))...)
 }
 
 func (c *Config) validateWaits() error {
@@ -148,12 +150,4 @@ func (c *Config) environment() settings.Environment {
 
 		MachinePatience: c.MachinePatience, LongestAnswer: c.HTTP.RequestTimeout + config.FinishMargin,
 	}
-}
-
-// validateStaff checks the settings for staff.
-func (c *Config) validateStaff() error {
-	return errors.Join(
-		config.CheckRange("MACHINE_PATIENCE", c.MachinePatience, time.Second, 5*time.Minute),
-		config.CheckTimeZone("TZ", c.TimeZone), c.Staff.Validate(c.HTTP, staffPermissions()),
-	)
 }
