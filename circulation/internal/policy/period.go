@@ -132,18 +132,15 @@ func (p HoldShelfPeriod) Until(now time.Time) (time.Time, bool) {
 }
 
 // KeptPeriod is how long closed loans keep their patron.
-type KeptPeriod struct{ period period }
-
-// UnmarshalJSON reads FOLIO's {"duration":n,"intervalId":"…"}.
-func (p *KeptPeriod) UnmarshalJSON(raw []byte) error { return json.Unmarshal(raw, &p.period) }
+type KeptPeriod struct{ period }
 
 // LastBegin returns the time before which a period began that has ended by now; false for a period
 // without a number or a known interval. Of months it may be up to three days early.
 func (p KeptPeriod) LastBegin(now time.Time) (time.Time, bool) {
-	if p.period.duration == nil || *p.period.duration < 0 {
+	if p.duration == nil || *p.duration < 0 {
 		return time.Time{}, false
 	}
-	begin, known := p.period.shift(now, -*p.period.duration)
+	begin, known := p.shift(now, -*p.duration)
 	return begin, known && begin.Year() > 0
 }
 
