@@ -201,7 +201,10 @@ func (c *connection) answer(ctx context.Context, line []byte) error {
 	if time.Since(began) > c.resend {
 		c.skipRepeats(line)
 	}
-	return errors.Join(c.write(sent), gone, c.judgeLogins())
+	if c.wrongLogins >= maxWrongLogins {
+		gone = errors.Join(gone, errWrongLogins)
+	}
+	return errors.Join(c.write(sent), gone)
 }
 
 // remember keeps the language that a question about a patron names, and gives it to what follows for

@@ -247,13 +247,6 @@ var (
 	errLockedOut   = errors.New("the terminal was removed or disabled")
 )
 
-func (c *connection) judgeLogins() error {
-	if c.wrongLogins >= maxWrongLogins {
-		return errWrongLogins
-	}
-	return nil
-}
-
 // refresh reads the terminal anew, so that a change is in force for the next message. A terminal that
 // is gone is signed out, and its connection ends after the answer. While storage is away, the
 // terminal stays as it was. A changed record may have another password.
