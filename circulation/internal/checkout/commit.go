@@ -225,7 +225,7 @@ func (p *plan) listLimits(ctx context.Context) countedLimits {
 	if !p.unblocked {
 		for _, l := range p.facts.BlockLimits {
 			d := library.NewAutomatedBlock(l.Message)
-			d.OverridableBlock = patronBlock.check.Describe(ctx)
+			d.OverridableBlock = library.PatronBlock.Describe(ctx)
 			all = append(all, countedLimit{l.Limit, d})
 		}
 	}

@@ -96,14 +96,14 @@ func (p *plan) judgeBlocks(ctx context.Context, now time.Time) {
 	if p.facts.User.ID == "" {
 		return
 	}
-	if p.unblocked = patronBlock.isLifted(p.req.OverrideBlocks); p.unblocked { // under the lock too
-		p.liftBlock(ctx, patronBlock)
+	if p.unblocked = p.req.OverrideBlocks.PatronBlock != nil; p.unblocked { // under the lock too
+		p.liftBlock(ctx, library.PatronBlock)
 		return
 	}
 	found := p.facts.ListBlocks("borrowing", now,
 		func(b library.ManualBlock) bool { return b.Borrowing }, func(b library.AutomatedBlock) bool { return b.BlockBorrowing })
 	for i := range found {
-		found[i].OverridableBlock = patronBlock.check.Describe(ctx)
+		found[i].OverridableBlock = library.PatronBlock.Describe(ctx)
 	}
 	p.refuse(found...)
 }
@@ -205,8 +205,8 @@ func quotePatron(name string) string { return "to user " + name + " because" }
 
 // liftBlock notes that the request lifts the block, or refuses that. The block's check is not made at
 // all then, needed or not.
-func (p *plan) liftBlock(ctx context.Context, b block) {
-	refused := b.check.CheckPermission(ctx)
+func (p *plan) liftBlock(ctx context.Context, b library.Block) {
+	refused := b.CheckPermission(ctx)
 	p.refuse(refused...)
 	p.overridden = p.overridden || refused == nil
 }

@@ -52,26 +52,13 @@ type NotLoanableOverride struct {
 	DueDate library.Instant `json:"dueDate"`
 }
 
-// block is a check that staff may lift, and whether a request lifts it.
-type block struct {
-	check    library.Block
-	isLifted func(OverrideBlocks) bool
-}
-
-// The blocks of check-outs.
+// The blocks of check-outs besides that of patrons.
 var (
-	patronBlock    = block{library.PatronBlock, func(o OverrideBlocks) bool { return o.PatronBlock != nil }}
-	itemLimitBlock = block{
-		library.Block{Name: "itemLimitBlock", Permission: "circulation.override-item-limit-block.post"},
-		func(o OverrideBlocks) bool { return o.ItemLimitBlock != nil },
-	}
-	notLoanableBlock = block{
-		library.Block{Name: "itemNotLoanableBlock", Permission: "circulation.override-item-not-loanable-block.post"},
-		func(o OverrideBlocks) bool { return o.ItemNotLoanableBlock != nil },
-	}
+	itemLimitBlock   = library.Block{Name: "itemLimitBlock", Permission: "circulation.override-item-limit-block.post"}
+	notLoanableBlock = library.Block{Name: "itemNotLoanableBlock", Permission: "circulation.override-item-not-loanable-block.post"}
 )
 
 // OverridePermissions returns every permission that an override may take.
 func OverridePermissions() []string {
-	return []string{patronBlock.check.Permission, itemLimitBlock.check.Permission, notLoanableBlock.check.Permission}
+	return []string{library.PatronBlock.Permission, itemLimitBlock.Permission, notLoanableBlock.Permission}
 }

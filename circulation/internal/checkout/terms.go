@@ -31,7 +31,7 @@ func (s *Service) applyPolicy(ctx context.Context, p *plan) error {
 	}
 	// A policy by request has no rule, so its match names no conditions.
 	p.limit, p.limited = chosen.policy.ItemLimitFor(chosen.match.Conditions)
-	if itemLimitBlock.isLifted(p.req.OverrideBlocks) {
+	if p.req.OverrideBlocks.ItemLimitBlock != nil {
 		p.liftBlock(ctx, itemLimitBlock)
 		p.limited = false // under the lock too
 	}
@@ -48,7 +48,7 @@ func (s *Service) choosePolicy(ctx context.Context, p *plan) (c choice, refused 
 			return c, refused, nil
 		}
 		// A policy without a rule has no item limit.
-		if refused := itemLimitBlock.check.CheckPermission(ctx, named); refused != nil {
+		if refused := itemLimitBlock.CheckPermission(ctx, named); refused != nil {
 			return c, refused, nil
 		}
 		c.policy, err = s.Library.LoanPolicy(ctx, id)
@@ -106,17 +106,17 @@ func (p *plan) findLimit() *schemas.LoanLimit {
 func (p *plan) newLimitReached(ctx context.Context) fault.Detail {
 	d := fault.Refusal(p.limit.Code, p.limit.Message, fault.Param("itemBarcode", p.req.ItemBarcode),
 		fault.Param("itemLimit", strconv.Itoa(p.limit.Max)))
-	d.OverridableBlock = itemLimitBlock.check.Describe(ctx)
+	d.OverridableBlock = itemLimitBlock.Describe(ctx)
 	return d
 }
 
 // judgeLoanable refuses an item that its policy does not lend, unless staff lift that.
 func (p *plan) judgeLoanable(ctx context.Context) {
-	if !notLoanableBlock.isLifted(p.req.OverrideBlocks) {
+	if p.req.OverrideBlocks.ItemNotLoanableBlock == nil {
 		if !p.chosen.policy.Loanable {
 			d := fault.Refusal("ITEM_NOT_LOANABLE", "Item is not loanable",
 				append(library.NamePolicy(p.chosen.policy), fault.Param("itemBarcode", p.req.ItemBarcode))...)
-			d.OverridableBlock = notLoanableBlock.check.Describe(ctx)
+			d.OverridableBlock = notLoanableBlock.Describe(ctx)
 			p.refuse(d)
 		}
 		return
@@ -124,7 +124,7 @@ func (p *plan) judgeLoanable(ctx context.Context) {
 	p.liftBlock(ctx, notLoanableBlock)
 	due := p.req.OverrideBlocks.ItemNotLoanableBlock.DueDate
 	switch {
-	case notLoanableBlock.check.CheckPermission(ctx) != nil: // refused by liftBlock
+	case notLoanableBlock.CheckPermission(ctx) != nil: // refused by liftBlock
 	case due.IsZero():
 		p.refuse(fault.Refusal(library.CodeMissing, "Override should be performed with due date specified", fault.Parameter{Key: "dueDate"}))
 	case !due.After(p.loanDate.Time):
