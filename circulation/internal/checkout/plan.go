@@ -100,12 +100,8 @@ func (p *plan) judgeBlocks(ctx context.Context, now time.Time) {
 		p.liftBlock(ctx, library.PatronBlock)
 		return
 	}
-	found := p.facts.ListBlocks("borrowing", now,
-		func(b library.ManualBlock) bool { return b.Borrowing }, func(b library.AutomatedBlock) bool { return b.BlockBorrowing })
-	for i := range found {
-		found[i].OverridableBlock = library.PatronBlock.Describe(ctx)
-	}
-	p.refuse(found...)
+	p.refuse(p.facts.ListBlocks(ctx, "borrowing", now,
+		func(b library.ManualBlock) bool { return b.Borrowing }, func(b library.AutomatedBlock) bool { return b.BlockBorrowing })...)
 }
 
 func (p *plan) checkUserActive(now time.Time) fault.List {

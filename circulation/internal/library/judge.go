@@ -67,8 +67,8 @@ func (u User) CheckActive(now time.Time, whenUnknown, whenInactive fault.Detail)
 }
 
 // ListBlocks returns one detail for all manual blocks of the action, as FOLIO does, and one for
-// each automated block.
-func (f *Facts) ListBlocks(action string, now time.Time, manual func(ManualBlock) bool, automated func(AutomatedBlock) bool) fault.List {
+// each automated block. They name the block by which staff may lift them.
+func (f *Facts) ListBlocks(ctx context.Context, action string, now time.Time, manual func(ManualBlock) bool, automated func(AutomatedBlock) bool) fault.List {
 	var found fault.List
 	var reasons []string
 	for _, b := range f.ManualBlocks {
@@ -83,6 +83,9 @@ func (f *Facts) ListBlocks(action string, now time.Time, manual func(ManualBlock
 		if automated(b) {
 			found = append(found, NewAutomatedBlock(b.Message))
 		}
+	}
+	for i := range found {
+		found[i].OverridableBlock = PatronBlock.Describe(ctx)
 	}
 	return found
 }

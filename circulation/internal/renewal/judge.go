@@ -27,7 +27,7 @@ func (s *Service) judgeRenewal(ctx context.Context, w renewalRequest, facts *lib
 		return schemas.Renewal{}, err
 	}
 	due, byPolicy := terms.Renew(t)
-	refused := slices.Concat(judgeUser(facts, now), judgeItem(facts))
+	refused := slices.Concat(judgeUser(ctx, facts, now), judgeItem(facts))
 	for _, r := range byPolicy {
 		refused = append(refused, refusal{fault.Refusal(r.Code, r.Message, library.NamePolicy(terms)...), blockOf(r.Override)})
 	}
@@ -58,7 +58,7 @@ type refusal struct {
 }
 
 // judgeUser refuses a patron who is inactive or blocked from renewing.
-func judgeUser(facts *library.Facts, now time.Time) []refusal {
+func judgeUser(ctx context.Context, facts *library.Facts, now time.Time) []refusal {
 	var refused []refusal
 	switch {
 	case facts.User.Active == nil:
@@ -68,7 +68,7 @@ func judgeUser(facts *library.Facts, now time.Time) []refusal {
 		refused = append(refused, refusal{detail: fault.Refusal("USER_IS_INACTIVE_OR_EXPIRED", "Cannot renew loan when user is inactive or expired",
 			fault.Param("reason", "User is inactive."))})
 	}
-	for _, d := range facts.ListBlocks("renewing", now,
+	for _, d := range facts.ListBlocks(ctx, "renewing", now,
 		func(b library.ManualBlock) bool { return b.Renewals }, func(b library.AutomatedBlock) bool { return b.BlockRenewals }) {
 		refused = append(refused, refusal{d, &library.PatronBlock})
 	}

@@ -83,12 +83,8 @@ func (w wish) judgeBlocks(ctx context.Context, f facts, now time.Time) fault.Lis
 	if w.unblocked {
 		return library.PatronBlock.CheckPermission(ctx)
 	}
-	found := f.records.ListBlocks("requesting", now,
+	return f.records.ListBlocks(ctx, "requesting", now,
 		func(b library.ManualBlock) bool { return b.Requests }, func(b library.AutomatedBlock) bool { return b.BlockRequests })
-	for i := range found {
-		found[i].OverridableBlock = library.PatronBlock.Describe(ctx)
-	}
-	return found
 }
 
 func (w wish) judgeItem(f facts) fault.List {
