@@ -16,8 +16,8 @@ type Cache[K comparable, V any] struct {
 	// Now is the clock.
 	Now func() time.Time
 	// Version returns the version of what the key's value is made from, and when the call began that
-	// read it. A fetched value counts as fetched then, too, if its version is the same. No function,
-	// and an empty version, confirm no value.
+	// read it. A fetched value counts as fetched then, too, if its version is the same. An empty version,
+	// as that of a new cache, confirms no value.
 	Version func(key K) (version string, read time.Time)
 
 	age  time.Duration
@@ -55,21 +55,15 @@ func (c *Cache[K, V]) isFresh(key K, e *entry[V], now time.Time) bool {
 	if now.Sub(e.begun) < e.age {
 		return true
 	}
-	version, read := c.readVersion(key)
+	version, read := c.Version(key)
 	return version != "" && version == e.version && now.Sub(read) < e.age && now.Sub(e.begun) < maxConfirmed
-}
-
-func (c *Cache[K, V]) readVersion(key K) (version string, read time.Time) {
-	if c.Version == nil {
-		return "", time.Time{}
-	}
-	return c.Version(key)
 }
 
 // New returns an empty cache of at most size values. A fetched value stays fresh for age, counted
 // from the beginning of its fetch: so what a caller sees is at most that old.
 func New[K comparable, V any](age time.Duration, size int) *Cache[K, V] {
-	return &Cache[K, V]{Now: time.Now, age: age, size: size, entries: map[K]*entry[V]{}}
+	none := func(K) (string, time.Time) { return "", time.Time{} }
+	return &Cache[K, V]{Now: time.Now, Version: none, age: age, size: size, entries: map[K]*entry[V]{}}
 }
 
 // Get returns the value of key and fetches it if there is no fresh one. fetch gets the outdated
@@ -115,7 +109,7 @@ func (c *Cache[K, V]) getEntry(key K) (e *entry[V], old V, added bool) {
 		old = e.value
 	}
 	e = &entry[V]{begun: now, age: c.age, done: make(chan struct{})}
-	e.version, _ = c.readVersion(key)
+	e.version, _ = c.Version(key)
 	c.addEntry(key, e)
 	return e, old, true
 }
