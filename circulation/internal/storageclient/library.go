@@ -259,7 +259,8 @@ func (c *Client) DeleteSessions(ctx context.Context, e checkin.EndSession, creat
 			return fmt.Errorf("finding the patron's sessions: %w", err)
 		}
 		for _, session := range found {
-			if err := c.deleteSession(ctx, session.ID); err != nil {
+			r := changeRecord("deleting a patron's session", http.MethodDelete, patronActionSessions.path, session.ID, nil)
+			if _, _, err := fault.Found(c.do(ctx, r)); err != nil { // one that no longer exists is no error
 				return err
 			}
 		}
@@ -267,11 +268,4 @@ func (c *Client) DeleteSessions(ctx context.Context, e checkin.EndSession, creat
 			return nil
 		}
 	}
-}
-
-// deleteSession deletes a session; one that no longer exists is no error.
-func (c *Client) deleteSession(ctx context.Context, id string) error {
-	r := changeRecord("deleting a patron's session", http.MethodDelete, patronActionSessions.path, id, nil)
-	_, _, err := fault.Found(c.do(ctx, r))
-	return err
 }

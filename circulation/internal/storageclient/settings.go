@@ -106,24 +106,19 @@ type titleSettings struct {
 }
 
 func (c *Client) titleSettings(ctx context.Context) (titleSettings, error) {
-	s, err := getCached(ctx, c, titleLevelPath, func(ctx context.Context, _ any) (titleSettings, error) {
+	s, err := getCached(ctx, c, titleLevelPath, func(ctx context.Context, _ any) (s titleSettings, err error) {
 		value, exists, err := fault.Found(c.findSetting(ctx, anyOf("name", []string{titleLevelSetting, olderTitleSetting})+" sortBy name"))
 		if err != nil || !exists {
-			return titleSettings{}, err
+			return s, err
 		}
-		return parseTitleSettings(value)
+		if err := json.Unmarshal(value, &s); err != nil {
+			return s, fault.Wrap(err, fault.Internal,
+				"The circulation setting %s cannot be read: titleLevelRequestsFeatureEnabled in its value must be true or false", titleLevelSetting)
+		}
+		return s, nil
 	})
 	if err != nil {
 		return titleSettings{}, fmt.Errorf("reading whether titles are requested: %w", err)
-	}
-	return s, nil
-}
-
-func parseTitleSettings(value json.RawMessage) (titleSettings, error) {
-	var s titleSettings
-	if err := json.Unmarshal(value, &s); err != nil {
-		return titleSettings{}, fault.Wrap(err, fault.Internal,
-			"The circulation setting %s cannot be read: titleLevelRequestsFeatureEnabled in its value must be true or false", titleLevelSetting)
 	}
 	return s, nil
 }
