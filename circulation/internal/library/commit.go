@@ -41,11 +41,7 @@ func RetryCommit[T any](ctx context.Context, send func(context.Context) (T, erro
 			return result, err
 		}
 		unknown = true
-		pause := pauses.NextBackOff()
-		if pause == backoff.Stop {
-			return result, err
-		}
-		if !pace.Wait(ctx, pause) {
+		if pause := pauses.NextBackOff(); pause == backoff.Stop || !pace.Wait(ctx, pause) {
 			return result, err
 		}
 		onRepeat(err)

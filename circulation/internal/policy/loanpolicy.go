@@ -134,11 +134,8 @@ var countedBy = map[Conditions]struct{ name, code string }{
 // Source: FOLIO's ItemLimitValidator. It too ignores the limit if the fallback, or a rule by patron
 // group or location alone, chose the policy.
 func (p LoanPolicy) ItemLimitFor(c Conditions) (ItemLimit, bool) {
-	if p.ItemLimit == 0 {
-		return ItemLimit{}, false
-	}
-	counted, ok := countedBy[c]
-	if !ok {
+	counted, counts := countedBy[c]
+	if p.ItemLimit == 0 || !counts {
 		return ItemLimit{}, false
 	}
 	return ItemLimit{
