@@ -48,7 +48,7 @@ func (v *visit) describeReleased(l schemas.CheckoutLock) string {
 	}
 	return v.say("change.lock", texts.Values{
 		"patron": patron, "holder": cmp.Or(l.Holder, v.say("instance.unnamed", nil)),
-		"age": v.reader().Duration(time.Duration(l.AgeMs) * time.Millisecond),
+		"age": v.reader.Duration(time.Duration(l.AgeMs) * time.Millisecond),
 	})
 }
 
@@ -59,7 +59,7 @@ func (v *visit) describeSettings(before, after json.RawMessage) []string {
 	if !okBefore || !okAfter {
 		return []string{v.say("change.replaced", nil)}
 	}
-	r := v.reader()
+	r := v.reader
 	var what []string
 	note := func(name texts.Code, old, current string) {
 		if old != current {

@@ -129,10 +129,10 @@ func roundTenth(v float64) float64 { return math.Round(v*10) / 10 }
 
 func formatCoordinate(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-func (v *visit) formatCount(n float64) string { return v.reader().Number(n, 0) }
+func (v *visit) formatCount(n float64) string { return v.reader.Number(n, 0) }
 
 func (v *visit) formatWait(ms float64) string {
-	return v.reader().Duration(time.Duration(ms) * time.Millisecond)
+	return v.reader.Duration(time.Duration(ms) * time.Millisecond)
 }
 
 // writeWait writes milliseconds; nil is a dash.

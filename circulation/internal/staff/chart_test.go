@@ -46,7 +46,7 @@ func TestChart_PlotHasLinesAndTimesOfDay(t *testing.T) {
 	for _, d := range dates {
 		minutes = append(minutes, schemas.FigureMinute{Date: d})
 	}
-	v := &visit{readBy: &english}
+	v := &visit{reader: english}
 	p, top := newPlot(english, minutes, spans[0], 3, v.formatCount)
 	lowest, highest := tick{At: 190, Label: 194, Text: "0"}, tick{At: 14, Label: 18, Text: "3"}
 	if top != 3 || len(p.Lines) != 4 || p.Lines[0] != lowest || p.Lines[3] != highest {
@@ -76,7 +76,7 @@ func TestChart_LabelsOfDaysKeepTheirDistance(t *testing.T) {
 			date := begin.AddDate(0, month, 0).Add(time.Duration(4*i) * time.Hour)
 			buckets = append(buckets, schemas.FigureMinute{Date: date.Format(schemas.FolioTime)})
 		}
-		p, _ := newPlot(english, buckets, s, 1, (&visit{readBy: &english}).formatCount)
+		p, _ := newPlot(english, buckets, s, 1, (&visit{reader: english}).formatCount)
 		for i := 1; i < len(p.Times); i++ {
 			if apart := p.Times[i].At - p.Times[i-1].At; apart < 90 {
 				t.Errorf("after %d months two labels stand %g units apart", month, apart)

@@ -70,7 +70,7 @@ func (p *pages) listCheckOuts(v *visit) (checkOutsPage, error) {
 		CSV:      v.pathOf("/check-outs.csv", func(url.Values) {}),
 		Problems: findProblems(form.Patron, form.Item, form.Outcome, form.Code, form.Point, form.Around, form.From, form.Until),
 		Filtered: filter != (schemas.HistoryFilter{}), Offset: offset, Legend: outcomes,
-		Shown: v.showsPatrons(), Toggle: v.toggleShown("/check-outs"), Days: v.linkDays(time.Now().In(v.reader().Zone)),
+		Shown: v.showsPatrons(), Toggle: v.toggleShown("/check-outs"), Days: v.linkDays(time.Now().In(v.reader.Zone)),
 	}
 	if len(page.Problems) > 0 {
 		return page, nil
@@ -133,8 +133,8 @@ type checkOutsForm struct {
 // readCheckOutsForm reads the form and makes the filter. The filter counts only if no
 // field is wrong.
 func (v *visit) readCheckOutsForm() (checkOutsForm, schemas.HistoryFilter) {
-	q, now := web.QueryOf(v.c), time.Now().In(v.reader().Zone)
-	zone := texts.Values{"zone": nameZone(v.reader().Zone, now.Year())}
+	q, now := web.QueryOf(v.c), time.Now().In(v.reader.Zone)
+	zone := texts.Values{"zone": nameZone(v.reader.Zone, now.Year())}
 	f := checkOutsForm{
 		Patron:  v.readBarcode("patron", "column.patron"),
 		Item:    v.readBarcode("item", "form.item"),

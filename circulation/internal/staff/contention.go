@@ -172,12 +172,12 @@ func (p *pages) streamContention(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return p.streams.Follow(v.c, v.reader(), admin.FiguresAge, func() ([]byte, error) {
+	return p.streams.Follow(v.c, v.reader, admin.FiguresAge, func() ([]byte, error) {
 		shown, err := p.readFigures(v, s, filter)
 		if err != nil {
 			return nil, err
 		}
-		return p.templates.Render(v.reader(), "contention.html", "figures", shown)
+		return p.templates.Render(v.reader, "contention.html", "figures", shown)
 	})
 }
 
@@ -209,7 +209,7 @@ func (p *pages) readFigures(v *visit, s span, filter schemas.FigureFilter) (show
 func (v *visit) linkCause(c schemas.FigureCause, since, servicePointID string) string {
 	q := url.Values{"outcome": {c.Outcome}}
 	if t, err := page.ParseDate(since); err == nil {
-		q.Set("from", t.In(v.reader().Zone).Format("2006-01-02T15:04"))
+		q.Set("from", t.In(v.reader.Zone).Format("2006-01-02T15:04"))
 	}
 	if c.Code != "" {
 		q.Set("code", c.Code)
@@ -286,7 +286,7 @@ func (p *pages) saveFigures(v *visit) error {
 
 func (v *visit) drawFigures(f schemas.Figures, s span) shownFigures {
 	shown := shownFigures{
-		reader: v.reader(), Figures: f, Span: s, Newest: slices.Clone(f.Minutes),
+		reader: v.reader, Figures: f, Span: s, Newest: slices.Clone(f.Minutes),
 		CheckOuts: v.drawCounts(f, s), Waits: v.drawWaits(f, s), Causes: v.drawCauses(f.Causes, s),
 	}
 	slices.Reverse(shown.Newest)

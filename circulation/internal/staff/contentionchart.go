@@ -41,7 +41,7 @@ func (v *visit) drawCounts(f schemas.Figures, s span) countChart {
 	}
 	var c countChart
 	var top float64
-	c.Plot, top = newPlot(v.reader(), f.Minutes, s, float64(busiest.CheckOuts), v.formatCount)
+	c.Plot, top = newPlot(v.reader, f.Minutes, s, float64(busiest.CheckOuts), v.formatCount)
 	if c.Plot.Empty = busiest.CheckOuts == 0; c.Plot.Empty {
 		return c
 	}
@@ -49,7 +49,7 @@ func (v *visit) drawCounts(f schemas.Figures, s span) countChart {
 	c.Summary = v.say("contention.countsSummary", texts.Values{
 		"count": strconv.Itoa(f.Total.CheckOuts), "span": v.say(s.In, nil), "lent": strconv.Itoa(f.Total.Lent),
 		"refused": strconv.Itoa(f.Total.CheckOuts - f.Total.Lent), "each": v.say(s.Each, nil), "most": strconv.Itoa(busiest.CheckOuts),
-		"clock": s.clock(v.reader(), busiest.Date),
+		"clock": s.clock(v.reader, busiest.Date),
 	})
 	return c
 }
@@ -65,14 +65,14 @@ func (v *visit) drawWaits(f schemas.Figures, s span) waitChart {
 	}
 	var c waitChart
 	var top float64
-	c.Plot, top = newPlot(v.reader(), f.Minutes, s, float64(longest), v.formatWait)
+	c.Plot, top = newPlot(v.reader, f.Minutes, s, float64(longest), v.formatWait)
 	if c.Plot.Empty = date == ""; c.Plot.Empty {
 		return c
 	}
 	c.P50, c.P95 = drawLine(p50, top), drawLine(p95, top)
 	c.Summary = v.say("contention.waitsSummary", texts.Values{
 		"count": strconv.Itoa(f.Total.Locked), "span": v.say(s.In, nil), "half": v.writeWait(f.Total.WaitP50Ms), "most": v.writeWait(f.Total.WaitP95Ms),
-		"clock": s.clock(v.reader(), date), "longest": v.writeWait(&longest),
+		"clock": s.clock(v.reader, date), "longest": v.writeWait(&longest),
 	})
 	return c
 }
@@ -118,7 +118,7 @@ var refusalWords = map[string]texts.Code{
 
 // translateCause is a cause in other languages than English; there the reason says it.
 func (v *visit) translateCause(code string) texts.Code {
-	if v.reader().Language == texts.English {
+	if v.reader.Language == texts.English {
 		return ""
 	}
 	if strings.HasPrefix(code, "ITEM_LIMIT_") {

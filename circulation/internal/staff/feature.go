@@ -50,7 +50,7 @@ func (p *pages) showFeature(v *visit) error {
 		MayTurn: v.may(admin.MayChangeSettings), MaySeeChanges: v.may(admin.MaySeeChanges), Switch: v.path("/switch"), Timing: v.path("/timing"),
 	}
 	if view.Enabled.Value {
-		page.Warnings = sumUp(v.reader(), time.Duration(view.LockTTLMs.Value)*time.Millisecond, view.Waits(), p.admin.Environment().MachinePatience).Warnings
+		page.Warnings = sumUp(v.reader, time.Duration(view.LockTTLMs.Value)*time.Millisecond, view.Waits(), p.admin.Environment().MachinePatience).Warnings
 	}
 	if v.may(admin.MaySeeFigures) {
 		f, err := p.admin.Figures(v.ctx(), schemas.FigureFilter{Minutes: spans[0].Minutes, Bucket: spans[0].Bucket})

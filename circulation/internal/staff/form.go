@@ -83,7 +83,7 @@ func (v *visit) readLocalTime(f *field) (first, last time.Time) {
 	if f.Value == "" {
 		return time.Time{}, time.Time{}
 	}
-	first, last, ok := findSpan(f.Value, v.reader().Zone)
+	first, last, ok := findSpan(f.Value, v.reader.Zone)
 	if !ok {
 		f.Wrong = v.say("form.noTime", texts.Values{"typed": fault.Shown(f.Value)})
 		return time.Time{}, time.Time{}

@@ -31,7 +31,7 @@ func (v *visit) formatDate(date string) string {
 	if err != nil {
 		return date
 	}
-	return t.In(v.reader().Zone).Format(time.RFC3339)
+	return t.In(v.reader.Zone).Format(time.RFC3339)
 }
 
 // shortenID returns the beginning of an id, which is enough to recognise it.

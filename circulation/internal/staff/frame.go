@@ -29,23 +29,14 @@ type visit struct {
 	csrf   string
 	// results says that the page has an element #results.
 	results bool
-	// readBy is the reader of the page, once known.
-	readBy *page.Reader
+	reader  page.Reader // of the page
 }
 
 func (v *visit) ctx() context.Context { return v.c.Request().Context() }
 
-// reader returns the reader of the page.
-func (v *visit) reader() page.Reader {
-	if v.readBy == nil {
-		v.readBy = new(page.NewReader(v.c))
-	}
-	return *v.readBy
-}
-
 // say returns a text in the visitor's language. values may be nil.
 func (v *visit) say(code texts.Code, values texts.Values) string {
-	return v.reader().Say(texts.Text{Code: code, Values: values})
+	return v.reader.Say(texts.Text{Code: code, Values: values})
 }
 
 // count returns a text that depends on a number, in the visitor's language.
@@ -166,7 +157,7 @@ func (p *pages) withVisit(h func(*visit) error) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		return h(&visit{c: c, pages: p, tenant: id, csrf: token})
+		return h(&visit{c: c, pages: p, tenant: id, csrf: token, reader: page.NewReader(c)})
 	}
 }
 

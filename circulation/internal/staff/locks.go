@@ -104,7 +104,7 @@ func (p *pages) streamLocks(v *visit) error {
 	if err := find(); fault.Is(err, fault.Invalid) {
 		return err // other errors may pass while the stream is open
 	}
-	return p.streams.Follow(v.c, v.reader(), locksEvery, func() ([]byte, error) {
+	return p.streams.Follow(v.c, v.reader, locksEvery, func() ([]byte, error) {
 		if err := find(); err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func (p *pages) streamLocks(v *visit) error {
 		if err != nil {
 			return nil, err
 		}
-		return p.templates.Render(v.reader(), "locks.html", "live", list)
+		return p.templates.Render(v.reader, "locks.html", "live", list)
 	})
 }
 

@@ -47,9 +47,9 @@ func (p *pages) showTiming(v *visit) error {
 	if err != nil {
 		return err
 	}
-	t, chosen := findChoice(v.reader(), web.QueryOf(v.c).Text("choice"))
+	t, chosen := findChoice(v.reader, web.QueryOf(v.c).Text("choice"))
 	if !chosen {
-		t = ownTimes(v.reader(), view)
+		t = ownTimes(v.reader, view)
 	}
 	return p.showTimes(v, http.StatusOK, view, t, page.Reason{}, "")
 }
@@ -62,16 +62,16 @@ func (p *pages) showTimes(v *visit, status int, view settings.View, t times, rea
 		Version: cmp.Or(v.c.FormValue("version"), view.Version),
 		InForce: v.describeTimes(view),
 		Reason:  reason,
-		Sums:    p.computeSums(v.reader(), t), Accepted: accepted,
+		Sums:    p.computeSums(v.reader, t), Accepted: accepted,
 	}
 	for _, c := range choices {
 		page.Choices = append(page.Choices, shownChoice{
-			choice: c, Sums: sumUp(v.reader(), c.ttl, c.waits, p.admin.Environment().MachinePatience), Path: v.path("/timing") + "?choice=" + c.key + "#reason",
+			choice: c, Sums: sumUp(v.reader, c.ttl, c.waits, p.admin.Environment().MachinePatience), Path: v.path("/timing") + "?choice=" + c.key + "#reason",
 			InForce: view.LockTTLMs.Value == int(c.ttl.Milliseconds()) && slices.Equal(view.Waits(), c.waits),
 		})
 	}
 	page.TTL, page.Waits = v.makeTimeFields(page.InForce, t)
-	page.Problems = findProblems(page.TTL, page.Waits, field{Name: reasonName, Label: v.say("reason.label", nil), Wrong: v.reader().Say(page.Reason.Wrong)})
+	page.Problems = findProblems(page.TTL, page.Waits, field{Name: reasonName, Label: v.say("reason.label", nil), Wrong: v.reader.Say(page.Reason.Wrong)})
 	return v.show(status, "timing.html", "/timing", "nav.timing", page)
 }
 
@@ -85,14 +85,14 @@ func (v *visit) describeTimes(view settings.View) [2]namedTime {
 	}
 	ttl := time.Duration(view.LockTTLMs.Value) * time.Millisecond
 	return [2]namedTime{
-		name(ttlLabel, v.reader().Felt(ttl), view.LockTTLMs.Source),
-		name(waitsLabel, formatWaits(v.reader(), view.Waits()), view.RetryIntervalsMs.Source),
+		name(ttlLabel, v.reader.Felt(ttl), view.LockTTLMs.Source),
+		name(waitsLabel, formatWaits(v.reader, view.Waits()), view.RetryIntervalsMs.Source),
 	}
 }
 
 // makeTimeFields makes the fields in which both times are typed.
 func (v *visit) makeTimeFields(inForce [2]namedTime, t times) (ttl, waits field) {
-	r, service := v.reader(), v.pages.admin.Environment().Settings()
+	r, service := v.reader, v.pages.admin.Environment().Settings()
 	_, wrong := t.parse(r)
 	ttl = field{
 		Name: ttlField, Label: v.say(ttlLabel, nil), Value: t.ttl, Wrong: wrong.ttl,
@@ -122,7 +122,7 @@ func (p *pages) saveTiming(v *visit) error {
 	}
 	t := times{strings.TrimSpace(v.c.FormValue(ttlField)), strings.TrimSpace(v.c.FormValue(waitsField))}
 	reason := page.Reason{Value: v.c.FormValue(reasonName)}
-	own, wrong := t.parse(v.reader())
+	own, wrong := t.parse(v.reader)
 	if v.c.FormValue("do") == "sums" {
 		status := http.StatusOK
 		if wrong != (wrongTimes{}) {
@@ -135,7 +135,7 @@ func (p *pages) saveTiming(v *visit) error {
 		return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason, "")
 	}
 	typed := strings.Join(strings.Fields(t.ttl+" / "+t.waits), " ")
-	if len(p.computeSums(v.reader(), t).Warnings) > 0 && v.c.FormValue(acceptedName) != typed {
+	if len(p.computeSums(v.reader, t).Warnings) > 0 && v.c.FormValue(acceptedName) != typed {
 		return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason, typed)
 	}
 	own.Enabled = view.Own().Enabled // the switch stays as it is
@@ -156,7 +156,7 @@ func (p *pages) saveTiming(v *visit) error {
 // the typed times would mean.
 func (p *pages) showSums(v *visit) error {
 	t := times{web.QueryOf(v.c).Text(ttlField), web.QueryOf(v.c).Text(waitsField)}
-	part, err := p.templates.Render(v.reader(), "timing.html", "sums", p.computeSums(v.reader(), t))
+	part, err := p.templates.Render(v.reader, "timing.html", "sums", p.computeSums(v.reader, t))
 	if err != nil {
 		return err
 	}
