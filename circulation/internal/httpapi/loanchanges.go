@@ -58,26 +58,25 @@ const loansPath = "/circulation/loans"
 
 // loanRecordRoutes are those of FOLIO by which clients write loans (mod-circulation, interface
 // circulation).
-func loanRecordRoutes(o Options) []web.Route {
+func (h circulation) loanRecordRoutes() []web.Route {
 	const path, schema = loansPath, web.Schema("loan")
-	circ := circulation{o}
 	return []web.Route{
-		{Method: http.MethodPost, Path: path, Permission: "circulation.loans.item.post", Body: schema, Endpoint: web.JSON(http.StatusCreated, circ.recordLoan).Of(schema).With(web.Location)},
-		{Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.loans.item.put", Body: schema, Endpoint: web.Empty(http.StatusNoContent, replaceByID("loan", o.LoanChanges.Replace))},
-		{Method: http.MethodDelete, Path: path + "/:id", Permission: "circulation.loans.item.delete", Endpoint: web.Empty(http.StatusNoContent, deleteByID("loan", o.Storage.DeleteLoan))},
+		{Method: http.MethodPost, Path: path, Permission: "circulation.loans.item.post", Body: schema, Endpoint: web.JSON(http.StatusCreated, h.recordLoan).Of(schema).With(web.Location)},
+		{Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.loans.item.put", Body: schema, Endpoint: web.Empty(http.StatusNoContent, replaceByID("loan", h.LoanChanges.Replace))},
+		{Method: http.MethodDelete, Path: path + "/:id", Permission: "circulation.loans.item.delete", Endpoint: web.Empty(http.StatusNoContent, deleteByID("loan", h.Storage.DeleteLoan))},
 		{
 			Method: http.MethodDelete, Path: path, Permission: "circulation.loans.collection.delete",
 			Query:    web.Query{Parameters: []web.Parameter{{Name: "query", Meaning: "CQL that the loans to delete match"}}},
-			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(o.Storage.DeleteLoans)),
+			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(h.Storage.DeleteLoans)),
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-anonymization/by-user/:id", Permission: "circulation.loans.collection.anonymize.user.post", Interface: "loan-anonymization 0.1",
-			Endpoint: web.JSON(http.StatusOK, fromPathID("user", circ.anonymizeLoans)),
+			Endpoint: web.JSON(http.StatusOK, fromPathID("user", h.anonymizeLoans)),
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/scheduled-anonymize-processing", Interface: "_timer 1.0", Every: time.Hour,
 			Refusals: []fault.Code{fault.Invalid}, // the setting cannot be used
-			Endpoint: web.JSON(http.StatusOK, web.FromContext(circ.anonymizeBySetting)),
+			Endpoint: web.JSON(http.StatusOK, web.FromContext(h.anonymizeBySetting)),
 		},
 	}
 }

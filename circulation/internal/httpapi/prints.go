@@ -15,10 +15,10 @@ import (
 const printSchema = "print-events"
 
 // printRoutes are FOLIO's (mod-circulation, interface print-events).
-func printRoutes(o Options) []web.Route {
+func (h circulation) printRoutes() []web.Route {
 	return []web.Route{{
 		Method: http.MethodPost, Path: "/circulation/print-events-entry", Permission: "circulation.print-events-entry.item.post", Interface: "print-events 1.0",
-		Body: web.Schema(printSchema), Endpoint: web.Empty(http.StatusNoContent, circulation{o}.notePrint),
+		Body: web.Schema(printSchema), Endpoint: web.Empty(http.StatusNoContent, h.notePrint),
 	}}
 }
 

@@ -14,22 +14,21 @@ import (
 )
 
 // requestChangeRoutes are FOLIO's (mod-circulation, interface circulation).
-func requestChangeRoutes(o Options) []web.Route {
+func (h circulation) requestChangeRoutes() []web.Route {
 	const path = "/circulation/requests"
-	h := circulation{o}
 	return []web.Route{
 		{
 			Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.requests.item.put", Desired: []string{library.PatronBlock.Permission},
-			Body: web.Schema("request-view"), Endpoint: web.Empty(http.StatusNoContent, replaceByID("request", o.Requests.Edit)),
+			Body: web.Schema("request-view"), Endpoint: web.Empty(http.StatusNoContent, replaceByID("request", h.Requests.Edit)),
 		},
 		{
 			Method: http.MethodDelete, Path: path + "/:id", Permission: "circulation.requests.item.delete",
-			Endpoint: web.Empty(http.StatusNoContent, deleteByID("request", o.Requests.Delete)),
+			Endpoint: web.Empty(http.StatusNoContent, deleteByID("request", h.Requests.Delete)),
 		},
 		{
 			Method: http.MethodDelete, Path: path, Permission: "circulation.requests.collection.delete",
 			Query:    web.Query{Parameters: []web.Parameter{{Name: "query", Meaning: "CQL that the requests to delete match"}}},
-			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(o.Storage.DeleteRequests)),
+			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(h.Storage.DeleteRequests)),
 		},
 		{
 			Method: http.MethodPost, Path: path + "/:id/move", Permission: "circulation.requests.item.move.post", Interface: "request-move 0.7",

@@ -31,9 +31,8 @@ type Requests interface {
 
 // requestRoutes are FOLIO's (mod-circulation, interface circulation), as far as
 // check-outs and check-ins need them.
-func requestRoutes(o Options) []web.Route {
+func (h circulation) requestRoutes() []web.Route {
 	const path = "/circulation/requests"
-	h := circulation{o}
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: path, Permission: "circulation.requests.item.post", Refusals: changed, Desired: []string{library.PatronBlock.Permission},
@@ -53,11 +52,11 @@ func requestRoutes(o Options) []web.Route {
 		},
 		{
 			Method: http.MethodGet, Path: path + "/queue/item/:id", Permission: "circulation.requests.queue-item.collection.get", Refusals: tooLong,
-			Endpoint: web.JSON(http.StatusOK, h.readQueue(queueOwner, o.Storage.ItemQueue)),
+			Endpoint: web.JSON(http.StatusOK, h.readQueue(queueOwner, h.Storage.ItemQueue)),
 		},
 		{
 			Method: http.MethodGet, Path: path + "/queue/instance/:id", Permission: "circulation.requests.queue-instance.collection.get", Refusals: tooLong,
-			Endpoint: web.JSON(http.StatusOK, h.readQueue(queueOwner, o.Storage.TitleQueue)),
+			Endpoint: web.JSON(http.StatusOK, h.readQueue(queueOwner, h.Storage.TitleQueue)),
 		},
 	}
 }

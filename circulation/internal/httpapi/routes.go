@@ -99,13 +99,13 @@ func New(o Options) (web.Front, error) {
 
 func routes(o Options) []web.Route {
 	const rulesPath = "/circulation/rules"
-	circ := circulation{o}
-	folio := web.WithInterface("circulation 14.7", slices.Concat(rulePolicyRoutes(o), requestRoutes(o), web.WithRefusals(requestChangeRoutes(o), changed...), loanChangeRoutes(o.LoanChanges), web.WithRefusals(loanRecordRoutes(o), changed...), settingRoutes(o), printRoutes(o), worklistRoutes(o), tenantRoutes(), []web.Route{
+	h := circulation{o}
+	folio := web.WithInterface("circulation 14.7", slices.Concat(rulePolicyRoutes(o), h.requestRoutes(), web.WithRefusals(h.requestChangeRoutes(), changed...), loanChangeRoutes(o.LoanChanges), web.WithRefusals(h.loanRecordRoutes(), changed...), h.settingRoutes(), h.printRoutes(), h.worklistRoutes(), tenantRoutes(), []web.Route{
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post", Desired: checkout.OverridePermissions(),
 			Refusals: slices.Concat(changed, []fault.Code{fault.LockNotAcquired, fault.KeyReused, fault.RequestRunning, fault.OutcomeUnknown}),
 			Headers:  []web.Parameter{{Name: schemas.IdempotencyKeyHeader, Meaning: "the same for each repeat of one check-out", Most: schemas.MaxIdempotencyKey}},
-			Body:     checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}).With(web.Location),
+			Body:     checkout.Request{}, Endpoint: web.Handle(h.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}).With(web.Location),
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode-dry-run", Permission: "circulation.check-out-by-barcode-dry-run.post", Desired: checkout.OverridePermissions(),
@@ -114,11 +114,11 @@ func routes(o Options) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/check-in-by-barcode", Permission: "circulation.check-in-by-barcode.post", Refusals: changed,
-			Body: checkin.Request{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.checkIn)),
+			Body: checkin.Request{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(h.checkIn)),
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/end-patron-action-session", Permission: "circulation.end-patron-action-session.post", Interface: "patron-action-session 0.2",
-			Body: checkin.EndSessionsRequest{}, Endpoint: web.Empty(http.StatusNoContent, circ.endSessions),
+			Body: checkin.EndSessionsRequest{}, Endpoint: web.Empty(http.StatusNoContent, h.endSessions),
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/notice-session-expiration-by-timeout", Interface: "_timer 1.0", Every: 3 * time.Minute,
@@ -127,21 +127,21 @@ func routes(o Options) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/renew-by-barcode", Permission: "circulation.renew-by-barcode.post", Refusals: loanChanged, Desired: renewal.OverridePermissions(),
-			Body: renewal.Request{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.renew)).Of("loan"),
+			Body: renewal.Request{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(h.renew)).Of("loan"),
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/renew-by-id", Permission: "circulation.renew-by-id.post", Refusals: loanChanged, Desired: renewal.OverridePermissions(),
-			Body: renewal.ByIDRequest{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.renewByID)).Of("loan"),
+			Body: renewal.ByIDRequest{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(h.renewByID)).Of("loan"),
 		},
 		{
 			Method: http.MethodGet, Path: loansPath, Permission: "circulation.loans.collection.get", Refusals: tooLong,
-			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, circ.listLoans),
+			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, h.listLoans),
 		},
-		{Method: http.MethodGet, Path: loansPath + "/:id", Permission: "circulation.loans.item.get", Endpoint: web.JSON(http.StatusOK, fromPathID("loan", circ.getLoan)).Of("loan")},
+		{Method: http.MethodGet, Path: loansPath + "/:id", Permission: "circulation.loans.item.get", Endpoint: web.JSON(http.StatusOK, fromPathID("loan", h.getLoan)).Of("loan")},
 		{Method: http.MethodGet, Path: rulesPath, Permission: "circulation.rules.get", Interface: rulesInterface, Endpoint: web.JSON(http.StatusOK, web.FromContext(o.Storage.StoredRules))},
 		{
 			Method: http.MethodPut, Path: rulesPath, Permission: "circulation.rules.put", Interface: rulesInterface,
-			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(circ.putRules, web.Answer{Status: http.StatusNoContent, Headers: warnings}, web.Answer{Status: http.StatusUnprocessableEntity, Body: refusedRules{}}),
+			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(h.putRules, web.Answer{Status: http.StatusNoContent, Headers: warnings}, web.Answer{Status: http.StatusUnprocessableEntity, Body: refusedRules{}}),
 		},
 	}))
 	timing := web.Route{ // ours: a machine may read it that may lend

@@ -14,15 +14,14 @@ const settingsPath = "/circulation/settings"
 
 // settingRoutes are FOLIO's (mod-circulation, interface circulation-settings). Storage checks the
 // settings.
-func settingRoutes(o Options) []web.Route {
+func (h circulation) settingRoutes() []web.Route {
 	const one, permission = settingsPath + "/:id", "circulation.settings"
 	const schema = web.Schema("circulation-setting")
-	h := circulation{o}
 	return web.WithInterface("circulation-settings 1.0", []web.Route{
 		{Method: http.MethodGet, Path: settingsPath, Permission: permission + ".collection.get", Refusals: tooLong, Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, h.listSettings)},
 		{Method: http.MethodPost, Path: settingsPath, Permission: permission + ".item.post", Body: schema, Endpoint: web.JSON(http.StatusCreated, h.createSetting).Of(schema).With(web.Location)},
-		{Method: http.MethodGet, Path: one, Permission: permission + ".item.get", Endpoint: web.JSON(http.StatusOK, fromPathID("circulation setting", o.Storage.Setting)).Of(schema)},
-		{Method: http.MethodPut, Path: one, Permission: permission + ".item.put", Body: schema, Endpoint: web.Empty(http.StatusNoContent, replaceByID("circulation setting", o.Storage.ReplaceSetting))},
+		{Method: http.MethodGet, Path: one, Permission: permission + ".item.get", Endpoint: web.JSON(http.StatusOK, fromPathID("circulation setting", h.Storage.Setting)).Of(schema)},
+		{Method: http.MethodPut, Path: one, Permission: permission + ".item.put", Body: schema, Endpoint: web.Empty(http.StatusNoContent, replaceByID("circulation setting", h.Storage.ReplaceSetting))},
 		{Method: http.MethodDelete, Path: one, Permission: permission + ".item.delete", Endpoint: web.Empty(http.StatusNoContent, h.deleteSetting)},
 	})
 }

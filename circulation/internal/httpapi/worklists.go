@@ -13,9 +13,8 @@ import (
 
 // worklistRoutes are FOLIO's (mod-circulation, interfaces pick-slips, search-slips, inventory-reports and
 // requests-reports).
-func worklistRoutes(o Options) []web.Route {
+func (h circulation) worklistRoutes() []web.Route {
 	const servicePoint = "service point"
-	h := circulation{o}
 	return []web.Route{
 		{
 			Method: http.MethodGet, Path: "/circulation/pick-slips/:id", Permission: "circulation.pick-slips.get", Interface: "pick-slips 0.4",
@@ -27,7 +26,7 @@ func worklistRoutes(o Options) []web.Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/circulation/requests-reports/hold-shelf-clearance/:id", Permission: "circulation.requests.hold-shelf-clearance-report.get", Interface: "requests-reports 0.8",
-			Endpoint: web.JSON(http.StatusOK, h.readQueue(servicePoint, o.Worklists.HoldShelfClearance)),
+			Endpoint: web.JSON(http.StatusOK, h.readQueue(servicePoint, h.Worklists.HoldShelfClearance)),
 		},
 		{
 			Method: http.MethodGet, Path: "/inventory-reports/items-in-transit", Permission: "circulation.inventory.items-in-transit-report.get", Interface: "inventory-reports 0.4",
