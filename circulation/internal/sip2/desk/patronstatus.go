@@ -95,33 +95,21 @@ func (d *Desk) addStanding(ctx context.Context, v *visit, p *library.Facts, a *w
 // statusOf writes the 14 places of the patron status. Borrowing, renewals and requests are denied
 // apart. A patron who is unknown or may not use the card is denied all.
 func (v *visit) statusOf(p *library.Facts) string {
-	status := []byte(strings.Repeat(" ", 14))
-	deny := func(places ...int) {
-		for _, place := range places {
-			status[place] = 'Y'
-		}
-	}
-	if p.User.ID == "" || p.User.IsInactive(v.now) {
-		deny(0, 1, 2, 3)
-	}
-	denyBlocked := func(borrowing, renewals, requests bool) {
-		if borrowing {
-			deny(0)
-		}
-		if renewals {
-			deny(1)
-		}
-		if requests {
-			deny(2, 3)
-		}
-	}
+	all := p.User.ID == "" || p.User.IsInactive(v.now)
+	borrowing, renewals, requests := all, all, all
 	for _, b := range p.ManualBlocks {
 		if b.IsInForce(v.now) {
-			denyBlocked(b.Borrowing, b.Renewals, b.Requests)
+			borrowing, renewals, requests = borrowing || b.Borrowing, renewals || b.Renewals, requests || b.Requests
 		}
 	}
 	for _, b := range p.AutomatedBlocks.Blocks {
-		denyBlocked(b.BlockBorrowing, b.BlockRenewals, b.BlockRequests)
+		borrowing, renewals, requests = borrowing || b.BlockBorrowing, renewals || b.BlockRenewals, requests || b.BlockRequests
+	}
+	status := []byte(strings.Repeat(" ", 14))
+	for place, denied := range []bool{borrowing, renewals, requests, requests} { // recalls and holds
+		if denied {
+			status[place] = 'Y'
+		}
 	}
 	return string(status)
 }
