@@ -122,10 +122,6 @@ func (f shownFigures) Language() string { return f.reader.Language }
 // Clock writes a date of storage.
 func (f shownFigures) Clock(date string) string { return f.Span.clock(f.reader, date) }
 
-// Top and Bottom are the ends of a mark.
-func (shownFigures) Top() float64    { return plotTop }
-func (shownFigures) Bottom() float64 { return plotBottom }
-
 // readSpan reads what the address asks for.
 func readSpan(v *visit) (span, schemas.FigureFilter, error) {
 	q := web.QueryOf(v.c)
