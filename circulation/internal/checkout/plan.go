@@ -149,14 +149,14 @@ func (s *Service) judgeItem(ctx context.Context, p *plan) error {
 }
 
 func (p *plan) checkItem() fault.List {
+	barcode := fault.Param("itemBarcode", p.req.ItemBarcode)
 	switch {
 	case p.facts.Item.ID != "":
 	case p.req.ItemBarcode == "":
 		return fault.List{p.req.NewBarcodeMissing("itemBarcode")}
 	default:
-		return fault.List{library.NewItemNotFound(p.req.ItemBarcode)}
+		return fault.List{fault.Refusal(library.CodeItemNotFound, fmt.Sprintf("No item with barcode %s could be found", p.req.ItemBarcode), barcode)}
 	}
-	barcode := fault.Param("itemBarcode", p.req.ItemBarcode)
 	var found fault.List
 	f := &p.facts
 	switch f.Item.Status.Name {

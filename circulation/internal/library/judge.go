@@ -40,11 +40,6 @@ func CheckUUID(key, value string) fault.List {
 	return fault.List{fault.Refusal("", key+" must be a UUID", fault.Param(key, value))}
 }
 
-// NewItemNotFound returns the detail of a barcode that is no item's, for check-outs.
-func NewItemNotFound(barcode string) fault.Detail {
-	return fault.Refusal(CodeItemNotFound, fmt.Sprintf("No item with barcode %s could be found", barcode), fault.Param("itemBarcode", barcode))
-}
-
 // NewBarcodeUnknown returns the detail of a barcode that is no item's, for check-ins and renewals.
 func NewBarcodeUnknown(barcode string) fault.Detail {
 	return fault.Refusal(CodeItemNotFound, fmt.Sprintf("No item with barcode %s exists", barcode), fault.Param("itemBarcode", barcode))
