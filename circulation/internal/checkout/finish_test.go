@@ -188,7 +188,7 @@ func (s *stuck) lend(ctx context.Context, withKey bool) error {
 		Storage: s, CheckOuts: service, Ended: func(keyed.Outcome) {}, Log: slog.New(slog.DiscardHandler),
 	}
 	_, err := requests.CheckOut(ctx, "key", "hash", req,
-		func(checkout.Lent) (keyed.Answer, error) { return keyed.Answer{}, nil })
+		func(_ checkout.Lent, err error) (keyed.Answer, error) { return keyed.Answer{}, err })
 	return err
 }
 

@@ -46,11 +46,7 @@ func (h circulation) checkOut(c echo.Context) error {
 // lend checks out, with the key unless it is empty.
 func (h circulation) lend(ctx context.Context, key string, body []byte, req checkout.Request) (keyed.Answer, error) {
 	if key == "" {
-		lent, err := h.CheckOut(ctx, req)
-		if err != nil {
-			return keyed.Answer{}, err
-		}
-		return describeLent(lent)
+		return describeLent(h.CheckOut(ctx, req))
 	}
 	hash, err := hashBody(body)
 	if err != nil {
@@ -94,7 +90,10 @@ func hashBody(body []byte) (string, error) {
 }
 
 // describeLent returns the loan of a check-out as FOLIO's clients get it.
-func describeLent(lent checkout.Lent) (keyed.Answer, error) {
+func describeLent(lent checkout.Lent, err error) (keyed.Answer, error) {
+	if err != nil {
+		return keyed.Answer{}, err
+	}
 	known := loanview.Known{Copy: lent.Copy, User: lent.User, Group: lent.Group, Policy: lent.Policy}
 	view, err := loanview.Render(lent.Loan, known)
 	if err != nil {

@@ -108,19 +108,15 @@ type Requests struct {
 
 // CheckOut answers a check-out with this key: it lends, or returns the answer that the key got
 // before. hash stands for the meaning of the request: a repeat has the same one. describe makes
-// the front's answer of a loan, which storage keeps.
+// the front's answer of a loan, which storage keeps, and passes an error on.
 //
 // Faults: those of CheckOuts; KeyReused if the key came with another hash; RequestRunning
 // if another request with the key worked on it until ctx ended. After storage's faults either
 // nothing was lent, or a repeat finds the loan.
-func (r *Requests) CheckOut(ctx context.Context, key, hash string, req checkout.Request, describe func(checkout.Lent) (Answer, error)) (Answer, error) {
+func (r *Requests) CheckOut(ctx context.Context, key, hash string, req checkout.Request, describe func(checkout.Lent, error) (Answer, error)) (Answer, error) {
 	admit := func(ctx context.Context) (leave func(), err error) { return r.CheckOuts.Admit(ctx, req) }
 	return r.Do(ctx, key, hash, admit, func(ctx context.Context, l checkout.KeyLease) (Answer, error) {
-		lent, err := r.Lend(ctx, req, l)
-		if err != nil {
-			return Answer{}, err
-		}
-		return describe(lent)
+		return describe(r.Lend(ctx, req, l))
 	})
 }
 

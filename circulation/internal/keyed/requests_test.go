@@ -368,7 +368,10 @@ func TestRequests_CheckOut(t *testing.T) {
 			r := tt.lender.requests()
 			r.CheckOuts = &tt.lender
 			got, err := r.CheckOut(t.Context(), "k", hash, checkout.Request{ItemBarcode: "b"},
-				func(l checkout.Lent) (keyed.Answer, error) {
+				func(l checkout.Lent, err error) (keyed.Answer, error) {
+					if err != nil {
+						return keyed.Answer{}, err
+					}
 					return keyed.Answer{LoanID: loanID, Loan: l.Loan}, nil
 				})
 			want := lent
