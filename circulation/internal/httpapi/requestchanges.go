@@ -55,10 +55,7 @@ func (h circulation) moveRequest(c echo.Context) (json.RawMessage, error) {
 		return nil, err
 	}
 	moved, err := h.Requests.Move(c.Request().Context(), id, m)
-	if err != nil {
-		return nil, err
-	}
-	return h.describeRequest(c.Request().Context(), moved), nil
+	return h.describeRequest(c.Request().Context(), moved, err)
 }
 
 // reorderQueue answers the queue in its new order.

@@ -63,21 +63,21 @@ func (h circulation) requestRoutes() []web.Route {
 
 func (h circulation) createRequest(c echo.Context) (json.RawMessage, error) {
 	request, err := storeBody(c, "/circulation/requests", h.Requests.Create)
-	if err != nil {
-		return nil, err
-	}
-	return h.describeRequest(c.Request().Context(), request), nil
+	return h.describeRequest(c.Request().Context(), request, err)
 }
 
 // describeRequest returns a request that was written as clients get it. If the records around it cannot be
 // read, they are left out.
-func (h circulation) describeRequest(ctx context.Context, request json.RawMessage) json.RawMessage {
+func (h circulation) describeRequest(ctx context.Context, request json.RawMessage, err error) (json.RawMessage, error) {
+	if err != nil {
+		return nil, err
+	}
 	view, err := requestview.RenderOne(ctx, h.Storage, request)
 	if err != nil {
 		h.Log.WarnContext(ctx, "the request was written, but cannot be described in full", "err", err)
-		return request
+		return request, nil
 	}
-	return view
+	return view, nil
 }
 
 type requestPage struct {
