@@ -47,20 +47,12 @@ const (
 	Released  = checkout.Released
 )
 
-// Option changes New.
-type Option func(*checkOuts)
-
-// WithStep calls f at each step of each check-out, which continues when f returns. So a test can pause
-// it between two steps.
-func WithStep(f func(context.Context, Step)) Option {
-	return func(o *checkOuts) { o.onStep = f }
-}
-
 // New connects the parts of the service and opens its addresses. So it returns every
 // reason not to start. Storage need not run: the service is ready when storage is. cfg
-// must be valid. The names of its fronts are endpoints, sip2 and staff.
-func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*web.Service, error) {
-	service, err := connect(cfg, log, opts...)
+// must be valid. The names of its fronts are endpoints, sip2 and staff. Each onStep is called at each step
+// of each check-out, which continues when it returns. So a test can pause it between two steps.
+func New(ctx context.Context, cfg Config, log *slog.Logger, onStep ...func(context.Context, Step)) (*web.Service, error) {
+	service, err := connect(cfg, log, onStep...)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +63,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*we
 }
 
 // connect connects the parts of the service.
-func connect(cfg Config, log *slog.Logger, opts ...Option) (*web.Service, error) {
+func connect(cfg Config, log *slog.Logger, onStep ...func(context.Context, Step)) (*web.Service, error) {
 	storageURL, err := cfg.storageURL()
 	if err != nil {
 		return nil, err
@@ -89,10 +81,7 @@ func connect(cfg Config, log *slog.Logger, opts ...Option) (*web.Service, error)
 		CheckOuts: cfg.CheckOutConcurrency, Observe: m.observeCall,
 	})
 	recorder := reporter.NewRecorder(storage, config.ReadBuild().Version, m.countDropped, log)
-	observer := checkOuts{metrics: m, history: recorder, onStep: func(context.Context, Step) {}}
-	for _, opt := range opts {
-		opt(&observer)
-	}
+	observer := checkOuts{metrics: m, history: recorder, onStep: onStep}
 	env := cfg.environment()
 	store := settings.NewStore(storage, env, log, m.countFallback)
 	registry.MustRegister(newFeatureGauge(store, log))

@@ -133,12 +133,14 @@ func (m *metrics) countDropped(n int) { m.dropped.Add(float64(n)) }
 type checkOuts struct {
 	*metrics
 	history *reporter.Recorder
-	onStep  func(context.Context, checkout.Step)
+	onStep  []func(context.Context, Step)
 }
 
 func (o checkOuts) Reached(ctx context.Context, step checkout.Step, took time.Duration) {
 	o.steps.WithLabelValues(string(step)).Observe(took.Seconds())
-	o.onStep(ctx, step)
+	for _, f := range o.onStep {
+		f(ctx, step)
+	}
 }
 
 func (o checkOuts) WaitBegan(ctx context.Context, w checkout.Wait) {

@@ -107,11 +107,11 @@ func (s *Stack) startCirculation(ctx context.Context, o Options, i int) error {
 	if err := config.Load(&cfg, environ); err != nil {
 		return err
 	}
-	var opts []circulation.Option
+	var onStep []func(context.Context, circulation.Step)
 	if o.OnStep != nil {
-		opts = append(opts, circulation.WithStep(func(ctx context.Context, step circulation.Step) { o.OnStep(ctx, i, step) }))
+		onStep = append(onStep, func(ctx context.Context, step circulation.Step) { o.OnStep(ctx, i, step) })
 	}
-	a, err := circulation.New(ctx, cfg, o.Log.With("service", "circulation", "instance", i), opts...)
+	a, err := circulation.New(ctx, cfg, o.Log.With("service", "circulation", "instance", i), onStep...)
 	if err != nil {
 		return err
 	}
