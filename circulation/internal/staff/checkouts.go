@@ -13,6 +13,7 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/page"
 	"checkoutlock/web/texts"
 )
 
@@ -35,13 +36,7 @@ type checkOutsPage struct {
 	Legend   []outcome
 	Newer    string
 	Older    string
-	Days     []dayLink
-}
-
-// dayLink leads to the check-outs since the beginning of a day.
-type dayLink struct {
-	Text texts.Code
-	Path string
+	Days     []page.Link // to the check-outs since the beginning of a day
 }
 
 func (p *pages) showCheckOuts(v *visit) error {
@@ -108,10 +103,10 @@ func (v *visit) countEntries(offset, n int, more bool) string {
 }
 
 // linkDays links to the same search on other days.
-func (v *visit) linkDays(now time.Time) []dayLink {
+func (v *visit) linkDays(now time.Time) []page.Link {
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC) // no clock there skips a time
-	link := func(text texts.Code, from, until int) dayLink {
-		return dayLink{text, v.pathOf("/check-outs", func(q url.Values) {
+	link := func(text texts.Code, from, until int) page.Link {
+		return page.Link{Text: text, Path: v.pathOf("/check-outs", func(q url.Values) {
 			q.Del("around")
 			q.Del("offset")
 			q.Del("until")
@@ -121,7 +116,7 @@ func (v *visit) linkDays(now time.Time) []dayLink {
 			}
 		})}
 	}
-	return []dayLink{link("history.today", 0, 0), link("history.yesterday", 1, 1), link("span.week", 6, 0)}
+	return []page.Link{link("history.today", 0, 0), link("history.yesterday", 1, 1), link("span.week", 6, 0)}
 }
 
 // checkOutsForm is the search for past check-outs, as it was typed.

@@ -12,6 +12,7 @@ import (
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 	"checkoutlock/web/page"
@@ -75,17 +76,10 @@ type contentionPage struct {
 	Refresh string
 	CSV     string
 	Span    span
-	Spans   []spanLink
+	Spans   []page.Link // to the same charts of another span
 	Points  []library.ServicePoint
 	Point   string // the chosen one's id
 	Shown   shownFigures
-}
-
-// spanLink leads to the same charts of another span.
-type spanLink struct {
-	Text    texts.Code
-	Path    string
-	Current bool
 }
 
 // shownFigures is the part of the page that a stream sends again.
@@ -149,12 +143,12 @@ func (p *pages) showContention(v *visit) error {
 	page := contentionPage{
 		Refresh: v.pathOf("/contention", same), CSV: v.pathOf("/contention.csv", same),
 		Span: s, Point: filter.ServicePointID, Shown: shown,
+		Spans: convert.All(spans, func(other span) page.Link {
+			return page.Link{Text: other.Text, Path: v.pathOf("/contention", func(q url.Values) { q.Set("span", other.Key) }), Current: other.Key == s.Key}
+		}),
 	}
 	if s.Key == spans[0].Key {
 		page.Live = v.pathOf("/contention/live", same)
-	}
-	for _, other := range spans {
-		page.Spans = append(page.Spans, spanLink{other.Text, v.pathOf("/contention", func(q url.Values) { q.Set("span", other.Key) }), other.Key == s.Key})
 	}
 	if page.Points, err = p.admin.ListServicePoints(v.ctx()); err != nil {
 		p.log.WarnContext(v.ctx(), "page shown without service points", "err", err)
