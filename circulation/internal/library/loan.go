@@ -34,12 +34,14 @@ type Loan struct {
 	IsDCB bool `json:"isDcb"`
 }
 
-// OpenLoan is what a request shows of the loan of its item.
+// OpenLoan is what requests are judged by, and show, of the loan of an item.
 type OpenLoan struct {
-	ID      string  `json:"id"`
-	UserID  string  `json:"userId"`
-	ItemID  string  `json:"itemId"`
-	DueDate Instant `json:"dueDate"`
+	ID       string  `json:"id"`
+	UserID   string  `json:"userId"`
+	ItemID   string  `json:"itemId"`
+	LoanDate Instant `json:"loanDate"`
+	DueDate  Instant `json:"dueDate"`
+	Recalled bool    `json:"dueDateChangedByRecall"`
 }
 
 // Instant is a point in time in FOLIO's records, see jsonschema.ParseTime. It is written in UTC

@@ -31,19 +31,10 @@ type facts struct {
 	pickup   library.ServicePoint // zero for none
 	// retrieval is the primary service point of the item's location; zero for none.
 	retrieval      library.ServicePoint
-	loan           openLoan
-	proxy          library.User // zero for none
+	loan           library.OpenLoan // of the item; zero for none
+	proxy          library.User     // zero for none
 	proxyRelations []library.ProxyRelation
 	policy         policy.RequestPolicy // zero unless there are patron and item
-}
-
-// openLoan is the open loan of the item; zero for none.
-type openLoan struct {
-	ID       string          `json:"id"`
-	UserID   string          `json:"userId"`
-	LoanDate library.Instant `json:"loanDate"`
-	DueDate  library.Instant `json:"dueDate"`
-	Recalled bool            `json:"dueDateChangedByRecall"`
 }
 
 // readFacts reads what the request is judged by.
@@ -101,7 +92,7 @@ func (s *Service) readProxy(ctx context.Context, g *library.Calls, w wish, f *fa
 
 // readLoan reads the open loan of the item. A loan that was closed meanwhile is none: the commit
 // notices that the item changed.
-func (s *Service) readLoan(ctx context.Context, itemID string) (l openLoan, err error) {
+func (s *Service) readLoan(ctx context.Context, itemID string) (l library.OpenLoan, err error) {
 	raw, exists, err := fault.Found(s.Library.OpenLoan(ctx, itemID))
 	if err != nil || !exists {
 		return l, err
