@@ -40,16 +40,11 @@ type KeyLease struct {
 // OverrideBlocks names the blocks that staff lift for one check-out, and why. FOLIO's blocks of
 // renewals have no meaning here and are ignored.
 type OverrideBlocks struct {
-	PatronBlock          *struct{}            `json:"patronBlock"`
-	ItemLimitBlock       *struct{}            `json:"itemLimitBlock"`
-	ItemNotLoanableBlock *NotLoanableOverride `json:"itemNotLoanableBlock"`
+	PatronBlock          *struct{}                `json:"patronBlock"`
+	ItemLimitBlock       *struct{}                `json:"itemLimitBlock"`
+	ItemNotLoanableBlock *library.DueDateOverride `json:"itemNotLoanableBlock"`
 	// Comment is required when a block is lifted.
 	Comment string `json:"comment"`
-}
-
-// NotLoanableOverride lends what its policy does not lend, until a date that staff choose.
-type NotLoanableOverride struct {
-	DueDate library.Instant `json:"dueDate"`
 }
 
 // The blocks of check-outs besides that of patrons.

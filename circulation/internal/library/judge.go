@@ -149,6 +149,11 @@ type Block struct{ Name, Permission string }
 // PatronBlock is that of patrons who are blocked by hand or by the library's conditions.
 var PatronBlock = Block{Name: "patronBlock", Permission: "circulation.override-patron-block.post"}
 
+// DueDateOverride lifts a block of a policy that gives no due date: it has the one that staff choose.
+type DueDateOverride struct {
+	DueDate Instant `json:"dueDate"`
+}
+
 // Describe returns the block as an error names it, with the permission that the caller lacks for it.
 func (b Block) Describe(ctx context.Context) *fault.OverridableBlock {
 	named := &fault.OverridableBlock{Name: b.Name, MissingPermissions: []string{}}

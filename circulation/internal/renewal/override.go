@@ -18,14 +18,9 @@ type OverrideBlocks struct {
 	// RenewalBlock lifts a recall, the number of renewals, and what else needs no due date of staff.
 	RenewalBlock *struct{} `json:"renewalBlock"`
 	// DueDateBlock lifts the same, and takes a due date where the policy gives none.
-	DueDateBlock *DueDateOverride `json:"renewalDueDateRequiredBlock"`
+	DueDateBlock *library.DueDateOverride `json:"renewalDueDateRequiredBlock"`
 	// Comment is required when a block is lifted.
 	Comment string `json:"comment"`
-}
-
-// DueDateOverride is the due date that staff choose.
-type DueDateOverride struct {
-	DueDate library.Instant `json:"dueDate"`
 }
 
 // The blocks of renewals besides that of patrons.

@@ -32,9 +32,9 @@ func spell(err error) []string {
 }
 
 // day returns a due date of staff.
-func day(t *testing.T, date string) *renewal.DueDateOverride {
+func day(t *testing.T, date string) *library.DueDateOverride {
 	t.Helper()
-	var o renewal.DueDateOverride
+	var o library.DueDateOverride
 	if err := o.DueDate.UnmarshalJSON([]byte(`"` + date + `"`)); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestRenew_Overrides(t *testing.T) {
 	}{
 		"too often": {prepare: tooOften, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: all, wantDue: ruled},
 		"too often, no date": {
-			prepare: tooOften, blocks: renewal.OverrideBlocks{DueDateBlock: &renewal.DueDateOverride{}}, may: all,
+			prepare: tooOften, blocks: renewal.OverrideBlocks{DueDateBlock: &library.DueDateOverride{}}, may: all,
 			wantDue: ruled,
 		},
 		"without any permission": {
