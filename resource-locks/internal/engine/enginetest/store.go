@@ -59,5 +59,7 @@ func (s *Store) begin(ctx context.Context) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return time.Time{}, err
 	}
-	return time.Now().Add(s.ahead).UTC().Truncate(time.Microsecond), s.failure
+	return s.now(), s.failure
 }
+
+func (s *Store) now() time.Time { return time.Now().Add(s.ahead).UTC().Truncate(time.Microsecond) }

@@ -23,17 +23,3 @@ func TestStore_Claims(t *testing.T) {
 		return s, s, s.Advance
 	})
 }
-
-func TestStore_RandomSequences(t *testing.T) {
-	t.Parallel()
-	t.Run("of locks", func(t *testing.T) {
-		t.Parallel()
-		s := enginetest.NewStore()
-		enginetest.RunRandomLocks(t, []engine.LockStore{s}, s.Advance)
-	})
-	t.Run("of claims", func(t *testing.T) {
-		t.Parallel()
-		s := enginetest.NewStore()
-		enginetest.RunRandomClaims(t, []engine.ClaimStore{s, s}, s.Advance)
-	})
-}
