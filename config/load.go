@@ -141,8 +141,11 @@ func kindOf(t reflect.Type) string {
 	return "a value of type " + t.String()
 }
 
-// Default is a variable with the value that it has unless it is set.
-type Default struct{ Name, Value string }
+// Default is a variable with the value that it has unless it is set, as module descriptors write it.
+type Default struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
 
 // ListDefaults returns the settings of cfg, a pointer to a struct, that have a default in their tags,
 // sorted by name.

@@ -88,16 +88,10 @@ type Permission struct {
 
 // Launch says how Okapi starts a module.
 type Launch struct {
-	Image string     `json:"dockerImage"`
-	Pull  bool       `json:"dockerPull"`
-	Args  any        `json:"dockerArgs"`
-	Env   []Variable `json:"env"`
-}
-
-// Variable is an environment variable with its default.
-type Variable struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
+	Image string           `json:"dockerImage"`
+	Pull  bool             `json:"dockerPull"`
+	Args  any              `json:"dockerArgs"`
+	Env   []config.Default `json:"env"`
 }
 
 // Descriptor returns the module descriptor. It leaves out the interfaces without, which another module
@@ -215,14 +209,10 @@ func displayName(permission string) string {
 // launch names a variable only if it has a default: an empty value would count as set.
 func (m Module) launch() Launch {
 	const memory = 512 << 20
-	l := Launch{Image: m.Name, Env: []Variable{}, Args: map[string]any{"HostConfig": map[string]any{
+	return Launch{Image: m.Name, Env: config.ListDefaults(m.Settings), Args: map[string]any{"HostConfig": map[string]any{
 		"Memory":       memory,
 		"PortBindings": map[string]any{strconv.Itoa(m.Port) + "/tcp": []map[string]string{{"HostPort": "%p"}}},
 	}}}
-	for _, v := range config.ListDefaults(m.Settings) {
-		l.Env = append(l.Env, Variable(v))
-	}
-	return l
 }
 
 // Path returns a route's path with its parameters in braces, as OpenAPI and Okapi write them.
