@@ -3,12 +3,14 @@ package auth
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"math"
 	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 
 	"checkoutlock/schemas/fault"
 )
@@ -20,33 +22,8 @@ const (
 	logInterval = time.Minute
 )
 
-// allowance is how many wrong passwords a caller may send at once, and the time that adds one.
-type allowance struct {
-	most  float64
-	every time.Duration
-}
-
-var (
-	// ofName is for one name from one address.
-	ofName = allowance{5, 10 * time.Second}
-	// ofAddress is for all names from one address, which may be that of a proxy.
-	ofAddress = allowance{50, time.Second}
-)
-
 // caller is who sends passwords. An empty name is all names.
 type caller struct{ address, name string }
-
-// left is what is left of an allowance at a time.
-type left struct {
-	allowance
-
-	tries float64
-	at    time.Time
-}
-
-func (l left) now(now time.Time) float64 {
-	return math.Min(l.most, l.tries+float64(now.Sub(l.at))/float64(l.every))
-}
 
 // attempts slows down callers that send wrong passwords. It counts and logs those. It is safe for
 // concurrent use.
@@ -55,9 +32,9 @@ type attempts struct {
 	count *prometheus.CounterVec
 
 	mu       sync.Mutex
-	callers  map[caller]left
-	logged   time.Time // the last line
-	unlogged int       // wrong passwords since then
+	callers  map[caller]*rate.Limiter // the wrong passwords that each may still send
+	logged   time.Time                // the last line
+	unlogged int                      // wrong passwords since then
 }
 
 func newAttempts(log *slog.Logger) *attempts {
@@ -67,7 +44,7 @@ func newAttempts(log *slog.Logger) *attempts {
 	}, []string{"reason"})
 	count.WithLabelValues("wrong")
 	count.WithLabelValues("too_soon")
-	return &attempts{log: log, count: count, callers: map[caller]left{}}
+	return &attempts{log: log, count: count, callers: map[caller]*rate.Limiter{}}
 }
 
 // check returns nil if isRight does. A caller that sent too many wrong passwords is refused before
@@ -78,40 +55,38 @@ func (a *attempts) check(ctx context.Context, peer, name string, isRight func() 
 	defer a.mu.Unlock()
 	now := time.Now()
 	address := networkOf(peer)
-	allowances := map[caller]left{}
-	for who, most := range map[caller]allowance{{address, name}: ofName, {address, ""}: ofAddress} {
-		has := a.callers[who] // a new one has its whole allowance, because its time is long ago
-		has.allowance = most
-		has.tries, has.at = has.now(now), now
-		if has.tries < 1 {
+	allowances := map[caller]*rate.Limiter{ // how many wrong passwords at once, and the time that adds one
+		{address, name}: rate.NewLimiter(rate.Every(10*time.Second), 5),
+		{address, ""}:   rate.NewLimiter(rate.Every(time.Second), 50), // the address may be that of a proxy
+	}
+	for who, left := range allowances {
+		if known := a.callers[who]; known != nil {
+			left, allowances[who] = known, known
+		}
+		if tries := left.TokensAt(now); tries < 1 {
 			a.count.WithLabelValues("too_soon").Inc()
-			wait := time.Duration((1 - has.tries) * float64(has.every))
+			wait := time.Duration((1 - tries) / float64(left.Limit()) * float64(time.Second))
 			refused := fault.New(fault.TooManyTries, "Too many wrong passwords came from here. Wait for %d s, then try again.",
 				int(math.Ceil(wait.Seconds())))
 			refused.RetryAfter = wait
 			return refused
 		}
-		has.tries--
-		allowances[who] = has
 	}
 	if isRight() {
 		return nil
 	}
-	for who, has := range allowances {
-		a.keep(who, has, now)
+	for who, left := range allowances {
+		left.AllowN(now, 1)
+		a.keep(who, left, now)
 	}
 	a.note(ctx, peer, now)
 	return fault.New(fault.Unauthorized, "The password is wrong")
 }
 
 // keep remembers a caller. If there are too many, it forgets those with a whole allowance, or any.
-func (a *attempts) keep(who caller, has left, now time.Time) {
+func (a *attempts) keep(who caller, left *rate.Limiter, now time.Time) {
 	if len(a.callers) >= maxSlowed {
-		for other, l := range a.callers {
-			if l.now(now) >= l.most {
-				delete(a.callers, other)
-			}
-		}
+		maps.DeleteFunc(a.callers, func(_ caller, l *rate.Limiter) bool { return l.TokensAt(now) >= float64(l.Burst()) })
 		for other := range a.callers {
 			if len(a.callers) < maxSlowed {
 				break
@@ -119,7 +94,7 @@ func (a *attempts) keep(who caller, has left, now time.Time) {
 			delete(a.callers, other)
 		}
 	}
-	a.callers[who] = has
+	a.callers[who] = left
 }
 
 // note counts a wrong password, and logs those since the last line.
