@@ -17,18 +17,15 @@ import (
 // Templates are the pages by their file's name, each with the layout. They are safe for concurrent
 // use.
 type Templates struct {
-	pages map[string]pageCopies
+	pages map[string]*pageCopies
 }
 
 // pageCopies are a page's template, which is never executed because html/template copies no others,
 // and copies of it that are not in use.
 type pageCopies struct {
 	parse func() (*template.Template, error) // once, at the page's first use
-	idle  chan *boundPage
+	idle  sync.Pool                          // of *boundPage
 }
-
-// keptCopies is how many copies of a page are kept.
-const keptCopies = 4
 
 // boundPage is a copy of a page's template. Its functions write for the reader, who changes from one
 // use to the next.
@@ -46,7 +43,7 @@ const Layout = "layout.html"
 //
 // The functions say, linked, when, clock, ms, felt and number write for the reader of Render.
 func ParseTemplates(own fs.FS, formats template.FuncMap) (*Templates, error) {
-	all := &Templates{pages: map[string]pageCopies{}}
+	all := &Templates{pages: map[string]*pageCopies{}}
 	base := template.New(Layout).Funcs((&boundPage{}).functions()).Funcs(formats)
 	base, err := base.ParseFS(shared, "templates/"+Layout, "templates/parts.html")
 	if err != nil {
@@ -82,20 +79,16 @@ func (b *boundPage) functions() template.FuncMap {
 func (t *Templates) add(base *template.Template, source fs.FS) {
 	files, _ := fs.Glob(source, "templates/*.html") // its only error is of a wrong pattern
 	for _, file := range files {
-		t.pages[path.Base(file)] = pageCopies{idle: make(chan *boundPage, keptCopies), parse: sync.OnceValues(
-			func() (*template.Template, error) {
-				return template.Must(base.Clone()).ParseFS(source, file) // nothing has executed base
-			},
-		)}
+		t.pages[path.Base(file)] = &pageCopies{parse: sync.OnceValues(func() (*template.Template, error) {
+			return template.Must(base.Clone()).ParseFS(source, file) // nothing has executed base
+		})}
 	}
 }
 
 // take returns a copy that is not in use, or makes one.
-func (p pageCopies) take() (*boundPage, error) {
-	select {
-	case b := <-p.idle:
+func (p *pageCopies) take() (*boundPage, error) {
+	if b, idle := p.idle.Get().(*boundPage); idle {
 		return b, nil
-	default:
 	}
 	source, err := p.parse()
 	if err != nil {
@@ -104,14 +97,6 @@ func (p pageCopies) take() (*boundPage, error) {
 	b := &boundPage{template: template.Must(source.Clone())} // nothing has executed the source
 	b.template.Funcs(b.functions())
 	return b, nil
-}
-
-// giveBack keeps a copy for the next use.
-func (p pageCopies) giveBack(b *boundPage) {
-	select {
-	case p.idle <- b:
-	default:
-	}
 }
 
 // Show answers with a page. It renders the whole page before it sends the status.
@@ -133,7 +118,7 @@ func (t *Templates) Render(r Reader, file, name string, data any) ([]byte, error
 	if err != nil {
 		return nil, fmt.Errorf("reading the page %s: %w", file, err)
 	}
-	defer copies.giveBack(page)
+	defer copies.idle.Put(page)
 	page.reader = r
 	var out bytes.Buffer
 	if err := page.template.ExecuteTemplate(&out, name, data); err != nil {
