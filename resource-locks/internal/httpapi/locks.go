@@ -96,7 +96,7 @@ func (p *pages) readLocks(c echo.Context) (locksPage, error) {
 	q := web.QueryOf(c)
 	body := locksPage{
 		Root: root(c), Kind: q.Text("kind"), Search: strings.TrimSpace(q.Text("search")),
-		Kinds: append(slices.Clone(p.kinds), kindOfClaims), Events: p.recent.List(),
+		Kinds: append(slices.Clone(p.Kinds), kindOfClaims), Events: p.Recent.List(),
 	}
 	if body.Kind != "" && !slices.ContainsFunc(body.Kinds, func(k Kind) bool { return k.Key == body.Kind }) {
 		return body, fault.New(fault.Malformed, "There is no kind of locks %s. Choose one from the list.", fault.Shown(body.Kind))
@@ -104,7 +104,7 @@ func (p *pages) readLocks(c echo.Context) (locksPage, error) {
 	filter := "?" + url.Values{"kind": {body.Kind}, "search": {body.Search}}.Encode()
 	body.Live, body.Refresh = "live"+filter, filter
 	ctx := c.Request().Context()
-	for _, k := range p.kinds {
+	for _, k := range p.Kinds {
 		if body.Kind == "" || body.Kind == k.Key {
 			if err := p.addLocks(ctx, &body, k); err != nil {
 				return body, err
@@ -117,20 +117,20 @@ func (p *pages) readLocks(c echo.Context) (locksPage, error) {
 		}
 	}
 	slices.SortStableFunc(body.Rows, func(a, b lockRow) int { return a.Since.Compare(b.Since) })
-	if !p.guard.May(ctx, MayRelease) {
+	if !p.Guard.May(ctx, MayRelease) {
 		for i := range body.Rows {
 			body.Rows[i].Release = ""
 		}
 	}
 	var err error
-	body.Releases, err = p.locks.Releases(ctx, releasesShown)
+	body.Releases, err = p.Locks.Releases(ctx, releasesShown)
 	return body, err
 }
 
 // addLocks adds the flat locks of a kind that match, locksShown at most. It reads locksRead at most.
 func (p *pages) addLocks(ctx context.Context, body *locksPage, k Kind) error {
 	shown, read := 0, 0
-	err := p.locks.Walk(ctx, engine.Filter{Namespace: k.Namespace, Prefix: k.Prefix}, func(l engine.Lock) error {
+	err := p.Locks.Walk(ctx, engine.Filter{Namespace: k.Namespace, Prefix: k.Prefix}, func(l engine.Lock) error {
 		if shown == locksShown || read == locksRead {
 			body.Full = true
 			return errFull
@@ -165,7 +165,7 @@ func describeAsker(r engine.AskedFor) texts.Text {
 
 // addClaims adds the claims that match, and under each the claims that wait for it.
 func (p *pages) addClaims(ctx context.Context, body *locksPage) error {
-	claims, err := p.claims.List(ctx, "", claimsShown)
+	claims, err := p.Claims.List(ctx, "", claimsShown)
 	if err != nil {
 		return err
 	}

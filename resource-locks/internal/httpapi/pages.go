@@ -55,11 +55,7 @@ type Options struct {
 
 // pages serves the page of locks.
 type pages struct {
-	locks     *engine.Locks
-	claims    *engine.Claims
-	recent    *engine.Recent
-	kinds     []Kind
-	guard     *auth.Guard
+	Options
 	signIns   *auth.Pages
 	templates *page.Templates
 	files     page.Files
@@ -79,10 +75,7 @@ func New(o Options) (web.Front, error) {
 	if err != nil {
 		return web.Front{}, err
 	}
-	p := &pages{
-		locks: o.Locks, claims: o.Claims, recent: o.Recent, kinds: o.Kinds, guard: o.Guard, templates: templates, files: files,
-		streams: page.NewStreams(o.Log),
-	}
+	p := &pages{Options: o, templates: templates, files: files, streams: page.NewStreams(o.Log)}
 	p.signIns = auth.NewPages(auth.PageOptions{
 		Guard: o.Guard, Root: rootPath, Cookie: "locks", SignOuts: o.SignOuts,
 		Show: func(c echo.Context, status int, template string, title texts.Code, body any) error {
@@ -135,7 +128,7 @@ func root(c echo.Context) string { return page.RelativePath(c, rootPath) }
 func (p *pages) showError(c echo.Context, err error) error {
 	f := web.ToFault(err)
 	c.Response().Header().Set(fault.Header, string(f.Code))
-	shown := page.DescribeProblem(c, err, root(c), page.Outage{Means: "outage.locks", Contact: p.guard.SupportContact()})
+	shown := page.DescribeProblem(c, err, root(c), page.Outage{Means: "outage.locks", Contact: p.Guard.SupportContact()})
 	return p.show(c, fault.Status(f.Code), "error.html", shown.Heading, "", shown)
 }
 
@@ -143,7 +136,7 @@ func (p *pages) showError(c echo.Context, err error) error {
 func (p *pages) show(c echo.Context, status int, name string, title, note texts.Code, body any) error {
 	f := p.files.NewFrame(c)
 	f.Brand, f.Title, f.Note.Code, f.Body = "locks.brand", title, note, body
-	if p.guard.Mode() == auth.None {
+	if p.Guard.Mode() == auth.None {
 		f.Warning.Code = "frame.signInOff"
 	} else {
 		f.Who = okapi.FromContext(c.Request().Context()).UserName

@@ -84,9 +84,9 @@ func (p *pages) release(c echo.Context) error {
 	}
 	ctx := c.Request().Context()
 	if t.Claim != "" {
-		err = p.claims.ForceWithdraw(ctx, t.Namespace, uuid.MustParse(t.Claim), note)
+		err = p.Claims.ForceWithdraw(ctx, t.Namespace, uuid.MustParse(t.Claim), note)
 	} else {
-		_, err = p.locks.ForceRelease(ctx, engine.Key{Namespace: t.Namespace, Name: t.Name}, uuid.MustParse(t.Lock), note)
+		_, err = p.Locks.ForceRelease(ctx, engine.Key{Namespace: t.Namespace, Name: t.Name}, uuid.MustParse(t.Lock), note)
 	}
 	if fault.Is(err, fault.NotFound) {
 		return p.showRelease(c, http.StatusNotFound, releasePage{Gone: true})

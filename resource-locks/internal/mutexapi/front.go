@@ -58,7 +58,7 @@ func New(o Options) (web.Front, error) {
 	if err := prometheus.WrapRegistererWithPrefix("mutex_", o.Registry).Register(registry); err != nil {
 		return web.Front{}, fmt.Errorf("registering the metrics of the mutex: %w", err)
 	}
-	routes := (&handlers{locks: o.Locks, ttl: o.Settings.TTL, userHeader: o.Settings.UserHeader}).routes()
+	routes := (&handlers{o}).routes()
 	server.Handler = web.New(web.Options{
 		Log: log, Registry: registry, RequestTimeout: requestTimeout, BodyLimit: bodyLimit,
 		WriteFault: writeFault, Ready: server.Ready(o.Ready), CountRefusal: o.CountRefusal,

@@ -24,11 +24,7 @@ const kind = "mutex"
 
 const prefix = "/api/lock/"
 
-type handlers struct {
-	locks      *engine.Locks
-	ttl        time.Duration
-	userHeader string
-}
+type handlers struct{ Options }
 
 // lockAnswer is a lock as its user and others see it.
 type lockAnswer struct {
@@ -60,7 +56,7 @@ func (h *handlers) post(c echo.Context) error {
 	}
 	ctx, cancel := detach(c)
 	defer cancel()
-	g, err := h.locks.Acquire(ctx, engine.Acquire{Key: key, Owner: user, Kind: kind, TTL: h.ttl})
+	g, err := h.Locks.Acquire(ctx, engine.Acquire{Key: key, Owner: user, Kind: kind, TTL: h.Settings.TTL})
 	switch {
 	case err != nil:
 		return asOutage(err)
@@ -78,7 +74,7 @@ func (h *handlers) release(c echo.Context) error {
 	}
 	ctx, cancel := detach(c)
 	defer cancel()
-	_, err = h.locks.Release(ctx, key, user)
+	_, err = h.Locks.Release(ctx, key, user)
 	return asOutage(err)
 }
 
@@ -88,7 +84,7 @@ func (h *handlers) get(c echo.Context) (lockAnswer, error) {
 	if err != nil {
 		return lockAnswer{}, err
 	}
-	lock, held, err := fault.Found(h.locks.Fetch(c.Request().Context(), key))
+	lock, held, err := fault.Found(h.Locks.Fetch(c.Request().Context(), key))
 	switch {
 	case err != nil:
 		return lockAnswer{}, asOutage(err)
@@ -133,14 +129,14 @@ func readUID(u *url.URL) (string, error) {
 
 // readUser returns the user that the gateway's header names.
 func (h *handlers) readUser(r *http.Request) (string, error) {
-	sent := slices.Compact(slices.Clone(r.Header.Values(h.userHeader)))
+	sent := slices.Compact(slices.Clone(r.Header.Values(h.Settings.UserHeader)))
 	switch {
 	case len(sent) > 1:
-		return "", fault.New(fault.Malformed, "The header %s was sent with different values, allowed is one value", h.userHeader)
+		return "", fault.New(fault.Malformed, "The header %s was sent with different values, allowed is one value", h.Settings.UserHeader)
 	case len(sent) == 0 || sent[0] == "":
-		return "", fault.New(fault.Unauthorized, "The header %s with the user's id is missing", h.userHeader)
+		return "", fault.New(fault.Unauthorized, "The header %s with the user's id is missing", h.Settings.UserHeader)
 	}
-	return sent[0], checkText("The user in the header "+h.userHeader, sent[0])
+	return sent[0], checkText("The user in the header "+h.Settings.UserHeader, sent[0])
 }
 
 func checkText(what, text string) error {
