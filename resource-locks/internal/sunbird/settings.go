@@ -2,8 +2,8 @@ package sunbird
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +56,7 @@ func (s Settings) Validate() error {
 	}
 	require := func(holds bool, name, value, allowed string) {
 		if !holds {
-			errs = append(errs, outOfRange(name, value, allowed))
+			errs = append(errs, config.OutOfRange(name, strconv.Quote(value), allowed))
 		}
 	}
 	require(s.Auth == AuthToken || s.Auth == AuthHeader, "SUNBIRD_AUTH", string(s.Auth), "token, header")
@@ -78,8 +78,4 @@ func (s Settings) Validate() error {
 func isURL(text string) bool {
 	u, err := url.Parse(text)
 	return text == "" || err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
-}
-
-func outOfRange(name, value, allowed string) error {
-	return config.OutOfRange(name, fmt.Sprintf("%q", value), allowed)
 }
