@@ -21,23 +21,27 @@ type loadedTLS struct {
 	cfg   *tls.Config
 }
 
-func loadTLS(s Settings) (*loadedTLS, error) {
-	files, err := s.readTLS()
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := s.parseTLS(files)
-	return &loadedTLS{files, cfg}, err
+func loadCertificates(s Settings, log *slog.Logger) (*certificates, error) {
+	c := &certificates{settings: s, log: log}
+	_, err := c.load()
+	return c, err
 }
 
-func loadCertificates(s Settings, log *slog.Logger) (*certificates, error) {
-	loaded, err := loadTLS(s)
+// load returns the configuration of the files. It parses those that have changed.
+func (c *certificates) load() (*tls.Config, error) {
+	files, err := c.settings.readTLS()
 	if err != nil {
 		return nil, err
 	}
-	c := &certificates{settings: s, log: log}
-	c.last.Store(loaded)
-	return c, nil
+	if last := c.last.Load(); last != nil && files == last.files {
+		return last.cfg, nil
+	}
+	cfg, err := c.settings.parseTLS(files)
+	if err != nil {
+		return nil, err
+	}
+	c.last.Store(&loadedTLS{files, cfg})
+	return cfg, nil
 }
 
 // serverConfig returns the configuration of the listener.
@@ -47,22 +51,12 @@ func (c *certificates) serverConfig() *tls.Config {
 	return cfg
 }
 
-// reload returns the last configuration while the files have not changed, and while they do
-// not fit each other.
+// reload returns the configuration of the files, and the last one while they do not fit each other.
 func (c *certificates) reload() *tls.Config {
-	last := c.last.Load()
-	files, err := c.settings.readTLS()
-	if err == nil && files == last.files {
-		return last.cfg
-	}
-	var cfg *tls.Config
-	if err == nil {
-		cfg, err = c.settings.parseTLS(files)
-	}
+	cfg, err := c.load()
 	if err != nil {
 		c.log.Warn("the former TLS files stay in use", "err", err)
-		return last.cfg
+		return c.last.Load().cfg
 	}
-	c.last.Store(&loadedTLS{files, cfg})
 	return cfg
 }

@@ -59,7 +59,7 @@ func (s Settings) validateTLS() error {
 		}
 		return nil
 	}
-	_, err := loadTLS(s)
+	_, err := loadCertificates(s, nil)
 	return err
 }
 
