@@ -82,7 +82,7 @@ func PlatformRoutes(o Options) []Route {
 		{Method: http.MethodGet, Path: "/admin/health", Endpoint: JSON(http.StatusOK, alive), NoTenant: true, Uncompressed: true},
 		{
 			Method: http.MethodGet, Path: "/admin/health/ready", NoTenant: true, Uncompressed: true,
-			Endpoint: Handle(newReadiness(o).answer, Answer{Status: http.StatusOK, Body: text}, Answer{Status: http.StatusServiceUnavailable, Body: text}),
+			Endpoint: Handle((&readiness{Options: o}).answer, Answer{Status: http.StatusOK, Body: text}, Answer{Status: http.StatusServiceUnavailable, Body: text}),
 		},
 		{Method: http.MethodGet, Path: "/metrics", Endpoint: Handle(echo.WrapHandler(metrics), Answer{Status: http.StatusOK, Body: text}), NoTenant: true, Uncompressed: true},
 	}, logLevelRoutes(o)...)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
@@ -20,18 +19,15 @@ import (
 // readiness answers /admin/health/ready. Probes come every few seconds, so it logs
 // only what changes.
 type readiness struct {
-	ready func(context.Context) error
-	log   *slog.Logger
+	Options
 
 	mu   sync.Mutex
 	last string // why the service was not ready; "" when it was
 }
 
-func newReadiness(o Options) *readiness { return &readiness{ready: o.Ready, log: o.Log} }
-
 func (r *readiness) answer(c echo.Context) error {
 	ctx := c.Request().Context()
-	err := r.ready(ctx)
+	err := r.Ready(ctx)
 	reason := ""
 	if err != nil {
 		reason = fault.Text(err)
@@ -49,9 +45,9 @@ func (r *readiness) logChange(ctx context.Context, reason string) {
 	switch reason {
 	case r.last:
 	case "":
-		r.log.InfoContext(ctx, "ready again")
+		r.Log.InfoContext(ctx, "ready again")
 	default:
-		r.log.WarnContext(ctx, "not ready", "reason", reason)
+		r.Log.WarnContext(ctx, "not ready", "reason", reason)
 	}
 	r.last = reason
 }
