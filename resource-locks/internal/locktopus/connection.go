@@ -278,16 +278,12 @@ func (c *connection) sendClose(code int) error {
 // drain reads until the client has closed, or the deadline of end. Closing a socket with
 // unread bytes resets it, and the client would lose the last frames.
 func (c *connection) drain() {
-	for {
-		_, _, err := c.ws.NextReader()
-		var closed *websocket.CloseError
-		switch {
-		case errors.As(err, &closed):
-			return
-		case err != nil: // also an earlier error, such as a flood
-			_, _ = io.Copy(io.Discard, c.ws.NetConn())
-			return
-		}
+	var err error
+	for err == nil {
+		_, _, err = c.ws.NextReader()
+	}
+	if !errors.As(err, new(*websocket.CloseError)) { // it may be an earlier error, such as a flood
+		_, _ = io.Copy(io.Discard, c.ws.NetConn())
 	}
 }
 
