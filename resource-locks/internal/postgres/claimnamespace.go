@@ -18,7 +18,7 @@ const callsAtOnce = 2
 
 // namespaceCalls are the calls of this process that change something in a namespace, by
 // namespace. Those above callsAtOnce wait without a connection. So a namespace that a frozen
-// process holds does not take the connections of the others. Its zero value has no calls.
+// process holds does not take the connections of the others.
 type namespaceCalls struct {
 	mu     sync.Mutex
 	places map[string]*namespacePlaces
@@ -47,9 +47,6 @@ func (n *namespaceCalls) join(namespace string) *namespacePlaces {
 	p := n.places[namespace]
 	if p == nil {
 		p = &namespacePlaces{Weighted: semaphore.NewWeighted(callsAtOnce)}
-		if n.places == nil {
-			n.places = map[string]*namespacePlaces{}
-		}
 		n.places[namespace] = p
 	}
 	p.calls++

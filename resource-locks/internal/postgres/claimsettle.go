@@ -150,7 +150,7 @@ func (s *ClaimStore) listDue(ctx context.Context) (map[string]*dueWork, error) {
 	return due, err
 }
 
-// failingLast remembers which namespaces could not be settled. Its zero value knows none.
+// failingLast remembers which namespaces could not be settled.
 type failingLast struct {
 	mu     sync.Mutex
 	failed map[string]time.Time
@@ -173,9 +173,6 @@ func (f *failingLast) note(namespace string, err error) {
 	if err == nil {
 		delete(f.failed, namespace)
 		return
-	}
-	if f.failed == nil {
-		f.failed = map[string]time.Time{}
 	}
 	f.failed[namespace] = time.Now()
 }
