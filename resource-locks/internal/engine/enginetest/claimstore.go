@@ -40,26 +40,21 @@ func (s *Store) ended(c *claim, now time.Time) bool {
 
 // StartLease implements engine.ClaimStore.
 func (s *Store) StartLease(ctx context.Context, instance uuid.UUID, length time.Duration) error {
-	now, err := s.begin(ctx)
-	defer s.mu.Unlock()
-	if err == nil {
+	return s.run(ctx, func(now time.Time) error {
 		s.leases[instance] = now.Add(length)
-	}
-	return err
+		return nil
+	})
 }
 
 // KeepLease implements engine.ClaimStore.
 func (s *Store) KeepLease(ctx context.Context, instance uuid.UUID, length time.Duration) error {
-	now, err := s.begin(ctx)
-	defer s.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	if !s.leased(instance, now) {
-		return fault.New(fault.NotFound, "The lease has ended")
-	}
-	s.leases[instance] = now.Add(length)
-	return nil
+	return s.run(ctx, func(now time.Time) error {
+		if !s.leased(instance, now) {
+			return fault.New(fault.NotFound, "The lease has ended")
+		}
+		s.leases[instance] = now.Add(length)
+		return nil
+	})
 }
 
 func (s *Store) leased(instance uuid.UUID, now time.Time) bool {
@@ -68,22 +63,20 @@ func (s *Store) leased(instance uuid.UUID, now time.Time) bool {
 
 // EndLease implements engine.ClaimStore.
 func (s *Store) EndLease(ctx context.Context, instance uuid.UUID) error {
-	now, err := s.begin(ctx)
-	defer s.mu.Unlock()
-	if err == nil && s.leased(instance, now) {
-		s.leases[instance] = now
-	}
-	return err
+	return s.run(ctx, func(now time.Time) error {
+		if s.leased(instance, now) {
+			s.leases[instance] = now
+		}
+		return nil
+	})
 }
 
 // OpenNamespace implements engine.ClaimStore.
 func (s *Store) OpenNamespace(ctx context.Context, name string) error {
-	_, err := s.begin(ctx)
-	defer s.mu.Unlock()
-	if err == nil {
+	return s.run(ctx, func(time.Time) error {
 		s.open(name)
-	}
-	return err
+		return nil
+	})
 }
 
 func (s *Store) open(name string) *namespace {
@@ -95,24 +88,21 @@ func (s *Store) open(name string) *namespace {
 
 // Enqueue implements engine.ClaimStore.
 func (s *Store) Enqueue(ctx context.Context, q engine.Claim) (engine.Place, error) {
-	now, err := s.begin(ctx)
-	defer s.mu.Unlock()
-	if err != nil {
-		return engine.Place{}, err
-	}
-	n := s.open(q.Namespace)
-	if c := n.find(q.ID); c != nil {
+	return answer(ctx, s, func(now time.Time) (engine.Place, error) {
+		n := s.open(q.Namespace)
+		if c := n.find(q.ID); c != nil {
+			return c.Place, nil
+		}
+		if !s.leased(q.Instance, now) {
+			return engine.Place{}, fault.New(fault.Unavailable, "The lease of this instance has ended: try again")
+		}
+		n.last++
+		c := &claim{ClaimInfo: engine.ClaimInfo{Claim: q, Place: engine.Place{Number: n.last}, QueuedAt: now}}
+		n.claims = append(n.claims, c)
+		s.grantNext(n, q.Instance, now)
+		c.isNew = false
 		return c.Place, nil
-	}
-	if !s.leased(q.Instance, now) {
-		return engine.Place{}, fault.New(fault.Unavailable, "The lease of this instance has ended: try again")
-	}
-	n.last++
-	c := &claim{ClaimInfo: engine.ClaimInfo{Claim: q, Place: engine.Place{Number: n.last}, QueuedAt: now}}
-	n.claims = append(n.claims, c)
-	s.grantNext(n, q.Instance, now)
-	c.isNew = false
-	return c.Place, nil
+	})
 }
 
 func (n *namespace) find(id uuid.UUID) *claim {
@@ -183,67 +173,56 @@ func (s *Store) remove(n *namespace, caller uuid.UUID, now time.Time, gone func(
 
 // Withdraw implements engine.ClaimStore.
 func (s *Store) Withdraw(ctx context.Context, caller uuid.UUID, name string, id uuid.UUID) ([]uuid.UUID, error) {
-	now, err := s.begin(ctx)
-	defer s.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	granted, _ := s.remove(s.namespaces[name], caller, now, func(c *claim) bool { return c.ID == id })
-	return granted, nil
+	return answer(ctx, s, func(now time.Time) ([]uuid.UUID, error) {
+		granted, _ := s.remove(s.namespaces[name], caller, now, func(c *claim) bool { return c.ID == id })
+		return granted, nil
+	})
 }
 
 // Disconnect implements engine.ClaimStore.
 func (s *Store) Disconnect(ctx context.Context, caller uuid.UUID, name string, id uuid.UUID) ([]uuid.UUID, error) {
-	now, err := s.begin(ctx)
-	defer s.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	n := s.namespaces[name]
-	if c := n.find(id); c != nil && c.Held && c.Abandon > 0 {
-		if until := s.leases[c.Instance]; until.Before(now) {
-			now = until
+	return answer(ctx, s, func(now time.Time) ([]uuid.UUID, error) {
+		n := s.namespaces[name]
+		if c := n.find(id); c != nil && c.Held && c.Abandon > 0 {
+			if until := s.leases[c.Instance]; until.Before(now) {
+				now = until
+			}
+			if c.EndsAt.IsZero() {
+				c.EndsAt = now.Add(c.Abandon)
+			}
+			return nil, nil
 		}
-		if c.EndsAt.IsZero() {
-			c.EndsAt = now.Add(c.Abandon)
-		}
-		return nil, nil
-	}
-	granted, _ := s.remove(n, caller, now, func(c *claim) bool { return c.ID == id })
-	return granted, nil
+		granted, _ := s.remove(n, caller, now, func(c *claim) bool { return c.ID == id })
+		return granted, nil
+	})
 }
 
 // Settle implements engine.ClaimStore.
 func (s *Store) Settle(ctx context.Context, caller uuid.UUID) (granted []uuid.UUID, ended []engine.ClaimInfo, err error) {
-	now, err := s.begin(ctx)
-	defer s.mu.Unlock()
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, n := range s.namespaces {
-		next, removed := s.remove(n, caller, now, func(c *claim) bool { return s.ended(c, now) })
-		granted, ended = append(granted, next...), append(ended, removed...)
-	}
-	return granted, ended, nil
+	err = s.run(ctx, func(now time.Time) error {
+		for _, n := range s.namespaces {
+			next, removed := s.remove(n, caller, now, func(c *claim) bool { return s.ended(c, now) })
+			granted, ended = append(granted, next...), append(ended, removed...)
+		}
+		return nil
+	})
+	return granted, ended, err
 }
 
 // ForceWithdraw implements engine.ClaimStore.
 func (s *Store) ForceWithdraw(ctx context.Context, caller uuid.UUID, name string, id uuid.UUID, note engine.Note) ([]uuid.UUID, error) {
-	now, err := s.begin(ctx)
-	defer s.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	n := s.namespaces[name]
-	c := n.find(id)
-	if c == nil {
-		return nil, fault.New(fault.NotFound, "There is no such claim")
-	}
-	s.releases = append(s.releases, engine.Release{
-		Note: note, Namespace: name, Name: engine.FormatResources(c.Resources), Owner: c.Owner, Fence: c.Number, At: now,
+	return answer(ctx, s, func(now time.Time) ([]uuid.UUID, error) {
+		n := s.namespaces[name]
+		c := n.find(id)
+		if c == nil {
+			return nil, fault.New(fault.NotFound, "There is no such claim")
+		}
+		s.releases = append(s.releases, engine.Release{
+			Note: note, Namespace: name, Name: engine.FormatResources(c.Resources), Owner: c.Owner, Fence: c.Number, At: now,
+		})
+		granted, _ := s.remove(n, caller, now, func(c *claim) bool { return c.ID == id })
+		return granted, nil
 	})
-	granted, _ := s.remove(n, caller, now, func(c *claim) bool { return c.ID == id })
-	return granted, nil
 }
 
 // all returns the claims of all namespaces by namespace and number.
@@ -257,94 +236,79 @@ func (s *Store) all() []*claim {
 
 // NewGrants implements engine.ClaimStore.
 func (s *Store) NewGrants(ctx context.Context, instance uuid.UUID) ([]uuid.UUID, error) {
-	_, err := s.begin(ctx)
-	defer s.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	var found []uuid.UUID
-	for _, c := range s.all() {
-		if c.Instance == instance && c.isNew {
-			found = append(found, c.ID)
+	return answer(ctx, s, func(time.Time) ([]uuid.UUID, error) {
+		var found []uuid.UUID
+		for _, c := range s.all() {
+			if c.Instance == instance && c.isNew {
+				found = append(found, c.ID)
+			}
 		}
-	}
-	return found, nil
+		return found, nil
+	})
 }
 
 // NoteGrants implements engine.ClaimStore.
 func (s *Store) NoteGrants(ctx context.Context, ids []uuid.UUID) error {
-	_, err := s.begin(ctx)
-	defer s.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	for _, c := range s.all() {
-		if slices.Contains(ids, c.ID) {
-			c.isNew = false
+	return s.run(ctx, func(time.Time) error {
+		for _, c := range s.all() {
+			if slices.Contains(ids, c.ID) {
+				c.isNew = false
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // ClaimsOf implements engine.ClaimStore.
 func (s *Store) ClaimsOf(ctx context.Context, instance, after uuid.UUID, page []engine.ClaimState) ([]engine.ClaimState, error) {
-	_, err := s.begin(ctx)
-	defer s.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	var found []engine.ClaimState
-	for _, c := range s.all() {
-		if c.Instance == instance && c.EndsAt.IsZero() && bytes.Compare(c.ID[:], after[:]) > 0 {
-			found = append(found, engine.ClaimState{ID: c.ID, Namespace: c.Namespace, Held: c.Held})
+	return answer(ctx, s, func(time.Time) ([]engine.ClaimState, error) {
+		var found []engine.ClaimState
+		for _, c := range s.all() {
+			if c.Instance == instance && c.EndsAt.IsZero() && bytes.Compare(c.ID[:], after[:]) > 0 {
+				found = append(found, engine.ClaimState{ID: c.ID, Namespace: c.Namespace, Held: c.Held})
+			}
 		}
-	}
-	slices.SortFunc(found, func(a, b engine.ClaimState) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	return page[:copy(page, found)], nil
+		slices.SortFunc(found, func(a, b engine.ClaimState) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+		return page[:copy(page, found)], nil
+	})
 }
 
 // Stats implements engine.ClaimStore.
 func (s *Store) Stats(ctx context.Context, name string) (engine.NamespaceStats, error) {
-	_, err := s.begin(ctx)
-	defer s.mu.Unlock()
-	n := s.namespaces[name]
-	switch {
-	case err != nil:
-		return engine.NamespaceStats{}, err
-	case n == nil:
-		return engine.NamespaceStats{}, fault.New(fault.NotFound, "Namespace not found")
-	}
-	stats := engine.NamespaceStats{LastNumber: n.last}
-	paths := map[string]bool{}
-	for _, c := range n.claims {
-		if c.Held {
-			stats.Held++
-			stats.HeldResources += len(c.Resources)
-		} else {
-			stats.Waiting++
-			stats.WaitingResources += len(c.Resources)
+	return answer(ctx, s, func(time.Time) (engine.NamespaceStats, error) {
+		n := s.namespaces[name]
+		if n == nil {
+			return engine.NamespaceStats{}, fault.New(fault.NotFound, "Namespace not found")
 		}
-		for _, r := range c.Resources {
-			paths[fmt.Sprintf("%q", r.Path)] = true
+		stats := engine.NamespaceStats{LastNumber: n.last}
+		paths := map[string]bool{}
+		for _, c := range n.claims {
+			if c.Held {
+				stats.Held++
+				stats.HeldResources += len(c.Resources)
+			} else {
+				stats.Waiting++
+				stats.WaitingResources += len(c.Resources)
+			}
+			for _, r := range c.Resources {
+				paths[fmt.Sprintf("%q", r.Path)] = true
+			}
 		}
-	}
-	stats.Paths = len(paths)
-	return stats, nil
+		stats.Paths = len(paths)
+		return stats, nil
+	})
 }
 
 // ListClaims implements engine.ClaimStore.
 func (s *Store) ListClaims(ctx context.Context, namespace string, limit int) ([]engine.ClaimInfo, error) {
-	_, err := s.begin(ctx)
-	defer s.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	var found []engine.ClaimInfo
-	for _, c := range s.all() {
-		if namespace == "" || c.Namespace == namespace {
-			found = append(found, c.ClaimInfo)
+	return answer(ctx, s, func(time.Time) ([]engine.ClaimInfo, error) {
+		var found []engine.ClaimInfo
+		for _, c := range s.all() {
+			if namespace == "" || c.Namespace == namespace {
+				found = append(found, c.ClaimInfo)
+			}
 		}
-	}
-	slices.SortStableFunc(found, func(a, b engine.ClaimInfo) int { return cmp.Compare(a.Namespace, b.Namespace) })
-	return found[:min(limit, len(found))], nil
+		slices.SortStableFunc(found, func(a, b engine.ClaimInfo) int { return cmp.Compare(a.Namespace, b.Namespace) })
+		return found[:min(limit, len(found))], nil
+	})
 }

@@ -3,6 +3,7 @@
 package enginetest
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -52,14 +53,23 @@ func (s *Store) Fail(err error) {
 	s.failure = err
 }
 
-// begin locks the store and returns the time of its clock. The caller unlocks it, also
-// after an error.
-func (s *Store) begin(ctx context.Context) (time.Time, error) {
+// run runs f, at the time of the store's clock, and nothing else meanwhile.
+func (s *Store) run(ctx context.Context, f func(now time.Time) error) error {
 	s.mu.Lock()
-	if err := ctx.Err(); err != nil {
-		return time.Time{}, err
+	defer s.mu.Unlock()
+	if err := cmp.Or(ctx.Err(), s.failure); err != nil {
+		return err
 	}
-	return s.now(), s.failure
+	return f(s.now())
+}
+
+// answer is run for what f returns.
+func answer[T any](ctx context.Context, s *Store, f func(now time.Time) (T, error)) (result T, err error) {
+	err = s.run(ctx, func(now time.Time) (err error) {
+		result, err = f(now)
+		return err
+	})
+	return result, err
 }
 
 func (s *Store) now() time.Time { return time.Now().Add(s.ahead).UTC().Truncate(time.Microsecond) }
