@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 )
 
@@ -95,30 +96,17 @@ func (m message) readFilter() (names []string, problem string) {
 	if raw := m.request["filters"]; !isEmpty(raw) && json.Unmarshal(raw, &filters) != nil {
 		return nil, `"filters" must be an object`
 	}
-	var value any
-	if raw := filters["resourceId"]; raw != nil {
-		_ = json.Unmarshal(raw, &value) // it is part of a valid document
-	}
-	const allowed = `"filters.resourceId" must be a string or an array of strings`
-	switch value := value.(type) {
-	case nil:
+	var id string
+	var ids []*string // a null is no string
+	switch raw, sent := filters["resourceId"]; {
+	case !sent || json.Unmarshal(raw, &id) == nil && id == "": // null leaves it empty
 		return nil, ""
-	case string:
-		if value == "" {
-			return nil, ""
-		}
-		names = []string{value}
-	case []any:
-		names = []string{}
-		for _, element := range value {
-			name, isText := element.(string)
-			if !isText {
-				return nil, allowed
-			}
-			names = append(names, name)
-		}
+	case id != "":
+		names = []string{id}
+	case json.Unmarshal(raw, &ids) != nil || slices.Contains(ids, nil):
+		return nil, `"filters.resourceId" must be a string or an array of strings`
 	default:
-		return nil, allowed
+		names = convert.All(ids, func(id *string) string { return *id })
 	}
 	for _, name := range names { // the engine would find it when a part of the list was sent
 		if utf8.RuneCountInString(name) > engine.MaxName {
