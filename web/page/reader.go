@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"maps"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -87,10 +86,6 @@ func (r Reader) makeText(what any, pairs []any) (texts.Text, error) {
 	switch what := what.(type) {
 	case texts.Text:
 		t = what
-	case *texts.Text:
-		if what != nil {
-			t = *what
-		}
 	case texts.Code:
 		t.Code = what
 	case string:
@@ -124,8 +119,6 @@ func (r Reader) write(value any) string {
 		return value.Text
 	case time.Time:
 		return r.When(value).Text
-	case int:
-		return strconv.Itoa(value)
 	}
 	return fmt.Sprint(value)
 }

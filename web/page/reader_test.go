@@ -79,7 +79,7 @@ func TestRender_WritesForTheReader(t *testing.T) {
 		Name, Date string
 		At         time.Time
 		Linked     texts.Text
-		None       *texts.Text
+		None       texts.Text
 	}{
 		Name: "<Ann>", At: time.Date(2026, 3, 5, 13, 3, 4, 0, time.UTC), Date: "2026-03-05T13:03:04.000+00:00",
 		Linked: texts.Text{Code: "See [{place}] & more", Values: texts.Values{"place": "<x>"}},
