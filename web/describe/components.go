@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"cmp"
 	_ "embed" // of the examples
 	"encoding/json"
 	"fmt"
@@ -119,10 +120,7 @@ func moveRefs(name string, v any) any {
 				continue
 			}
 			file, def, _ := strings.Cut(to, "#/$defs/")
-			if file == "" {
-				file = name
-			}
-			to = strings.TrimSuffix(file, ".json")
+			to = strings.TrimSuffix(cmp.Or(file, name), ".json")
 			if def != "" {
 				to += "." + def
 			}

@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -56,10 +57,7 @@ func (m Module) OpenAPI() (map[string]any, error) {
 
 // operation describes a route.
 func (m Module) operation(c *components, r web.Route) (object, error) {
-	o := object{"operationId": operationID(r), "tags": []string{r.Interface}}
-	if r.Interface == "" {
-		o["tags"] = []string{m.Own}
-	}
+	o := object{"operationId": operationID(r), "tags": []string{cmp.Or(r.Interface, m.Own)}}
 	if r.Permission != "" {
 		o["description"] = "Permission: " + r.Permission
 	}
@@ -209,12 +207,10 @@ func (c *components) responses(r web.Route) (object, error) {
 // refusal describes the answers with one of the codes. answered is another answer with the status, or nil.
 func (c *components) refusal(r web.Route, status int, codes []string, answered any) object {
 	schemas, inJSON := []any{c.ref("errors")}, exampleRefs(codes, "")
-	if other, ok := answered.(object); ok {
-		if content, ok := other["content"].(object); ok {
-			if media, ok := content["application/json"].(object); ok {
-				schemas = append(schemas, media["schema"])
-			}
-		}
+	other, _ := answered.(object)
+	content, _ := other["content"].(object)
+	if media, ok := content["application/json"].(object); ok {
+		schemas = append(schemas, media["schema"])
 	}
 	if own := c.example(r, strconv.Itoa(status), nil); own != nil {
 		inJSON["own"] = object{"value": own}
