@@ -80,10 +80,7 @@ func (s *Store) Refresh(ctx context.Context, q engine.Refresh) (engine.Result, e
 			r.lock.RenewedAt, r.lock.ExpiresAt = now, now.Add(q.TTL)
 			return engine.Result{Lock: r.shown(), Outcome: engine.Renewed}, nil
 		}
-		end := r.endedAt
-		if end.IsZero() {
-			end = r.lock.ExpiresAt
-		}
+		end := cmp.Or(r.endedAt, r.lock.ExpiresAt)
 		if r.lock.Owner != q.Owner || now.Sub(end) >= q.ResumeWithin {
 			return engine.Result{Outcome: engine.UnknownID}, nil
 		}
