@@ -7,6 +7,8 @@ import (
 
 	"github.com/nicksnyder/go-i18n/v2/i18n"
 	"golang.org/x/text/language"
+
+	"checkoutlock/schemas/convert"
 )
 
 // English is the language of the source texts.
@@ -30,13 +32,7 @@ func IsLanguage(tag string) bool {
 	return tag == Pseudo || slices.ContainsFunc(Languages, func(l Language) bool { return l.Tag == tag })
 }
 
-var matcher = func() language.Matcher {
-	var tags []language.Tag
-	for _, l := range Languages {
-		tags = append(tags, language.MustParse(l.Tag))
-	}
-	return language.NewMatcher(tags)
-}()
+var matcher = language.NewMatcher(convert.All(Languages, func(l Language) language.Tag { return language.MustParse(l.Tag) }))
 
 // MatchLanguage returns the tag of the language that suits an Accept-Language header best.
 func MatchLanguage(accept string) string {
@@ -74,9 +70,7 @@ func lengthen(messages []*i18n.Message) []*i18n.Message {
 		}
 		return "⟦" + out + accents.Replace(text[from:]) + "⟧"
 	}
-	var longer []*i18n.Message
-	for _, m := range messages {
-		longer = append(longer, &i18n.Message{ID: m.ID, One: change(m.One), Other: change(m.Other)})
-	}
-	return longer
+	return convert.All(messages, func(m *i18n.Message) *i18n.Message {
+		return &i18n.Message{ID: m.ID, One: change(m.One), Other: change(m.Other)}
+	})
 }

@@ -77,10 +77,7 @@ func (s *server) walk(ctx context.Context, names []string, visit func(engine.Loc
 	if names == nil {
 		return s.Locks.Walk(ctx, engine.Filter{Namespace: Namespaces, Prefix: true}, visit)
 	}
-	var namespaces []string
-	for _, resourceType := range s.Settings.ResourceTypes {
-		namespaces = append(namespaces, Namespaces+strings.ToLower(resourceType))
-	}
+	namespaces := convert.All(s.Settings.ResourceTypes, func(t string) string { return Namespaces + strings.ToLower(t) })
 	slices.Sort(namespaces)
 	for _, namespace := range slices.Compact(namespaces) {
 		if err := s.Locks.Walk(ctx, engine.Filter{Namespace: namespace, Names: names}, visit); err != nil {

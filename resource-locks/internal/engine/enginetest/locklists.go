@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/convert"
 )
 
 const callers = 32
@@ -177,10 +178,7 @@ func testList(c *lockTest) {
 		{name: "the last page of a namespace", filter: engine.Filter{Namespace: "a", Limit: 3, After: all[2].Key}, want: []int{3}},
 		{name: "everything at once", filter: engine.Filter{Namespace: "a", Prefix: true, Names: []string{"a"}, Kind: "even", After: all[2].Key, Limit: 1}, want: []int{4}},
 	} {
-		var want []engine.Lock
-		for _, i := range tt.want {
-			want = append(want, all[i])
-		}
+		want := convert.All(tt.want, func(i int) engine.Lock { return all[i] })
 		if got, err := c.store.List(c.ctx, tt.filter); err != nil || !slices.EqualFunc(got, want, equalLocks) {
 			c.Errorf("%s: got %+v, %v, want %+v", tt.name, got, err, want)
 		}

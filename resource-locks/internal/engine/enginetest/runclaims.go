@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 )
 
@@ -114,10 +115,7 @@ func (c *claimTest) withdraw(q engine.Claim, granted ...engine.Claim) {
 
 func (c *claimTest) wantGranted(call string, got []uuid.UUID, err error, want ...engine.Claim) {
 	c.Helper()
-	var ids []uuid.UUID
-	for _, q := range want {
-		ids = append(ids, q.ID)
-	}
+	ids := convert.All(want, func(q engine.Claim) uuid.UUID { return q.ID })
 	if err != nil || !sameIDs(got, ids) {
 		c.Fatalf("%s granted %v, %v, want %v", call, got, err, ids)
 	}
@@ -133,10 +131,7 @@ func (c *claimTest) settle(ended, granted []engine.Claim) {
 	c.Helper()
 	got, over, err := c.store.Settle(c.ctx, c.instance)
 	c.wantGranted("Settle", got, err, granted...)
-	var ids []uuid.UUID
-	for _, info := range over {
-		ids = append(ids, info.ID)
-	}
+	ids := convert.All(over, func(info engine.ClaimInfo) uuid.UUID { return info.ID })
 	c.wantGranted("Settle: the end of the granted ones", ids, nil, ended...)
 }
 
