@@ -56,9 +56,12 @@ func newMetrics(reg prometheus.Registerer, locks *engine.Locks, log *slog.Logger
 	reg.MustRegister(liveLocks(locks, kindLock, "ActiveLocks", "Live locks of Locket.", log),
 		liveLocks(locks, kindPresence, "ActivePresences", "Live presences of Locket.", log))
 	for _, method := range []string{"Lock", "Release", "Fetch", "FetchAll"} { // what clients' dashboards show
-		m.latency[method] = &maximum{desc: prometheus.NewDesc("RequestLatencyMax",
-			"Nanoseconds of the longest call of Locket since the last scrape.", nil, prometheus.Labels{"request_type": method})}
-		reg.MustRegister(m.latency[method])
+		longest := &maximum{}
+		m.latency[method] = longest
+		register.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "RequestLatencyMax", Help: "Nanoseconds of the longest call of Locket since the last scrape.",
+			ConstLabels: prometheus.Labels{"request_type": method},
+		}, func() float64 { return float64(longest.sinceScrape.Swap(0)) })
 		for _, counter := range []*prometheus.CounterVec{m.started, m.succeeded, m.failed, m.cancelled} {
 			counter.WithLabelValues(method) // so that dashboards find them before the first call
 		}
@@ -98,27 +101,16 @@ func (m *metrics) Observe(e engine.Event) {
 	}
 }
 
-// maximum is a gauge of the longest duration since the last scrape.
-type maximum struct {
-	desc    *prometheus.Desc
-	longest atomic.Int64
-}
+// maximum is the longest duration since the last scrape.
+type maximum struct{ sinceScrape atomic.Int64 }
 
 func (x *maximum) raise(d time.Duration) {
 	for {
-		longest := x.longest.Load()
-		if int64(d) <= longest || x.longest.CompareAndSwap(longest, int64(d)) {
+		longest := x.sinceScrape.Load()
+		if int64(d) <= longest || x.sinceScrape.CompareAndSwap(longest, int64(d)) {
 			return
 		}
 	}
-}
-
-// Describe implements prometheus.Collector.
-func (x *maximum) Describe(out chan<- *prometheus.Desc) { out <- x.desc }
-
-// Collect implements prometheus.Collector.
-func (x *maximum) Collect(out chan<- prometheus.Metric) {
-	out <- prometheus.MustNewConstMetric(x.desc, prometheus.GaugeValue, float64(x.longest.Swap(0)))
 }
 
 // liveLocks is a gauge of the live locks of a kind. All instances see the same number.
