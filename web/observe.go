@@ -13,6 +13,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"checkoutlock/config"
 	"checkoutlock/schemas"
@@ -26,27 +27,22 @@ type httpMetrics struct {
 }
 
 func newHTTPMetrics(reg prometheus.Registerer) *httpMetrics {
-	m := &httpMetrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "http_requests_total", Help: "Requests answered, by route, status and the fault's code.",
-		}, []string{"method", "route", "status", "code"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "http_request_duration_seconds", Help: "Time from request to answer.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
-		}, []string{"method", "route"}),
-	}
-	reg.MustRegister(m.requests, m.duration, newBuildInfo(config.ReadBuild()))
-	return m
-}
-
-// newBuildInfo returns a gauge that is 1 and has the build in its labels.
-func newBuildInfo(b config.Build) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	register, b := promauto.With(reg), config.ReadBuild()
+	register.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "build_info", Help: "The build that runs, in the labels; always 1.",
 		ConstLabels: prometheus.Labels{
 			"version": b.Version, "revision": b.Revision, "modified": strconv.FormatBool(b.Modified), "goversion": b.Go,
 		},
 	}, func() float64 { return 1 })
+	return &httpMetrics{
+		requests: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "http_requests_total", Help: "Requests answered, by route, status and the fault's code.",
+		}, []string{"method", "route", "status", "code"}),
+		duration: register.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "http_request_duration_seconds", Help: "Time from request to answer.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"method", "route"}),
+	}
 }
 
 // observe puts the call and the time-out into the request's only context, and logs and
