@@ -49,15 +49,12 @@ func keepLanguage(c echo.Context) {
 // Zone returns the visitor's time zone, as the browser has said it in a cookie. Without one it is
 // the service's (the variable TZ).
 func Zone(c echo.Context) *time.Location {
-	cookie, err := c.Cookie(zoneCookie)
-	if err != nil || cookie.Value == "" {
-		return time.Local //nolint:gosmopolitan // the operator sets TZ
+	if cookie, err := c.Cookie(zoneCookie); err == nil && cookie.Value != "" {
+		if zone, err := time.LoadLocation(cookie.Value); err == nil {
+			return zone
+		}
 	}
-	zone, err := time.LoadLocation(cookie.Value)
-	if err != nil {
-		return time.Local //nolint:gosmopolitan // as above
-	}
-	return zone
+	return time.Local //nolint:gosmopolitan // the operator sets TZ
 }
 
 // linkLanguages returns the menu of languages: each links to this page.
