@@ -2,6 +2,7 @@ package sample
 
 import (
 	"encoding/json"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,31 +20,45 @@ type library map[string][]records.Record
 func readLibrary(t *testing.T) library {
 	t.Helper()
 	lib := library{}
-	for _, f := range slices.Concat(referenceFiles(), sampleFiles()) {
-		docs, err := f.readRecords()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(docs) == 0 {
-			t.Errorf("%s is empty", f.name)
-		}
-		for i, doc := range docs {
-			var plain struct{ ID string }
-			if err := json.Unmarshal(doc, &plain); err != nil {
-				t.Fatalf("record %d of %s: %v", i+1, f.name, err)
-			}
-			r, err := f.recordType.Parse(doc, "")
+	files, err := fs.Glob(data, "data/*/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for _, typ := range records.Types() {
+		for _, folder := range []string{referenceFolder, sampleFolder} {
+			docs, err := readRecords(folder, typ)
 			if err != nil {
-				t.Fatalf("record %d of %s: %v", i+1, f.name, err)
+				t.Fatal(err)
 			}
-			if r.ID() != plain.ID {
-				t.Errorf("record %d of %s: id in the file is %q; without one it would be another at each load", i+1, f.name,
-					plain.ID)
-			}
-			lib[f.recordType.Table] = append(lib[f.recordType.Table], r)
+			read += min(len(docs), 1)
+			lib[typ.Table] = append(lib[typ.Table], parseRecords(t, typ, docs)...)
 		}
 	}
+	if read != len(files) {
+		t.Errorf("got records of %d types, want some in each of the files %q", read, files)
+	}
 	return lib
+}
+
+func parseRecords(t *testing.T, typ records.Type, docs []json.RawMessage) (list []records.Record) {
+	t.Helper()
+	for i, doc := range docs {
+		var plain struct{ ID string }
+		if err := json.Unmarshal(doc, &plain); err != nil {
+			t.Fatalf("record %d of %s: %v", i+1, fileOf(typ), err)
+		}
+		r, err := typ.Parse(doc, "")
+		if err != nil {
+			t.Fatalf("record %d of %s: %v", i+1, fileOf(typ), err)
+		}
+		if r.ID() != plain.ID {
+			t.Errorf("record %d of %s: id in the file is %q; without one it would be another at each load", i+1, fileOf(typ),
+				plain.ID)
+		}
+		list = append(list, r)
+	}
+	return list
 }
 
 func (l library) has(table, id string) bool {
@@ -83,13 +98,12 @@ func TestData_ReferencesNameExistingRecords(t *testing.T) {
 	t.Parallel()
 	lib := readLibrary(t)
 	checked := 0
-	for _, f := range slices.Concat(referenceFiles(), sampleFiles()) {
-		refs := f.recordType.References
-		switch f.name { // references that the database does not check
-		case "items.json":
+	for _, typ := range records.Types() {
+		refs := typ.References
+		if typ.Table == records.Item.Table { // references that the database does not check
 			refs = append(refs, records.Reference{Field: "inTransitDestinationServicePointId", To: "service_point"})
 		}
-		for _, r := range lib[f.recordType.Table] {
+		for _, r := range lib[typ.Table] {
 			for _, ref := range refs {
 				id := r.Text(ref.Field)
 				if id == "" {
@@ -97,7 +111,7 @@ func TestData_ReferencesNameExistingRecords(t *testing.T) {
 				}
 				checked++
 				if !lib.has(ref.To, id) {
-					t.Errorf("%s %s: %s is %s, which is no %s", f.name, r.ID(), ref.Field, id, ref.To)
+					t.Errorf("%s %s: %s is %s, which is no %s", typ.Table, r.ID(), ref.Field, id, ref.To)
 				}
 			}
 		}

@@ -7,8 +7,10 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
+	"io/fs"
+	"path"
 	"strings"
 
 	"checkoutlock/circulation-storage/internal/records"
@@ -18,8 +20,13 @@ import (
 //go:embed data
 var data embed.FS
 
-// rulesFile is the text of the circulation rules.
-const rulesFile = "data/rules.txt"
+const (
+	// referenceFolder and sampleFolder have a file for each type of which the library has records.
+	referenceFolder = "data/reference/"
+	sampleFolder    = "data/sample/"
+	// rulesFile is the text of the circulation rules.
+	rulesFile = "data/rules.txt"
+)
 
 // Store is what the loader uses of the stores of records and rules.
 type Store interface {
@@ -55,7 +62,7 @@ func (l *Loader) Load(ctx context.Context, reference, sample bool) error {
 // record with one of the names; those of the stores. Records written before the fault
 // stay.
 func (l *Loader) LoadReference(ctx context.Context) error {
-	if err := l.loadFiles(ctx, referenceFiles()); err != nil {
+	if err := l.loadFolder(ctx, referenceFolder); err != nil {
 		return err
 	}
 	return l.loadRules(ctx)
@@ -65,58 +72,24 @@ func (l *Loader) LoadReference(ctx context.Context) error {
 // reference records, and skips records whose ids exist. Faults: those of LoadReference,
 // Invalid without reference records.
 func (l *Loader) LoadSample(ctx context.Context) error {
-	return l.loadFiles(ctx, sampleFiles())
+	return l.loadFolder(ctx, sampleFolder)
 }
 
-// file is a list of records of one type.
-type file struct {
-	name       string
-	recordType records.Type
-}
+// fileOf returns the name of a type's file in each folder: the last step of the type's path.
+func fileOf(t records.Type) string { return path.Base(t.Path) + ".json" }
 
-// referenceFiles lists each file after those that it refers to.
-func referenceFiles() []file {
-	return []file{
-		{"groups.json", records.Usergroup},
-		{"address-types.json", records.AddressType},
-		{"material-types.json", records.MaterialType},
-		{"loan-types.json", records.LoanType},
-		{"service-points.json", records.ServicePoint},
-		{"institutions.json", records.Institution},
-		{"campuses.json", records.Campus},
-		{"libraries.json", records.Library},
-		{"locations.json", records.Location},
-		{"fixed-due-date-schedules.json", records.FixedDueDateSchedule},
-		{"loan-policies.json", records.LoanPolicy},
-		{"request-policies.json", records.RequestPolicy},
-		{"patron-notice-policies.json", records.PatronNoticePolicy},
-		{"overdue-fine-policies.json", records.OverdueFinePolicy},
-		{"lost-item-fee-policies.json", records.LostItemFeePolicy},
-		{"circulation-settings.json", records.CirculationSetting},
-		{"staff-slips.json", records.StaffSlip},
-		{"cancellation-reasons.json", records.CancellationReason},
-		{"patron-block-conditions.json", records.PatronBlockCondition},
-	}
-}
-
-func sampleFiles() []file {
-	return []file{
-		{"users.json", records.User},
-		{"instances.json", records.Instance},
-		{"holdings.json", records.Holdings},
-		{"items.json", records.Item},
-	}
-}
-
-// readRecords returns the file's records as JSON.
-func (f file) readRecords() ([]json.RawMessage, error) {
-	raw, err := data.ReadFile("data/" + f.name)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", f.name, err)
+// readRecords returns the records of a type in a folder as JSON, none if the folder has no file of it.
+func readRecords(folder string, t records.Type) ([]json.RawMessage, error) {
+	raw, err := data.ReadFile(folder + fileOf(t))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
 	var docs []json.RawMessage
-	if err := json.Unmarshal(raw, &docs); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", f.name, err)
+	if err == nil {
+		err = json.Unmarshal(raw, &docs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", fileOf(t), err)
 	}
 	return docs, nil
 }
@@ -124,23 +97,26 @@ func (f file) readRecords() ([]json.RawMessage, error) {
 // Examples returns the first record of each type by the name of its JSON Schema.
 func Examples() map[string]json.RawMessage {
 	examples := map[string]json.RawMessage{}
-	for _, f := range slices.Concat(referenceFiles(), sampleFiles()) {
-		if docs, err := f.readRecords(); err == nil {
-			examples[f.recordType.Schema] = docs[0]
+	for _, t := range records.Types() {
+		for _, folder := range []string{referenceFolder, sampleFolder} {
+			if docs, err := readRecords(folder, t); err == nil && docs != nil {
+				examples[t.Schema] = docs[0]
+			}
 		}
 	}
 	return examples
 }
 
-func (l *Loader) loadFiles(ctx context.Context, files []file) error {
-	for _, f := range files {
-		docs, err := f.readRecords()
+// loadFolder loads the records of each type after those that they refer to.
+func (l *Loader) loadFolder(ctx context.Context, folder string) error {
+	for _, t := range records.Types() {
+		docs, err := readRecords(folder, t)
 		if err != nil {
 			return err
 		}
 		for i, doc := range docs {
-			if err := l.addRecord(ctx, f.recordType, doc); err != nil {
-				return fmt.Errorf("record %d of %s: %w", i+1, f.name, err)
+			if err := l.addRecord(ctx, t, doc); err != nil {
+				return fmt.Errorf("record %d of %s: %w", i+1, fileOf(t), err)
 			}
 		}
 	}
