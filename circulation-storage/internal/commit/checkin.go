@@ -91,7 +91,7 @@ func (c CheckIn) checkRequest() error {
 func (c CheckIn) Decide(ctx context.Context, seen Seen) (Change, error) {
 	switch {
 	case seen.Before != uuid.Nil && seen.Before != c.ItemID:
-		return Change{}, c.newIDTaken()
+		return Change{}, newInvalid("id is already that of a check-in of another item", "id", c.ID.String())
 	case seen.Before != uuid.Nil:
 		return Change{Repeated: true, Past: seen.Past}, nil
 	}
@@ -135,19 +135,6 @@ func (c CheckIn) Decide(ctx context.Context, seen Seen) (Change, error) {
 // resolutions are FOLIO's texts for how a claimed return ended, by the action of the closed loan.
 var resolutions = map[string]string{
 	"checkedInFoundByLibrary": "Found by library", "checkedInReturnedByPatron": "Returned by patron",
-}
-
-func (c CheckIn) newIDTaken() error {
-	return newInvalid("id is already that of a check-in of another item", "id", c.ID.String())
-}
-
-// Violation is the fault if writing the check-in violates a constraint, because another
-// transaction wrote meanwhile. It is nil for other constraints.
-func (c CheckIn) Violation(constraint string) error {
-	if constraint == "check_in_pkey" {
-		return c.newIDTaken()
-	}
-	return nil
 }
 
 func (c CheckIn) closeLoan(seen Seen) records.Record {

@@ -142,24 +142,11 @@ func (c LoanChange) changeLoan(seen Seen) records.Record {
 func (seen Seen) findRepeat(id, loanID uuid.UUID) (bool, error) {
 	switch {
 	case seen.Before != uuid.Nil && seen.Before != loanID:
-		return false, newChangeIDTaken(id)
+		return false, newInvalid("id is already that of a change of another loan", "id", id.String())
 	case seen.Before != uuid.Nil:
 		return true, nil
 	case seen.Loan == nil:
 		return false, fault.New(fault.NotFound, "Not found: there is no loan with id %s", loanID)
 	}
 	return false, nil
-}
-
-func newChangeIDTaken(id uuid.UUID) error {
-	return newInvalid("id is already that of a change of another loan", "id", id.String())
-}
-
-// ChangeViolation is the fault if writing a change of a loan violates a constraint, because another
-// transaction wrote meanwhile. It is nil for other constraints.
-func ChangeViolation(id uuid.UUID, constraint string) error {
-	if constraint == "loan_change_pkey" {
-		return newChangeIDTaken(id)
-	}
-	return nil
 }

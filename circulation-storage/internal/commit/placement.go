@@ -95,14 +95,9 @@ func (p Placement) Decide(ctx context.Context, seen Seen) (Change, error) {
 
 func (p Placement) repeat(seen Seen) (Change, error) {
 	if readID(seen.Request, "requesterId") != p.RequesterID || readID(seen.Request, "instanceId") != p.InstanceID {
-		return Change{}, p.newRequestTaken()
+		return Change{}, newInvalid("request.id is already that of another request", "request.id", p.RequestID.String())
 	}
 	return Change{Request: seen.Request, Item: seen.Item, Repeated: true}, nil
-}
-
-// newRequestTaken is the fault for the id of another request.
-func (p Placement) newRequestTaken() error {
-	return newInvalid("request.id is already that of another request", "request.id", p.RequestID.String())
 }
 
 // appendRequest puts the request at the end of the queue.
@@ -130,13 +125,4 @@ func (p Placement) changeOthers(ctx context.Context, change Change, stored recor
 		change.setItem(withStatus(change.Item, paged))
 	}
 	return change, nil
-}
-
-// Violation is the fault if writing the request violates a constraint, because another
-// transaction wrote meanwhile. It is nil for other constraints.
-func (p Placement) Violation(constraint string) error {
-	if constraint == records.Request.Table+"_pkey" {
-		return p.newRequestTaken()
-	}
-	return nil
 }

@@ -47,8 +47,7 @@ func (s *CommitStore) changeLoan(
 			}
 			return decide(ctx, seen)
 		},
-		violation: func(constraint string) error { return commit.ChangeViolation(id, constraint) },
-		locks:     locks,
+		locks: locks,
 		read: func(b *batch, seen *commit.Seen) {
 			b.query(pastLoanChangeSQL, []any{id}, &seen.Before)
 			b.query(loanRecalledSQL, []any{locks.loanID}, &seen.Now, &seen.Recalled)
@@ -98,8 +97,8 @@ SELECT $1::uuid, i.id, i.jsonb::text, (SELECT l.jsonb::text FROM {schema}.loan l
 func (s *CommitStore) CheckIn(ctx context.Context, c commit.CheckIn) (schemas.CheckInResult, error) {
 	return run(ctx, s, operation[schemas.CheckInResult]{
 		kind: commit.CheckingIn, op: "committing a check-in", reads: "what a check-in changes", writes: "a check-in",
-		decide: c.Decide, violation: c.Violation,
-		locks: rowLocks{itemID: c.ItemID, openLoan: true, queue: true, titleLevel: c.TitleLevel},
+		decide: c.Decide,
+		locks:  rowLocks{itemID: c.ItemID, openLoan: true, queue: true, titleLevel: c.TitleLevel},
 		read: func(b *batch, seen *commit.Seen) {
 			b.query(pastCheckInSQL, []any{c.ID}, &seen.Before, &seen.Past.Item, &seen.Past.Loan)
 			b.query(clockSQL, nil, &seen.Now)

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -203,6 +204,47 @@ func TestCommits_NoDeadlockReachesTheCaller(t *testing.T) {
 		}
 		if state := l.waiting(queue[0]); state != filled {
 			t.Errorf("the borrower's request is %q, want %q", state, filled)
+		}
+	}
+}
+
+// Another transaction uses the id for something else, and commits after the commit has read.
+func TestCommits_SeeAnIDThatIsTakenMeanwhile(t *testing.T) {
+	t.Parallel()
+	l := newHarness(t)
+	id, item, lent := uuid.New(), l.addItem("Available", ""), l.lent()
+	of, other := l.addTitle(1), l.addTitle(1)
+	taken := request{id: id, by: uuid.New(), of: other, item: other.copies[0], position: 1}
+	for what, tt := range map[string]struct {
+		insert string
+		args   []any
+		send   func() error
+	}{
+		"a check-in of another item": {
+			insert: `INSERT INTO {schema}.check_in (id, item_id, item) VALUES ($1, $2, '{}')`, args: []any{id, uuid.New()},
+			send: func() error { _, _, err := l.takeBackAs(id, item, 1); return err },
+		},
+		"a change of another loan": {
+			insert: `INSERT INTO {schema}.loan_change (id, loan_id) VALUES ($1, $2)`, args: []any{id, uuid.New()},
+			send: func() error { return l.changeLoan(id, lent.loan, "claimedReturned", when) },
+		},
+		"another request": {
+			insert: `INSERT INTO {schema}.request (id, jsonb) VALUES ($1, $2)`, args: []any{id, taken.doc()},
+			send: func() error {
+				_, err := l.place(request{id: id, by: uuid.New(), of: of, item: of.copies[0], position: 1}, "Hold", false)
+				return err
+			},
+		},
+	} {
+		late := l.begin(tt.insert, tt.args...)
+		done := make(chan error, 1)
+		go func() { done <- tt.send() }()
+		l.waitUntilBlocked(1)
+		if err := late.Commit(l.ctx()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "is already that of "+what) {
+			t.Errorf("%s: got %v, want %s", what, err, fault.Invalid)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -56,8 +57,7 @@ const insertRequestSQL = `INSERT INTO {schema}.request (id, jsonb) VALUES ($1::u
 // requests of one title come one after another.
 func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.PlacedRequest, error) {
 	return run(ctx, s, operation[schemas.PlacedRequest]{
-		kind: commit.RequestPlacement, op: "placing a request", reads: changesQueue, writes: "a request",
-		decide: p.Decide, violation: p.Violation,
+		kind: commit.RequestPlacement, op: "placing a request", reads: changesQueue, writes: "a request", decide: p.Decide,
 		read: readRequest(p.RequestID, p.ID),
 		locks: rowLocks{
 			instanceID: p.InstanceID, itemID: p.ItemID, openLoan: p.ChangesLoan(), queue: true, titleLevel: p.TitleLevel, titleSetting: true,
@@ -151,18 +151,14 @@ func (b *batch) updateRequests(changed []records.Record) {
 	b.query(updateRequestsSQL, []any{docs})
 }
 
-const (
-	// positionKey lets no two open requests of an item have the same position.
-	positionKey = "request_item_id_position_key"
-	// requestChangeKey lets each change of a request happen once.
-	requestChangeKey = "request_change_pkey"
-)
+// takenKeys are the position of an open request in the queue of its item, and the ids that callers choose.
+var takenKeys = []string{"request_item_id_position_key", "request_pkey", "request_change_pkey", "loan_change_pkey", "check_in_pkey"}
 
-// explainTakenPosition returns the fault for a queue whose position another
-// transaction gave to another request, or for a change that another one makes. This transaction runs
-// again, and then sees what the other wrote. It returns nil for any other error.
+// explainTakenPosition returns the fault for a position, or an id, that another transaction has taken
+// since this one read. This transaction runs again, and then sees what the other wrote. It returns nil
+// for any other error.
 func explainTakenPosition(err error) error {
-	if code, constraint := database.SQLState(err); code != database.UniqueViolation || constraint != positionKey && constraint != requestChangeKey {
+	if code, constraint := database.SQLState(err); code != database.UniqueViolation || !slices.Contains(takenKeys, constraint) {
 		return nil
 	}
 	return fault.Wrap(fmt.Errorf("%w: %w", database.ErrRunAgain, err), fault.RequestChanged,
