@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -90,10 +89,7 @@ func (db *DB) InspectTenant(ctx context.Context, s readiness.Schema) (doctor.Ten
 // FindPatron returns the id of the patron with a barcode, without regard to case. Fault: NotFound.
 func (db *DB) FindPatron(ctx context.Context, barcode string) (id uuid.UUID, err error) {
 	err = db.readRow(ctx, db.conns.Ordinary, "looking for a patron", `SELECT id FROM (`+patronByBarcode+`) AS patron LIMIT 1`, []any{barcode}, &id)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = fault.New(fault.NotFound, "No patron has the barcode %q", barcode)
-	}
-	return id, err
+	return id, explainNoRow(err, fault.New(fault.NotFound, "No patron has the barcode %q", barcode))
 }
 
 // Gauges are numbers of one tenant for the metrics.

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -60,12 +59,9 @@ func (s *RecordStore) SetRules(ctx context.Context, text string, policiesExist b
 		}
 		var constraint, id string
 		err := scanRow(ctx, tx, missingPolicySQL, nil, &constraint, &id)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
 		if t, ref, ok := records.FindReference(constraint); err == nil && ok {
 			return ref.Dangling(t, id)
 		}
-		return err
+		return explainNoRow(err, nil)
 	})
 }

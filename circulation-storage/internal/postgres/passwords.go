@@ -3,9 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
-
-	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
@@ -17,9 +14,6 @@ SELECT jsonb, coalesce(password_hash, '') FROM {schema}.self_check_terminal WHER
 // TerminalByLogin implements httpapi.PasswordStore.
 func (s *RecordStore) TerminalByLogin(ctx context.Context, login string) (doc json.RawMessage, hash string, err error) {
 	err = s.db.readRow(ctx, s.db.conns.Ordinary, "reading a terminal by its login", terminalByLoginSQL, []any{login}, &doc, &hash)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, "", fault.New(fault.NotFound, "Not found: there is no terminal with this login")
-	}
 	return doc, hash, err
 }
 
@@ -35,10 +29,7 @@ INSERT INTO {schema}.patron_pin (user_id, pin_hash) SELECT id, $2::text FROM {sc
 func (s *RecordStore) PIN(ctx context.Context, userID string) (string, error) {
 	var hash string
 	err := s.db.readRow(ctx, s.db.conns.Ordinary, "reading a patron's PIN", pinSQL, []any{userID}, &hash)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return "", nil
-	}
-	return hash, err
+	return hash, explainNoRow(err, nil)
 }
 
 // SetPIN implements httpapi.PasswordStore.

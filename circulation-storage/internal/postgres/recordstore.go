@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -55,10 +54,7 @@ const getRecordSQL = `SELECT jsonb FROM {table} WHERE id = $1::uuid`
 func (s *RecordStore) Get(ctx context.Context, t records.Type, id string) (json.RawMessage, error) {
 	var doc json.RawMessage
 	err := s.db.lookUpRow(ctx, s.db.conns.Ordinary, "reading a "+t.Name, nameTable(getRecordSQL, t.Table), []any{id}, &doc)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, errNoRecord(t.Name, id)
-	}
-	return doc, err
+	return doc, explainNoRow(err, errNoRecord(t.Name, id))
 }
 
 func errNoRecord(name, id string) error {
@@ -115,11 +111,8 @@ func (w *recordWrite) Read(ctx context.Context, table, id string) (records.Recor
 func (w *recordWrite) readLocked(ctx context.Context, statement, table, name, id string) (records.Record, error) {
 	var doc json.RawMessage
 	err := scanRow(ctx, w.tx, nameTable(statement, table), []any{id}, &doc)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, errNoRecord(name, id)
-	}
 	if err != nil {
-		return nil, err
+		return nil, explainNoRow(err, errNoRecord(name, id))
 	}
 	return decodeStored(doc)
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -148,11 +147,8 @@ func (s *RecordStore) Delete(ctx context.Context, t records.Type, id string) err
 	return s.explainNamed(ctx, s.writeRecords(ctx, t, "deleting a "+t.Name, func(w *recordWrite) error {
 		var doc json.RawMessage
 		err := scanRow(ctx, w.tx, nameTable(deleteRecordSQL, t.Table), []any{id}, &doc)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return errNoRecord(t.Name, id)
-		}
 		if err != nil {
-			return err
+			return explainNoRow(err, errNoRecord(t.Name, id))
 		}
 		return w.noteDeleted(ctx, []json.RawMessage{doc})
 	}))

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -92,6 +93,15 @@ func (db *DB) read(ctx context.Context, op string, f func() error) error {
 // without one.
 func (db *DB) readRow(ctx context.Context, pool *pgxpool.Pool, op, statement string, args []any, dest ...any) error {
 	return db.read(ctx, op, func() error { return scanRow(ctx, pool, statement, args, dest...) })
+}
+
+// explainNoRow returns missing, which may be nil, in place of the error of a statement that found no row.
+// Other errors pass.
+func explainNoRow(err, missing error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return missing
+	}
+	return err
 }
 
 // lookUpSQL goes before a statement that finds rows by indexes, whatever the parameters. Its plan is
