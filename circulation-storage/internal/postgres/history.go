@@ -264,7 +264,7 @@ SELECT statement_timestamp(),
        (SELECT count(*) FROM {schema}.check_out_history h
          WHERE h.outcome = '` + schemas.OutcomeLimitReached + `' AND h.ended_date >= $3::timestamptz),
        ARRAY(SELECT over.user_id::text FROM (` + overLimit + `) over ORDER BY 1 LIMIT $4::bigint),
-       (SELECT coalesce(jsonb_agg(jsonb_build_object('instance', w.holder, 'version', w.version, 'date', w.reported_date) ORDER BY w.holder), '[]')
+       (SELECT coalesce(jsonb_agg(jsonb_build_object('instance', w.holder, 'version', w.version, 'date', to_char(w.reported_date` + inFolioForm + `) ORDER BY w.holder), '[]')
           FROM {schema}.check_out_waiting w
          WHERE w.holder <> '' AND w.reported_date > statement_timestamp() - interval '1 day'),
        (SELECT coalesce(jsonb_agg(u ORDER BY u.date DESC, u."servicePointId", u.machine), '[]') FROM (` + unknownPlacesSQL(`interval '1 day'`) + ` LIMIT $5::bigint) u)`
@@ -273,7 +273,7 @@ SELECT statement_timestamp(),
 // A machine that was mended is listed for that time, and no longer than until the service point is made.
 func unknownPlacesSQL(within string) string {
 	return `
-SELECT h.service_point_id AS "servicePointId", coalesce(h.machine, '') AS machine, count(*) AS "checkOuts", max(h.ended_date) AS date
+SELECT h.service_point_id AS "servicePointId", coalesce(h.machine, '') AS machine, count(*) AS "checkOuts", to_char(max(h.ended_date)` + inFolioForm + ` AS date
   FROM {schema}.check_out_history h
  WHERE h.ended_date > statement_timestamp() - ` + within + ` AND h.service_point_id IS NOT NULL
    AND NOT EXISTS (SELECT FROM {schema}.service_point p WHERE p.id = h.service_point_id)
@@ -296,20 +296,5 @@ func (s *HistoryStore) CheckLimit(ctx context.Context, since time.Time) (schemas
 	var c schemas.LimitCheck
 	args := []any{schemas.LimitCheckDays * 24 * time.Hour, maxRecounted, since, schemas.MaxOverLimit, schemas.MaxUnknownPlaces}
 	err := s.db.readRow(ctx, s.db.conns.Ordinary, "checking the limit", checkLimitSQL, args, (*folioTime)(&c.Date), &c.LimitReached, &c.OverLimit, &c.Instances, &c.UnknownPlaces)
-	for i := range c.Instances {
-		c.Instances[i].Date = formatStored(c.Instances[i].Date)
-	}
-	for i := range c.UnknownPlaces {
-		c.UnknownPlaces[i].Date = formatStored(c.UnknownPlaces[i].Date)
-	}
 	return c, err
-}
-
-// formatStored writes a date of PostgreSQL's JSON as answers have it.
-func formatStored(date string) string {
-	at, err := time.Parse(time.RFC3339Nano, date)
-	if err != nil {
-		return date
-	}
-	return at.UTC().Format(schemas.FolioTime)
 }

@@ -11,8 +11,10 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// folioNow is the time in UTC as FOLIO's records have it.
-const folioNow = `to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`
+// inFolioForm goes on after to_char and a time, for that time in UTC as FOLIO's records have it.
+const inFolioForm = ` AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`
+
+const folioNow = `to_char(clock_timestamp()` + inFolioForm
 
 const (
 	rulesSQL    = `SELECT id::text, rules, metadata FROM {schema}.circulation_rules`
