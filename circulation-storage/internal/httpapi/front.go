@@ -9,6 +9,7 @@ import (
 	"checkoutlock/circulation-storage/internal/keylease"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/circulation-storage/internal/tenantjob"
 	"checkoutlock/web"
 )
 
@@ -17,7 +18,7 @@ type Options struct {
 	Served  Refuser // of tenants that are not served
 	Tenants Tenants
 	// TenantJobs installs tenants. InstallTimeout bounds a purge.
-	TenantJobs     TenantJobs
+	TenantJobs     *tenantjob.Service
 	InstallTimeout time.Duration
 
 	Locks *lock.Service
@@ -91,7 +92,7 @@ func ListRoutes() ([]web.Route, error) {
 		Rules: struct{ records.RulesStore }{}, Records: struct{ records.Store }{}, LockSettings: struct{ LockSettingsStore }{},
 		LockChanges: struct{ LockChanges }{}, PatronBlocks: struct{ PatronBlockStore }{}, Passwords: struct{ PasswordStore }{},
 		History: struct{ history.Store }{}, Terminals: struct{ TerminalStore }{},
-		Tenants: struct{ Tenants }{}, TenantJobs: struct{ TenantJobs }{}, Served: struct{ Refuser }{},
+		Tenants: struct{ Tenants }{}, Served: struct{ Refuser }{},
 	})
 	return front.Routes, err
 }

@@ -53,13 +53,6 @@ type Tenants interface {
 	Purge(ctx context.Context, id okapi.Tenant) error
 }
 
-// TenantJobs installs tenants; see tenantjob.Service.
-type TenantJobs interface {
-	Begin(ctx context.Context, a tenantjob.Attributes) (tenantjob.Job, error)
-	Wait(ctx context.Context, id uuid.UUID, patience time.Duration) (tenantjob.Job, error)
-	Delete(ctx context.Context, id uuid.UUID) error
-}
-
 // InstallPatience is how long POST /_/tenant waits for the job before it answers 201. Gateways wait
 // longer for an answer.
 const InstallPatience = 5 * time.Second
@@ -82,13 +75,13 @@ func describeJob(id okapi.Tenant, job tenantjob.Job) tenantJob {
 
 type tenantHandlers struct {
 	tenants  Tenants
-	jobs     TenantJobs
+	jobs     *tenantjob.Service
 	patience time.Duration
 }
 
 // TenantRoutes are the calls with which the platform installs, upgrades, disables and purges a
 // tenant. patience is how long an installation is waited for; timeout bounds a purge.
-func TenantRoutes(tenants Tenants, jobs TenantJobs, patience, timeout time.Duration) []web.Route {
+func TenantRoutes(tenants Tenants, jobs *tenantjob.Service, patience, timeout time.Duration) []web.Route {
 	const path = "/_/tenant"
 	h := tenantHandlers{tenants: tenants, jobs: jobs, patience: patience}
 	return web.WithInterface("_tenant 2.0", []web.Route{
