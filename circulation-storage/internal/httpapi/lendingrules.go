@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -14,28 +13,20 @@ import (
 	"checkoutlock/web"
 )
 
-type rulesHandlers struct{ store records.RulesStore }
-
 // RulesRoutes are FOLIO's /circulation-rules-storage.
 func RulesRoutes(store records.RulesStore) []web.Route {
 	const path, permission = "/circulation-rules-storage", "circulation-storage.circulation-rules"
-	h := rulesHandlers{store: store}
+	put := func(ctx context.Context, r schemas.CirculationRules) error {
+		return store.SetRules(ctx, r.RulesAsText, r.PoliciesExist)
+	}
 	return web.WithInterface("circulation-rules-storage 1.0", []web.Route{
 		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Endpoint: web.JSON(http.StatusOK, web.FromContext(store.Rules))},
-		{Method: http.MethodPut, Path: path, Permission: permission + ".put", Body: web.Schema("circulation-rules"), Endpoint: web.Empty(http.StatusNoContent, h.put)},
+		{Method: http.MethodPut, Path: path, Permission: permission + ".put", Body: web.Schema("circulation-rules"), Endpoint: web.Empty(http.StatusNoContent, writeParsed(readRules, put))},
 	})
 }
 
-func (h rulesHandlers) put(c echo.Context) error {
-	body, err := web.ReadBody(c)
-	if err != nil {
-		return err
-	}
-	r, err := jsonschema.ReadChecked[schemas.CirculationRules]("circulation-rules", body)
-	if err != nil {
-		return err
-	}
-	return h.store.SetRules(c.Request().Context(), r.RulesAsText, r.PoliciesExist)
+func readRules(body []byte) (schemas.CirculationRules, error) {
+	return jsonschema.ReadChecked[schemas.CirculationRules]("circulation-rules", body)
 }
 
 // PatronBlockStore keeps the automated blocks of the tenant in ctx, as one
@@ -85,15 +76,9 @@ func (h patronBlockHandlers) put(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	doc, err := jsonschema.Decode(body)
+	doc, err := jsonschema.ReadChecked[json.RawMessage]("automated-patron-blocks", body) // without what is null
 	if err != nil {
 		return err
 	}
-	if err := jsonschema.Check("automated-patron-blocks", doc); err != nil {
-		return err
-	}
-	if body, err = json.Marshal(doc); err != nil { // without what is null
-		return fmt.Errorf("writing JSON: %w", err)
-	}
-	return h.store.SetPatronBlocks(c.Request().Context(), id, body)
+	return h.store.SetPatronBlocks(c.Request().Context(), id, doc)
 }

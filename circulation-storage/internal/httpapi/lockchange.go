@@ -23,12 +23,9 @@ type LockChanges interface {
 	List(ctx context.Context, kind string, offset, limit int) ([]lock.Change, int, error)
 }
 
-type lockChangeHandlers struct{ changes LockChanges }
-
 // LockChangeRoutes are /check-out-lock-changes-storage (ours): who changed the lock
 // settings and released locks by force, when and why.
 func LockChangeRoutes(changes LockChanges) []web.Route {
-	h := lockChangeHandlers{changes: changes}
 	return []web.Route{{
 		Method: http.MethodGet, Path: "/check-out-lock-changes-storage", Permission: "circulation-storage.check-out-lock-changes.collection.get",
 		Query: web.Strict(
@@ -38,14 +35,12 @@ func LockChangeRoutes(changes LockChanges) []web.Route {
 			},
 			web.Offset(math.MaxInt32), web.Limit(defaultChangesPage, 1, schemas.MaxChangePage),
 		),
-		Endpoint: web.JSON(http.StatusOK, h.list),
+		Endpoint: web.JSON(http.StatusOK, func(c echo.Context) (schemas.LockChanges, error) {
+			q := web.QueryOf(c)
+			found, total, err := changes.List(c.Request().Context(), q.Text("kind"), q.Integer("offset"), q.Integer("limit"))
+			return schemas.LockChanges{Changes: convert.All(found, renderChange), TotalRecords: total}, err
+		}),
 	}}
-}
-
-func (h lockChangeHandlers) list(c echo.Context) (schemas.LockChanges, error) {
-	q := web.QueryOf(c)
-	changes, total, err := h.changes.List(c.Request().Context(), q.Text("kind"), q.Integer("offset"), q.Integer("limit"))
-	return schemas.LockChanges{Changes: convert.All(changes, renderChange), TotalRecords: total}, err
 }
 
 func renderChange(c lock.Change) schemas.LockChange {
