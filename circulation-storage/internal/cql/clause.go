@@ -87,7 +87,7 @@ func (w *writer) writeSearch(s syntax.SearchClause) (string, error) {
 		return "", err
 	}
 	relation := strings.ToLower(string(s.Relation))
-	if f.kind == records.Text {
+	if f.index.Kind == records.Text {
 		return w.compareText(f, relation, term, foldCase)
 	}
 	return w.compareValue(f, relation, term)
@@ -152,7 +152,7 @@ func (w *writer) findField(name string) (field, error) {
 	if !ok {
 		return field{}, malformed("unknown index %q; allowed are %s", w.show(name), w.listIndexes())
 	}
-	return field{name: name, kind: index.Kind, column: index.Column, of: index.Of, parts: index.Parts, isbn: index.ISBN}, nil
+	return field{name: name, index: index}, nil
 }
 
 func (w *writer) listIndexes() string {

@@ -27,7 +27,7 @@ func (w *writer) compareValue(f field, relation, term string) (string, error) {
 		return f.asText() + " IS NOT NULL", nil
 	}
 	value := unescape(term)
-	if f.kind == records.UUID && relation == "=" {
+	if f.index.Kind == records.UUID && relation == "=" {
 		value = strings.Trim(value, "'*") // FOLIO compares words: apostrophes separate them, and a * stands for nothing after a whole id
 	}
 	v, sqlType, err := f.parseTerm(value)
@@ -47,13 +47,13 @@ var numberPattern = regexp.MustCompile(`^-?\d{1,30}(\.\d{1,30})?$`)
 // parseTerm reads a term as a value of the field's kind. It returns the SQL type to bind
 // it with. An id that is no UUID is nil.
 func (f field) parseTerm(term string) (v any, sqlType string, err error) {
-	switch f.kind {
+	switch f.index.Kind {
 	case records.UUID:
 		id, err := uuid.Parse(term)
 		switch {
 		case err != nil || len(term) != len(uuid.Nil.String()):
 			return nil, "", nil
-		case f.column != "":
+		case f.index.Column != "":
 			return id.String(), "uuid", nil
 		}
 		return id.String(), "text", nil
@@ -87,7 +87,7 @@ func (w *writer) compareText(f field, relation, term string, foldCase bool) (str
 		}
 		return expr
 	}
-	if f.isbn {
+	if f.index.ISBN {
 		term = strings.ReplaceAll(term, "-", "")
 	}
 	value := fold(f.asText())

@@ -9,26 +9,22 @@ import (
 
 // field is an index as SQL sees it.
 type field struct {
-	name   string // JSON path with dots
-	kind   records.Kind
-	column string // the column that holds the value, "" when the JSON does
-	of     string // the table of the record that the column names and that has the value, "" for none
-	parts  []string
-	isbn   bool // hyphens between digits do not count
+	name  string // JSON path with dots
+	index records.Index
 }
 
 // asText returns the field's value as text, NULL if the record has none. It is exactly
 // the expression that the migrations index.
 func (f field) asText() string {
 	switch {
-	case f.of != "":
+	case f.index.Of != "":
 		value := field{name: f.name[strings.LastIndexByte(f.name, '.')+1:]}
-		return "(SELECT " + value.path("->>") + " FROM {schema}." + f.of + " WHERE id = " + f.column + ")"
-	case f.column != "":
-		return f.column
-	case f.isbn:
+		return "(SELECT " + value.path("->>") + " FROM {schema}." + f.index.Of + " WHERE id = " + f.index.Column + ")"
+	case f.index.Column != "":
+		return f.index.Column
+	case f.index.ISBN:
 		return "regexp_replace(" + f.joinParts() + `, '(?<=[0-9])[- ]+(?=[0-9X])', '', 'gi')`
-	case len(f.parts) > 0:
+	case len(f.index.Parts) > 0:
 		return f.joinParts()
 	}
 	return f.path("->>")
@@ -36,8 +32,8 @@ func (f field) asText() string {
 
 // joinParts returns the values of all parts, joined by blanks.
 func (f field) joinParts() string {
-	joined := make([]string, len(f.parts))
-	for i, part := range f.parts {
+	joined := make([]string, len(f.index.Parts))
+	for i, part := range f.index.Parts {
 		joined[i] = field{name: part}.path("->>")
 		if strings.HasPrefix(part, "$") {
 			joined[i] = "jsonb_path_query_array(jsonb, " + quoteLiteral(part) + ")::text"
@@ -62,10 +58,10 @@ func quoteLiteral(s string) string { return "'" + strings.ReplaceAll(s, "'", "''
 
 // comparand returns the field's value in the type in which it is compared and sorted.
 func (f field) comparand() string {
-	if f.column != "" && f.of == "" {
-		return f.column
+	if f.index.Column != "" && f.index.Of == "" {
+		return f.index.Column
 	}
-	switch f.kind {
+	switch f.index.Kind {
 	case records.Number:
 		return fmt.Sprintf("(CASE WHEN jsonb_typeof(%s) = 'number' THEN (%s)::numeric END)", f.path("->"), f.asText())
 	case records.Time:
