@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -111,10 +112,7 @@ func compileRule(s *santhosh.Schema, t reflect.Type) (*typedRule, error) {
 			if !ok {
 				continue
 			}
-			p := typedProperty{name: name, index: field.Index[0]}
-			for _, required := range s.Required {
-				p.required = p.required || required == name
-			}
+			p := typedProperty{name: name, index: field.Index[0], required: slices.Contains(s.Required, name)}
 			if p.rule, err = compileRule(property, field.Type); err != nil {
 				return nil, err
 			}
