@@ -149,7 +149,7 @@ func newStores(cfg Config, db *postgres.DB, m *metrics, log *slog.Logger) stores
 func endpoints(cfg Config, db *postgres.DB, watch *readiness.Watch, s stores) httpapi.Options {
 	return httpapi.Options{
 		Served: watch, Tenants: db, TenantJobs: s.tenantJobs, InstallTimeout: cfg.InstallTimeout,
-		Locks: s.lockService, LockTTL: cfg.lockTTL(), LockChanges: s.lockChanges, LockSettings: s.settings,
+		Locks: s.lockService, LockTTL: time.Duration(cfg.LockTTLMs) * time.Millisecond, LockChanges: s.lockChanges, LockSettings: s.settings,
 		Commits: s.commits, KeyLeases: s.keyLeases, Rules: s.records, Records: s.records, PatronBlocks: s.records,
 		Passwords: s.records, History: s.history, Terminals: s.records,
 	}

@@ -63,5 +63,3 @@ func (c *Config) Validate() error {
 	}
 	return errors.Join(errs...)
 }
-
-func (c *Config) lockTTL() time.Duration { return time.Duration(c.LockTTLMs) * time.Millisecond }

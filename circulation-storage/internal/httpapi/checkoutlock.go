@@ -206,7 +206,7 @@ func renderLock(l lock.Lock) schemas.CheckoutLock {
 		ID: l.ID.String(), UserID: renderID(l.UserID),
 		CreationDate:   l.CreatedAt.UTC().Format(schemas.FolioTime),
 		TTLMs:          int(l.TTL.Milliseconds()),
-		ExpirationDate: l.ExpiresAt().UTC().Format(schemas.FolioTime),
+		ExpirationDate: l.CreatedAt.Add(l.TTL).UTC().Format(schemas.FolioTime),
 		Outdated:       l.Outdated,
 		AgeMs:          l.Age.Milliseconds(),
 		AcquisitionID:  renderID(l.AcquisitionID),

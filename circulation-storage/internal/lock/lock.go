@@ -28,9 +28,6 @@ type Lock struct {
 	OkapiRequestID string
 }
 
-// ExpiresAt is when the lock becomes outdated.
-func (l Lock) ExpiresAt() time.Time { return l.CreatedAt.Add(l.TTL) }
-
 // Request is a request for a patron's lock.
 type Request struct {
 	UserID uuid.UUID

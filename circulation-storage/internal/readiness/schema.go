@@ -20,9 +20,6 @@ const (
 	NotInstalled State = "not_installed"
 )
 
-// installedStates returns the states of schemas with our table of versions.
-func installedStates() []State { return []State{Current, Behind, Dirty} }
-
 // Schema is the state of one tenant's database schema.
 type Schema struct {
 	Tenant okapi.Tenant

@@ -66,7 +66,7 @@ func (w *Watch) pollSchemas(ctx context.Context) {
 		}
 		w.logChange(ctx, s)
 	}
-	for _, state := range installedStates() {
+	for _, state := range []State{Current, Behind, Dirty} { // those of schemas with our table of versions
 		w.observe(state, counts[state])
 	}
 	w.mu.Lock()
