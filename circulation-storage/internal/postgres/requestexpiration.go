@@ -39,12 +39,14 @@ func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (closed int
 			return closed, errors.Join(failed, err)
 		}
 		for _, queue := range queues {
-			n, err := s.expireQueue(ctx, queue)
-			closed, failed = closed+n, errors.Join(failed, err)
+			change, err := s.changeQueue(ctx, "closing expired requests", queue.Decide, rowLocks{
+				instanceID: queue.InstanceID, itemIDs: queue.ItemIDs, titleLevel: queue.TitleLevel || len(queue.ItemIDs) == 0,
+			})
+			closed, failed = closed+change.Closed, errors.Join(failed, err)
 			if ctx.Err() != nil {
 				return closed, failed
 			}
-			if n == 0 {
+			if change.Closed == 0 {
 				stuck = append(stuck, queue.ID())
 			}
 		}
@@ -54,19 +56,18 @@ func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (closed int
 	}
 }
 
-// expireQueue uses the connections of slow queries, so that it delays no check-out.
-func (s *CommitStore) expireQueue(ctx context.Context, e commit.ExpiredQueue) (int, error) {
+// changeQueue changes a queue for no caller. It uses the connections of slow queries, so that it delays
+// no check-out.
+func (s *CommitStore) changeQueue(
+	ctx context.Context, op string, decide func(context.Context, commit.Seen) (commit.Change, error), locks rowLocks,
+) (commit.Change, error) {
+	locks.queue, locks.titleSetting = true, true
 	o := operation[struct{}]{
-		op: "closing expired requests", reads: changesQueue, writes: changesQueue, decide: e.Decide,
-		read: readRequest(uuid.Nil, uuid.Nil),
-		locks: rowLocks{
-			instanceID: e.InstanceID, itemIDs: e.ItemIDs, queue: true, titleLevel: e.TitleLevel || len(e.ItemIDs) == 0, titleSetting: true,
-		},
-		write: writeChange,
+		op: op, reads: changesQueue, writes: changesQueue, decide: decide, read: readRequest(uuid.Nil, uuid.Nil), locks: locks, write: writeChange,
 	}
 	change, _, err := o.runIn(ctx, s.db, s.db.conns.Ordinary, shortTx)
 	if err != nil {
-		return 0, err
+		return commit.Change{}, err
 	}
-	return change.Closed, nil
+	return change, nil
 }

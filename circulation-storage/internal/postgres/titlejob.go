@@ -80,7 +80,9 @@ func (s *CommitStore) renumberQueues(ctx context.Context) (wrong []string, err e
 			return wrong, err
 		}
 		for _, queue := range queues {
-			err := s.renumberQueue(ctx, queue)
+			_, err := s.changeQueue(ctx, "renumbering a queue of requests", queue.Decide, rowLocks{
+				instanceID: queue.InstanceID, itemID: queue.ItemID, titleLevel: queue.ItemID == uuid.Nil,
+			})
 			switch {
 			case ctx.Err() != nil, fault.Is(err, fault.Unavailable), fault.Is(err, fault.Timeout), fault.Is(err, fault.InUse):
 				return nil, errors.Join(ctx.Err(), err)
@@ -90,17 +92,4 @@ func (s *CommitStore) renumberQueues(ctx context.Context) (wrong []string, err e
 			passed = append(passed, queue.ID())
 		}
 	}
-}
-
-func (s *CommitStore) renumberQueue(ctx context.Context, n commit.Renumbering) error {
-	o := operation[struct{}]{
-		op: "renumbering a queue of requests", reads: changesQueue, writes: changesQueue, decide: n.Decide,
-		read: readRequest(uuid.Nil, uuid.Nil),
-		locks: rowLocks{
-			instanceID: n.InstanceID, itemID: n.ItemID, queue: true, titleLevel: n.ItemID == uuid.Nil, titleSetting: true,
-		},
-		write: writeChange,
-	}
-	_, _, err := o.runIn(ctx, s.db, s.db.conns.Ordinary, shortTx)
-	return err
 }
