@@ -42,37 +42,26 @@ type Loader struct{ store Store }
 // New returns a loader that writes through store, so that the rules of records hold.
 func New(store Store) *Loader { return &Loader{store} }
 
-// Load writes the reference records, the sample records or both, as LoadReference and LoadSample do.
+// Load writes the reference records, and the circulation rules if the tenant has none; or the sample
+// records, which need the reference records: patrons, instances, holdings and available items; or both.
+// It skips records whose ids exist. Faults: Invalid for a tenant that has another record with one of the
+// names, or lacks reference records; those of the stores. Records written before the fault stay.
 func (l *Loader) Load(ctx context.Context, reference, sample bool) error {
 	if reference {
-		if err := l.LoadReference(ctx); err != nil {
+		err := l.loadFolder(ctx, referenceFolder)
+		if err == nil {
+			err = l.loadRules(ctx)
+		}
+		if err != nil {
 			return fmt.Errorf("loading reference records: %w", err)
 		}
 	}
 	if sample {
-		if err := l.LoadSample(ctx); err != nil {
+		if err := l.loadFolder(ctx, sampleFolder); err != nil {
 			return fmt.Errorf("loading sample records: %w", err)
 		}
 	}
 	return nil
-}
-
-// LoadReference writes the reference records, then the circulation rules if the tenant has
-// none. It skips records whose ids exist. Faults: Invalid for a tenant that has another
-// record with one of the names; those of the stores. Records written before the fault
-// stay.
-func (l *Loader) LoadReference(ctx context.Context) error {
-	if err := l.loadFolder(ctx, referenceFolder); err != nil {
-		return err
-	}
-	return l.loadRules(ctx)
-}
-
-// LoadSample writes patrons, instances, holdings and available items. It needs the
-// reference records, and skips records whose ids exist. Faults: those of LoadReference,
-// Invalid without reference records.
-func (l *Loader) LoadSample(ctx context.Context) error {
-	return l.loadFolder(ctx, sampleFolder)
 }
 
 // fileOf returns the name of a type's file in each folder: the last step of the type's path.

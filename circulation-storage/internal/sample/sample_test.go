@@ -87,7 +87,7 @@ func TestLoader_KeepsChangesOfStaff(t *testing.T) {
 	if err := f.records.SetRules(ctx, rules, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.LoadReference(ctx); err != nil {
+	if err := f.Load(ctx, true, false); err != nil {
 		t.Fatal(err)
 	}
 	staff := readLibrary(t).findID(t, "usergroup", "group", "staff")
@@ -99,7 +99,7 @@ func TestLoader_KeepsChangesOfStaff(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := f.readAll(ctx, t)
-	if err := f.LoadReference(ctx); err != nil {
+	if err := f.Load(ctx, true, false); err != nil {
 		t.Fatal(err)
 	}
 	after := f.readAll(ctx, t)
@@ -137,7 +137,7 @@ func TestLoader_InstancesMayLoadAtOnce(t *testing.T) {
 func TestLoader_SampleRequiresReferenceRecords(t *testing.T) {
 	t.Parallel()
 	ctx, f := newFixture(t)
-	if err := f.LoadSample(ctx); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "users.json") {
+	if err := f.Load(ctx, false, true); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "users.json") {
 		t.Errorf("got %v, want an Invalid fault that names the file", err)
 	}
 }
@@ -152,7 +152,7 @@ func TestLoader_RefusesAnotherRecordWithTheName(t *testing.T) {
 	if _, err := f.records.Create(ctx, records.Usergroup, own); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.LoadReference(ctx); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "groups.json") {
+	if err := f.Load(ctx, true, false); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "groups.json") {
 		t.Errorf("got %v, want an Invalid fault that names the file", err)
 	}
 }
@@ -169,7 +169,7 @@ func (broken) Get(context.Context, records.Type, string) (json.RawMessage, error
 
 func TestLoader_ReturnsAnOutage(t *testing.T) {
 	t.Parallel()
-	if err := New(broken{}).LoadReference(t.Context()); !errors.Is(err, errBroken) {
+	if err := New(broken{}).Load(t.Context(), true, false); !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want %v", err, errBroken)
 	}
 }
