@@ -127,7 +127,7 @@ type stores struct {
 func newStores(cfg Config, db *postgres.DB, m *metrics, log *slog.Logger) stores {
 	recordStore := postgres.NewRecordStore(db, m.unfenced.Inc)
 	load := func(ctx context.Context, a tenantjob.Attributes) error {
-		return sample.New(recordStore).Load(ctx, a.Wants("loadReference"), a.Wants("loadSample"))
+		return sample.Load(ctx, recordStore, a.Wants("loadReference"), a.Wants("loadSample"))
 	}
 	locks := postgres.NewLockStore(db)
 	service := lock.NewService(locks, m, log)

@@ -33,7 +33,7 @@ func Migrate(ctx context.Context, cfg Config, withSample bool, log *slog.Logger)
 		if !withSample {
 			return nil
 		}
-		if err := sample.New(postgres.NewRecordStore(db, func() {})).Load(ctx, true, true); err != nil {
+		if err := sample.Load(ctx, postgres.NewRecordStore(db, func() {}), true, true); err != nil {
 			return fmt.Errorf("tenant %s: %w", id, err)
 		}
 		return nil

@@ -28,36 +28,31 @@ const (
 	rulesFile = "data/rules.txt"
 )
 
-// Store is what the loader uses of the stores of records and rules.
+// Store is what Load uses of the stores of records and rules.
 type Store interface {
 	records.RulesStore
 	Create(ctx context.Context, t records.Type, r records.Record) (json.RawMessage, error)
 	Get(ctx context.Context, t records.Type, id string) (json.RawMessage, error)
 }
 
-// Loader writes the library for the tenant in ctx. A repeated or concurrent load adds what
-// is missing and changes nothing.
-type Loader struct{ store Store }
-
-// New returns a loader that writes through store, so that the rules of records hold.
-func New(store Store) *Loader { return &Loader{store} }
-
-// Load writes the reference records, and the circulation rules if the tenant has none; or the sample
+// Load writes the reference records, and the circulation rules if the tenant in ctx has none; or the sample
 // records, which need the reference records: patrons, instances, holdings and available items; or both.
-// It skips records whose ids exist. Faults: Invalid for a tenant that has another record with one of the
-// names, or lacks reference records; those of the stores. Records written before the fault stay.
-func (l *Loader) Load(ctx context.Context, reference, sample bool) error {
+// A repeated or concurrent load adds what is missing, by the ids of records, and changes nothing. It writes
+// through store, so that the rules of records hold. Faults: Invalid for a tenant that has another record
+// with one of the names, or lacks reference records; those of the stores. Records written before the fault
+// stay.
+func Load(ctx context.Context, store Store, reference, sample bool) error {
 	if reference {
-		err := l.loadFolder(ctx, referenceFolder)
+		err := loadFolder(ctx, store, referenceFolder)
 		if err == nil {
-			err = l.loadRules(ctx)
+			err = loadRules(ctx, store)
 		}
 		if err != nil {
 			return fmt.Errorf("loading reference records: %w", err)
 		}
 	}
 	if sample {
-		if err := l.loadFolder(ctx, sampleFolder); err != nil {
+		if err := loadFolder(ctx, store, sampleFolder); err != nil {
 			return fmt.Errorf("loading sample records: %w", err)
 		}
 	}
@@ -97,14 +92,14 @@ func Examples() map[string]json.RawMessage {
 }
 
 // loadFolder loads the records of each type after those that they refer to.
-func (l *Loader) loadFolder(ctx context.Context, folder string) error {
+func loadFolder(ctx context.Context, store Store, folder string) error {
 	for _, t := range records.Types() {
 		docs, err := readRecords(folder, t)
 		if err != nil {
 			return err
 		}
 		for i, doc := range docs {
-			if err := l.addRecord(ctx, t, doc); err != nil {
+			if err := addRecord(ctx, store, t, doc); err != nil {
 				return fmt.Errorf("record %d of %s: %w", i+1, fileOf(t), err)
 			}
 		}
@@ -113,25 +108,25 @@ func (l *Loader) loadFolder(ctx context.Context, folder string) error {
 }
 
 // addRecord creates the record unless its id exists.
-func (l *Loader) addRecord(ctx context.Context, t records.Type, doc json.RawMessage) error {
+func addRecord(ctx context.Context, store Store, t records.Type, doc json.RawMessage) error {
 	r, err := t.Parse(doc, "")
 	if err != nil {
 		return err
 	}
-	if _, err := l.store.Get(ctx, t, r.ID()); !fault.Is(err, fault.NotFound) {
+	if _, err := store.Get(ctx, t, r.ID()); !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	if _, err := l.store.Create(ctx, t, r); err != nil {
+	if _, err := store.Create(ctx, t, r); err != nil {
 		// Another instance may have created it meanwhile.
-		if _, gone := l.store.Get(ctx, t, r.ID()); gone != nil {
+		if _, gone := store.Get(ctx, t, r.ID()); gone != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *Loader) loadRules(ctx context.Context) error {
-	stored, err := l.store.Rules(ctx)
+func loadRules(ctx context.Context, store Store) error {
+	stored, err := store.Rules(ctx)
 	if err != nil || strings.TrimSpace(stored.RulesAsText) != "" {
 		return err
 	}
@@ -139,5 +134,5 @@ func (l *Loader) loadRules(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", rulesFile, err)
 	}
-	return l.store.SetRules(ctx, string(text), false)
+	return store.SetRules(ctx, string(text), false)
 }

@@ -20,17 +20,13 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-// fixture is a loader with a tenant of its own.
-type fixture struct {
-	*Loader
-	records *postgres.RecordStore
-}
+// fixture is the records of a tenant of its own.
+type fixture struct{ records *postgres.RecordStore }
 
 func newFixture(t *testing.T) (context.Context, fixture) {
 	t.Helper()
 	db, id := pgtest.New(t)
 	f := fixture{records: postgres.NewRecordStore(db, func() { t.Error("the library has an open loan") })}
-	f.Loader = New(f.records)
 	return okapi.WithTenant(t.Context(), id), f
 }
 
@@ -55,9 +51,9 @@ func (f fixture) readAll(ctx context.Context, t *testing.T) map[string][]string 
 	return stored
 }
 
-func (f fixture) loadAll(ctx context.Context) error { return f.Load(ctx, true, true) }
+func (f fixture) loadAll(ctx context.Context) error { return Load(ctx, f.records, true, true) }
 
-func TestLoader_SecondLoadChangesNothing(t *testing.T) {
+func TestLoad_SecondLoadChangesNothing(t *testing.T) {
 	t.Parallel()
 	ctx, f := newFixture(t)
 	if err := f.loadAll(ctx); err != nil {
@@ -80,14 +76,14 @@ func TestLoader_SecondLoadChangesNothing(t *testing.T) {
 	}
 }
 
-func TestLoader_KeepsChangesOfStaff(t *testing.T) {
+func TestLoad_KeepsChangesOfStaff(t *testing.T) {
 	t.Parallel()
 	ctx, f := newFixture(t)
 	const rules = "priority: last-line\nfallback-policy: l a r b n c o d i e"
 	if err := f.records.SetRules(ctx, rules, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Load(ctx, true, false); err != nil {
+	if err := Load(ctx, f.records, true, false); err != nil {
 		t.Fatal(err)
 	}
 	staff := readLibrary(t).findID(t, "usergroup", "group", "staff")
@@ -99,7 +95,7 @@ func TestLoader_KeepsChangesOfStaff(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := f.readAll(ctx, t)
-	if err := f.Load(ctx, true, false); err != nil {
+	if err := Load(ctx, f.records, true, false); err != nil {
 		t.Fatal(err)
 	}
 	after := f.readAll(ctx, t)
@@ -114,7 +110,7 @@ func TestLoader_KeepsChangesOfStaff(t *testing.T) {
 	}
 }
 
-func TestLoader_InstancesMayLoadAtOnce(t *testing.T) {
+func TestLoad_InstancesMayLoadAtOnce(t *testing.T) {
 	t.Parallel()
 	ctx, f := newFixture(t)
 	var wg sync.WaitGroup
@@ -134,15 +130,16 @@ func TestLoader_InstancesMayLoadAtOnce(t *testing.T) {
 	}
 }
 
-func TestLoader_SampleRequiresReferenceRecords(t *testing.T) {
+func TestLoad_SampleRequiresReferenceRecords(t *testing.T) {
 	t.Parallel()
 	ctx, f := newFixture(t)
-	if err := f.Load(ctx, false, true); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "users.json") {
+	err := Load(ctx, f.records, false, true)
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "users.json") {
 		t.Errorf("got %v, want an Invalid fault that names the file", err)
 	}
 }
 
-func TestLoader_RefusesAnotherRecordWithTheName(t *testing.T) {
+func TestLoad_RefusesAnotherRecordWithTheName(t *testing.T) {
 	t.Parallel()
 	ctx, f := newFixture(t)
 	own, err := records.Usergroup.Parse([]byte(`{"group":"Staff"}`), "")
@@ -152,7 +149,8 @@ func TestLoader_RefusesAnotherRecordWithTheName(t *testing.T) {
 	if _, err := f.records.Create(ctx, records.Usergroup, own); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Load(ctx, true, false); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "groups.json") {
+	err = Load(ctx, f.records, true, false)
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "groups.json") {
 		t.Errorf("got %v, want an Invalid fault that names the file", err)
 	}
 }
@@ -167,9 +165,9 @@ func (broken) Get(context.Context, records.Type, string) (json.RawMessage, error
 	return nil, errBroken
 }
 
-func TestLoader_ReturnsAnOutage(t *testing.T) {
+func TestLoad_ReturnsAnOutage(t *testing.T) {
 	t.Parallel()
-	if err := New(broken{}).Load(t.Context(), true, false); !errors.Is(err, errBroken) {
+	if err := Load(t.Context(), broken{}, true, false); !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want %v", err, errBroken)
 	}
 }
