@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -110,28 +109,21 @@ func (d *Deliverer) takeTurn(ctx context.Context) error {
 			return fmt.Errorf("reaching the reader of events: %w", err)
 		}
 	}
-	var mu sync.Mutex
-	var failed error
 	var g errgroup.Group
 	g.SetLimit(atOnce)
 	for _, id := range ids {
 		s := cmp.Or(d.states[id], &state{})
 		d.states[id] = s
 		g.Go(func() (err error) {
-			defer func() {
-				mu.Lock()
-				defer mu.Unlock()
-				if !fault.Is(err, fault.UnknownTenant) { // else it was moved or purged in its turn
-					failed = cmp.Or(failed, err)
-				}
-				err = nil
-			}()
 			defer fault.Recover(&err)
-			return d.deliverTenant(okapi.WithTenant(ctx, id), id, s)
+			err = d.deliverTenant(okapi.WithTenant(ctx, id), id, s)
+			if fault.Is(err, fault.UnknownTenant) { // it was moved or purged in its turn
+				return nil
+			}
+			return err
 		})
 	}
-	_ = g.Wait()
-	return failed
+	return g.Wait()
 }
 
 // reportLag reports the age of the oldest row that waits, as far as the process knows.
