@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,12 +72,10 @@ func readTexts(doc any, e *santhosh.ValidationError) (changed bool) {
 func violation(doc any, e *santhosh.ValidationError) fault.List {
 	code := strings.Join(e.ErrorKind.KeywordPath(), ".")
 	if missing, ok := e.ErrorKind.(*kind.Required); ok {
-		details := make(fault.List, len(missing.Missing))
-		for i, property := range missing.Missing {
-			key := jsonPath(doc, append(e.InstanceLocation[:len(e.InstanceLocation):len(e.InstanceLocation)], property))
-			details[i] = fault.TypedDetail(code, key+" is required", fault.Parameter{Key: key})
-		}
-		return details
+		return convert.All(missing.Missing, func(property string) fault.Detail {
+			key := jsonPath(doc, append(slices.Clip(e.InstanceLocation), property))
+			return fault.TypedDetail(code, key+" is required", fault.Parameter{Key: key})
+		})
 	}
 	key := jsonPath(doc, e.InstanceLocation)
 	return fault.List{fault.TypedDetail(code, key+" "+rule(e.ErrorKind), fault.Param(key, fault.Shown(valueAt(doc, e.InstanceLocation))))}
