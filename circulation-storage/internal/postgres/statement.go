@@ -143,24 +143,18 @@ func readPage[T any](
 	ctx context.Context, db *DB, op, statement string, args []any, scan func(row pgx.Row, total *int) (T, error),
 ) ([]T, int, error) {
 	var total int
-	page, err := readRows(ctx, db, op, statement, args, func(row pgx.CollectableRow) (*T, error) {
+	empty := false
+	page, err := readRows(ctx, db, op, statement, args, func(row pgx.CollectableRow) (element T, err error) {
 		columns := row.RawValues()
-		if columns[1] == nil {
-			return nil, row.Scan(append([]any{&total}, make([]any, len(columns)-1)...)...)
+		if empty = columns[1] == nil; empty {
+			return element, row.Scan(append([]any{&total}, make([]any, len(columns)-1)...)...)
 		}
-		element, err := scan(row, &total)
-		return &element, err
+		return scan(row, &total)
 	})
-	if err != nil {
-		return nil, 0, err
+	if empty {
+		page = nil
 	}
-	var found []T
-	for _, element := range page {
-		if element != nil {
-			found = append(found, *element)
-		}
-	}
-	return found, total, nil
+	return page, total, err
 }
 
 // nullable is SQL NULL for no id.
