@@ -7,5 +7,5 @@ var LoanHistory = Type{
 	Permission: "circulation-storage.loans-history", Interface: "loan-storage 7.4", NewestFirst: true, Indexes: newIndexes(fields{
 		Text: {"operation", "loan.action", "loan.actionComment", "loan.itemStatus", "loan.status.name"}, UUID: {"loan.userId", "loan.itemId"},
 		Time: {"createdDate", "loan.metadata.updatedDate"},
-	}).ofLoan(),
+	}).with("loan.id", Index{Kind: UUID, Column: "loan_id"}),
 }

@@ -35,7 +35,7 @@ var ActualCostRecord = Type{
 		},
 		UUID: {"user.id", "user.patronGroupId", "item.id", "instance.id", "feeFine.accountId", "feeFine.ownerId", "feeFine.typeId"},
 		Time: {"lossDate", "expirationDate"}, Number: {"feeFine.billedAmount"},
-	}).ofLoan(),
+	}).with("loan.id", Index{Kind: UUID, Column: "loan_id"}),
 }
 
 // prepareActualCostRecord gives a record without a status FOLIO's default.

@@ -20,9 +20,12 @@ var User = Type{
 		},
 		Boolean: {"active"},
 		Time:    {"enrollmentDate", "expirationDate", "createdDate", "updatedDate", "personal.dateOfBirth"},
-	}, "patronGroup").ofNamed("patronGroup", Usergroup.Table, "group").
-		joining("keywords", "username", "personal.firstName", "personal.preferredFirstName", "personal.lastName", "personal.middleName",
-			"personal.email", "barcode", "id", "externalSystemId", "$.customFields.*"),
+	}, "patronGroup").
+		with("patronGroup.group", Index{Kind: Text, Column: "patron_group", Of: Usergroup.Table}).
+		with("keywords", Index{Kind: Text, Parts: []string{
+			"username", "personal.firstName", "personal.preferredFirstName", "personal.lastName", "personal.middleName",
+			"personal.email", "barcode", "id", "externalSystemId", "$.customFields.*",
+		}}),
 	Unique: append(uniqueFields("users", "externalSystemId"),
 		Unique{Constraint: "users_username_key", Fields: []string{"username"}, Message: "User with this username already exists"},
 		Unique{Constraint: "users_barcode_key", Fields: []string{"barcode"}, Message: "This barcode has already been taken"}),

@@ -39,9 +39,12 @@ var Request = Type{
 			"printDetails.printEventDate",
 		},
 	}, "itemId", "instanceId", "requesterId", "cancellationReasonId").inColumns("status", "position").
-		ofISBNs("itemIsbn", `$.instance.identifiers[*] ? (@.identifierTypeId == "8261054f-be78-422d-bd51-4ed9f33c3422").value`).
-		joining("fullCallNumberIndex", "searchIndex.callNumberComponents.prefix", "searchIndex.callNumberComponents.callNumber",
-			"searchIndex.callNumberComponents.suffix"),
+		with("itemIsbn", Index{Kind: Text, ISBN: true, Parts: []string{
+			`$.instance.identifiers[*] ? (@.identifierTypeId == "8261054f-be78-422d-bd51-4ed9f33c3422").value`,
+		}}).
+		with("fullCallNumberIndex", Index{Kind: Text, Parts: []string{
+			"searchIndex.callNumberComponents.prefix", "searchIndex.callNumberComponents.callNumber", "searchIndex.callNumberComponents.suffix",
+		}}),
 	Unique: []Unique{{
 		Constraint: "request_item_id_position_key", Fields: []string{"itemId", "position"},
 		Message: "Cannot have more than one request with the same position in the queue",

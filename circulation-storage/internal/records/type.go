@@ -131,27 +131,9 @@ func (all indexes) inColumns(names ...string) indexes {
 	return all
 }
 
-// ofLoan adds the id of the loan that a record has a copy of.
-func (all indexes) ofLoan() indexes {
-	all["loan.id"] = Index{Kind: UUID, Column: "loan_id"}
-	return all
-}
-
-// ofNamed adds a Text index of a value of the record in table that a field with a column names.
-func (all indexes) ofNamed(field, table, value string) indexes {
-	all[field+"."+value] = Index{Kind: Text, Column: all[field].Column, Of: table}
-	return all
-}
-
-// joining adds a Text index that joins the values of several paths.
-func (all indexes) joining(name string, parts ...string) indexes {
-	all[name] = Index{Kind: Text, Parts: parts}
-	return all
-}
-
-// ofISBNs adds a Text index of the ISBNs at a path.
-func (all indexes) ofISBNs(name, path string) indexes {
-	all[name] = Index{Kind: Text, Parts: []string{path}, ISBN: true}
+// with adds an index that newIndexes cannot describe.
+func (all indexes) with(name string, index Index) indexes {
+	all[name] = index
 	return all
 }
 
