@@ -25,11 +25,6 @@ type Names struct {
 	PubSub string
 }
 
-// TopicOf returns the topic of a tenant's records.
-func (n Names) TopicOf(id okapi.Tenant, topic string) string {
-	return strings.Join([]string{n.Environment, id.String(), "circulation", topic}, ".")
-}
-
 // recordEvent is the value of a record's message in FOLIO.
 type recordEvent struct {
 	ID        uuid.UUID `json:"id"`
@@ -69,7 +64,8 @@ func (n Names) messagesOf(id okapi.Tenant, e Event) ([]Message, error) {
 		return nil, err
 	}
 	text, err := json.Marshal(value)
-	return []Message{{Topic: n.TopicOf(id, e.Topic), Key: e.RecordID.String(), Tenant: id, Value: text}}, err
+	topic := strings.Join([]string{n.Environment, id.String(), "circulation", e.Topic}, ".")
+	return []Message{{Topic: topic, Key: e.RecordID.String(), Tenant: id, Value: text}}, err
 }
 
 // stripPatron returns an event's records. That of a loan that lost its patron does not name the patron.
