@@ -81,16 +81,6 @@ func ErrRunning() error {
 	}
 }
 
-// ErrReused is the fault for a key that was used for another body.
-func ErrReused() error {
-	return fault.New(fault.KeyReused, "This key was used for a request with another body")
-}
-
-// ErrLost is the fault for a lease that an unfinished key does not have, or no longer has.
-func ErrLost() error {
-	return fault.New(fault.KeyLeaseLost, "The claim was taken over, or the request is finished")
-}
-
 // Pauses between two polls of a waiting caller. A check-out takes some twenty
 // milliseconds, or seconds if it waits for the patron's lock.
 const (

@@ -97,7 +97,7 @@ func (s *KeyLeaseStore) Lease(ctx context.Context, req keylease.Request) (keylea
 	case k.open: // since the lease
 		return keylease.Lease{}, keylease.ErrRunning()
 	case !k.same:
-		return keylease.Lease{}, keylease.ErrReused()
+		return keylease.Lease{}, fault.New(fault.KeyReused, "This key was used for a request with another body")
 	case k.answer == nil:
 		return keylease.Lease{}, keylease.ErrRunning()
 	}
@@ -143,7 +143,7 @@ func (s *KeyLeaseStore) Finish(ctx context.Context, leaseID uuid.UUID, answer js
 func (s *KeyLeaseStore) updateLease(ctx context.Context, op, statement string, args ...any) error {
 	n, err := s.db.exec(ctx, s.db.conns.Urgent, op, statement, args...)
 	if err == nil && n == 0 {
-		return keylease.ErrLost()
+		return fault.New(fault.KeyLeaseLost, "The claim was taken over, or the request is finished")
 	}
 	return err
 }
