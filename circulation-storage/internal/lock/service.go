@@ -106,11 +106,8 @@ func (s *Service) ReleaseAcquisition(ctx context.Context, userID, acquisitionID 
 	}
 	// First the calls: one that gets the lock after the deletion withdraws it.
 	s.lines.releaseAcquisition(p, acquisitionID)
-	l, err := s.store.ReleaseAcquisition(ctx, userID, acquisitionID)
-	switch {
-	case fault.Is(err, fault.NotFound):
-		return nil
-	case err != nil:
+	l, found, err := fault.Found(s.store.ReleaseAcquisition(ctx, userID, acquisitionID))
+	if !found {
 		return err
 	}
 	s.lines.noteFree(p)

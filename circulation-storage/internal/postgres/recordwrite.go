@@ -209,14 +209,10 @@ func (w *recordWrite) lockReadRecords(ctx context.Context, r records.Record) err
 	case records.RequestPolicy.Table:
 		return w.t.Prepare(ctx, w, records.Write{Record: r})
 	case records.Item.Table:
-	default:
-		return nil
+		_, _, err := fault.Found(w.Read(ctx, records.Holdings.Table, r.Text("holdingsRecordId"))) // the item's rules refuse a missing one
+		return err
 	}
-	_, err := w.Read(ctx, records.Holdings.Table, r.Text("holdingsRecordId"))
-	if fault.Is(err, fault.NotFound) {
-		return nil // the item's rules refuse it
-	}
-	return err
+	return nil
 }
 
 // deriveItems rewrites those items of a holdings record, just updated, that take
