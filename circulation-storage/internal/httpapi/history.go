@@ -107,8 +107,7 @@ func (h historyHandlers) add(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	instance := readHolder(c)
-	return h.store.Add(c.Request().Context(), instance, report)
+	return h.store.Add(c.Request().Context(), readHolder(c), report)
 }
 
 func (h historyHandlers) list(c echo.Context) (schemas.PastCheckOuts, error) {

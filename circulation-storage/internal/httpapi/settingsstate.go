@@ -97,6 +97,5 @@ func (h lockSettingsHandlers) announce(c echo.Context) (schemas.LockSettingsStat
 		wrong.Add("version", "must be the version that was read, a string", "")
 		return schemas.LockSettingsState{}, wrong.Err()
 	}
-	instance := readHolder(c)
-	return h.store.Announce(c.Request().Context(), schemas.LockEnvironment{Enabled: *body.Enabled, Version: body.Version}, instance)
+	return h.store.Announce(c.Request().Context(), schemas.LockEnvironment{Enabled: *body.Enabled, Version: body.Version}, readHolder(c))
 }
