@@ -69,14 +69,10 @@ func insertLock(ctx context.Context, conn *pgxpool.Conn, group []*acquire) error
 	var l lock.Lock
 	args := []any{r.UserID, r.TTL.Milliseconds(), nullable(r.AcquisitionID), r.Holder, r.OkapiRequestID}
 	err := scanRow(ctx, conn, insertLockSQL, args, insertedFields(&l)...)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil
-	case err != nil:
-		return err
+	if err == nil {
+		grant(group[0], l)
 	}
-	grant(group[0], l)
-	return nil
+	return explainNoRow(err, nil)
 }
 
 // insertLocks grants the members their locks. It tries the first of several for one patron.

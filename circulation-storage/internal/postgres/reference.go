@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"checkoutlock/circulation-storage/internal/records"
@@ -65,9 +64,9 @@ func (s *RecordStore) explainNamed(ctx context.Context, err error) error {
 	id, by := referencedIDs(err)
 	if id != unnamedID && by == "" {
 		statement := strings.NewReplacer("{source}", source, "{target}", target).Replace(findReferrerSQL)
-		gone := s.db.readRow(ctx, s.db.conns.Ordinary, "finding what names a record", nameTable(statement, table), []any{id}, &by)
-		if gone != nil && !errors.Is(gone, pgx.ErrNoRows) {
-			return gone
+		failed := s.db.readRow(ctx, s.db.conns.Ordinary, "finding what names a record", nameTable(statement, table), []any{id}, &by)
+		if failed = explainNoRow(failed, nil); failed != nil {
+			return failed
 		}
 	}
 	return explain(err, ref.StillNamed(t, by, id))

@@ -53,11 +53,8 @@ func (s *CommitStore) RunTitleJob(ctx context.Context) error {
 	var id uuid.UUID
 	var known bool
 	err := s.db.writeRow(ctx, s.db.conns.Ordinary, "taking a job of title level requests", takeTitleJobSQL, []any{seldom}, &id, &known)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return explainNoRow(err, nil)
 	}
 	wrong := []string{"TLR settings not found"} // as in FOLIO
 	if known {
