@@ -48,7 +48,6 @@ func New(o Options) (web.Front, error) {
 		RulesRoutes(o.Rules),
 		TenantRoutes(o.Tenants, o.TenantJobs, InstallPatience, o.InstallTimeout),
 		RecordRoutes(o.Records),
-		RequestBatchRoutes(o.Records),
 		RequestQueueRoutes(o.Commits),
 		SessionRoutes(o.Records),
 		OperationRoutes(o.Records),

@@ -15,7 +15,8 @@ type operationHandlers struct{ store records.Store }
 
 const printsInterface = "print-events-storage 1.0"
 
-// OperationRoutes are FOLIO's prints of slips and anonymization of loans.
+// OperationRoutes are FOLIO's prints of slips, anonymization of loans, and /request-storage-batch/requests,
+// by which a queue is put into another order at once.
 func OperationRoutes(store records.Store) []web.Route {
 	h := operationHandlers{store: store}
 	return []web.Route{
@@ -34,6 +35,10 @@ func OperationRoutes(store records.Store) []web.Route {
 		{
 			Method: http.MethodPost, Path: "/loan-storage/loans/anonymize/:id", Permission: "circulation-storage.loans.anonymize.execute", Interface: records.Loan.Interface,
 			Endpoint: web.Empty(http.StatusNoContent, byPathID(store.AnonymizeLoansOf)), // also for an unknown user
+		},
+		{
+			Method: http.MethodPost, Path: "/request-storage-batch/requests", Permission: "circulation-storage.request-batch.item.post", Interface: "request-storage-batch 2.1",
+			Body: web.Schema(records.RequestBatchSchema), Endpoint: web.Empty(http.StatusCreated, writeParsed(records.ParseRequestBatch, store.PutRequests)),
 		},
 	}
 }

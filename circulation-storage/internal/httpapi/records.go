@@ -204,12 +204,3 @@ func readPathID(c echo.Context) (string, error) {
 	}
 	return id, nil
 }
-
-// RequestBatchRoutes are FOLIO's /request-storage-batch/requests, by which a queue
-// is put into another order at once: 201 without a body.
-func RequestBatchRoutes(store records.Store) []web.Route {
-	return []web.Route{{
-		Method: http.MethodPost, Path: "/request-storage-batch/requests", Permission: "circulation-storage.request-batch.item.post", Interface: "request-storage-batch 2.1",
-		Body: web.Schema(records.RequestBatchSchema), Endpoint: web.Empty(http.StatusCreated, writeParsed(records.ParseRequestBatch, store.PutRequests)),
-	}}
-}

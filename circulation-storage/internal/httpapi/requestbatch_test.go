@@ -18,7 +18,7 @@ func newRequestAPI(t *testing.T) recordAPI {
 	t.Helper()
 	db, id := pgtest.New(t)
 	store := postgres.NewRecordStore(db, func() {})
-	return recordAPI{newAPI(t, slices.Concat(httpapi.RecordRoutes(store), httpapi.RequestBatchRoutes(store))), id}
+	return recordAPI{newAPI(t, slices.Concat(httpapi.RecordRoutes(store), httpapi.OperationRoutes(store))), id}
 }
 
 // hold is an open request for the sample item; n makes its id.

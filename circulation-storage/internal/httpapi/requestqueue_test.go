@@ -18,7 +18,7 @@ func newQueueAPI(t *testing.T) recordAPI {
 	db, id := pgtest.New(t)
 	store := postgres.NewRecordStore(db, func() {})
 	return recordAPI{newAPI(t, slices.Concat(
-		httpapi.RecordRoutes(store), httpapi.RequestBatchRoutes(store),
+		httpapi.RecordRoutes(store), httpapi.OperationRoutes(store),
 		httpapi.RequestQueueRoutes(postgres.NewCommitStore(db, pgtest.Uncounted{})))), id}
 }
 
