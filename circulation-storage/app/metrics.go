@@ -151,13 +151,9 @@ func forgetPurged(gauge *prometheus.GaugeVec, list func(context.Context) ([]okap
 
 // countOverLimit sets the gauge of the tenant in ctx.
 func (m *metrics) countOverLimit(ctx context.Context, db *postgres.DB) error {
-	id, err := okapi.TenantFrom(ctx)
-	if err != nil {
-		return err
-	}
 	n, err := db.CountOverLimit(ctx)
 	if err == nil {
-		m.overLimit.WithLabelValues(id.String()).Set(float64(n))
+		m.overLimit.WithLabelValues(okapi.FromContext(ctx).Tenant.String()).Set(float64(n))
 	}
 	return err
 }
@@ -165,15 +161,11 @@ func (m *metrics) countOverLimit(ctx context.Context, db *postgres.DB) error {
 // countUnknownPlaces sets the gauge of the tenant in ctx, and logs that machines have sent a service
 // point which does not exist since the last count.
 func (m *metrics) countUnknownPlaces(ctx context.Context, history *postgres.HistoryStore, interval time.Duration, log *slog.Logger) error {
-	id, err := okapi.TenantFrom(ctx)
-	if err != nil {
-		return err
-	}
 	n, machine, servicePointID, err := history.CountUnknownPlaces(ctx, interval)
 	if err != nil {
 		return err
 	}
-	m.unknownPlaces.WithLabelValues(id.String()).Set(float64(n))
+	m.unknownPlaces.WithLabelValues(okapi.FromContext(ctx).Tenant.String()).Set(float64(n))
 	if n > 0 {
 		log.WarnContext(ctx, "machines send a service point that does not exist", "machines", n, "machine", machine, "service_point_id", servicePointID)
 	}
