@@ -233,8 +233,8 @@ func (c cause) withoutBarcodes() schemas.FigureCause {
 
 // listWaitsSQL returns the waits of all instances. A report is some time old, so they are longer by now.
 const listWaitsSQL = `
-SELECT coalesce(a."userId", ''), coalesce(a."requestId", ''), coalesce(a."servicePointId", ''), coalesce(a.machine, ''), w.holder,
-       greatest(0, a."waitedMs" + extract(epoch FROM statement_timestamp() - w.reported_date) * 1000)::bigint AS waited
+SELECT coalesce(a."userId", ''), coalesce(a."requestId", ''), coalesce(a."servicePointId", ''), coalesce(a.machine, ''),
+       greatest(0, a."waitedMs" + extract(epoch FROM statement_timestamp() - w.reported_date) * 1000)::bigint AS waited, w.holder
   FROM {schema}.check_out_waiting w
  CROSS JOIN jsonb_to_recordset(w.waits) AS a("userId" text, "requestId" text, "servicePointId" text, machine text, "waitedMs" bigint)
  WHERE ` + waitingCounts + ` ORDER BY waited DESC LIMIT $1::bigint`
@@ -247,11 +247,7 @@ SELECT ` + historyColumns + ` FROM {schema}.check_out_history h
 func (s *HistoryStore) Waits(ctx context.Context) (schemas.LockWaits, error) {
 	var w schemas.LockWaits
 	var err error
-	w.Waiting, err = readRows(ctx, s.db, "listing waits for locks", listWaitsSQL, []any{schemas.MaxReportedWaits}, func(row pgx.CollectableRow) (schemas.LockWait, error) {
-		var one schemas.LockWait
-		err := row.Scan(&one.UserID, &one.RequestID, &one.ServicePointID, &one.Machine, &one.Instance, &one.WaitedMs)
-		return one, err
-	})
+	w.Waiting, err = readRows(ctx, s.db, "listing waits for locks", listWaitsSQL, []any{schemas.MaxReportedWaits}, pgx.RowToStructByPos[schemas.LockWait])
 	if err != nil {
 		return w, err
 	}
