@@ -127,10 +127,7 @@ func (c LoanChange) changeLoan(seen Seen) records.Record {
 	case schemas.ClaimedReturned:
 		loan["claimedReturnedDate"] = c.date
 	case schemas.DeclaredLost:
-		loan["declaredLostDate"] = c.date
-		if c.date == "" {
-			loan["declaredLostDate"] = seen.Now.UTC().Format(schemas.FolioTime)
-		}
+		loan["declaredLostDate"] = cmp.Or(c.date, seen.Now.UTC().Format(schemas.FolioTime))
 	case schemas.MarkedMissing:
 		loan["status"] = map[string]any{"name": closed}
 	}

@@ -17,12 +17,7 @@ type Renumbering struct {
 }
 
 // ID returns the id of the item or the instance whose queue it is.
-func (n Renumbering) ID() uuid.UUID {
-	if n.ItemID != uuid.Nil {
-		return n.ItemID
-	}
-	return n.InstanceID
-}
+func (n Renumbering) ID() uuid.UUID { return cmp.Or(n.ItemID, n.InstanceID) }
 
 // Decide leaves a queue that was found by another setting for titles: the next turn finds others. Of
 // requests at one position, the one that was requested or stored first goes first.

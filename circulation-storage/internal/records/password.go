@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -49,11 +50,7 @@ const noPassword = //nolint:gosec // it opens nothing
 // MatchesHash reports whether the hash, of argon2id or bcrypt, is that of the password. An empty hash
 // is no password's. It takes as long then, so that the time does not tell which names exist.
 func MatchesHash(hash, password string) bool {
-	known := hash != ""
-	if !known {
-		hash = noPassword
-	}
-	return compareHash(hash, password) && known && len(password) <= maxPassword
+	return compareHash(cmp.Or(hash, noPassword), password) && hash != "" && len(password) <= maxPassword
 }
 
 func compareHash(hash, password string) bool {
