@@ -158,10 +158,7 @@ func (c CheckIn) closeLoan(seen Seen) records.Record {
 func (c CheckIn) serveRequest(request records.Record, seen Seen) []records.Record {
 	request = assignItem(request, seen.Item)
 	request["status"] = c.requestStatus
-	delete(request, "holdShelfExpirationDate")
-	if c.holdShelfUntil != "" {
-		request["holdShelfExpirationDate"] = c.holdShelfUntil
-	}
+	request.Set("holdShelfExpirationDate", c.holdShelfUntil)
 	return seen.Queue.serveRequest(request)
 }
 
@@ -171,13 +168,8 @@ func (c CheckIn) describe(ctx context.Context, seen Seen) records.Record {
 		"id": uuid.NewString(), "occurredDateTime": seen.Now.UTC().Format(schemas.FolioTime), "itemId": c.ItemID.String(),
 		"servicePointId": c.servicePointID, "requestQueueSize": len(seen.Queue), "itemStatusPriorToCheckIn": seen.Item.Text("status.name"),
 	}
-	for field, id := range map[string]string{
-		"itemLocationId": seen.Item.Text("effectiveLocationId"), "performedByUserId": cmp.Or(c.staffMemberID, okapi.FromContext(ctx).UserID),
-	} {
-		if id != "" {
-			r[field] = id
-		}
-	}
+	r.Set("itemLocationId", seen.Item.Text("effectiveLocationId"))
+	r.Set("performedByUserId", cmp.Or(c.staffMemberID, okapi.FromContext(ctx).UserID))
 	return r
 }
 
@@ -185,14 +177,9 @@ func (c CheckIn) describe(ctx context.Context, seen Seen) records.Record {
 // time of the processing, also if checkInDate is earlier.
 func (c CheckIn) receiveItem(seen Seen) records.Record {
 	item := withStatus(seen.Item, c.itemStatus)
-	last := map[string]any{"dateTime": seen.Now.UTC().Format(schemas.FolioTime), "servicePointId": c.servicePointID}
-	if c.staffMemberID != "" {
-		last["staffMemberId"] = c.staffMemberID
-	}
-	item["lastCheckIn"] = last
-	delete(item, "inTransitDestinationServicePointId")
-	if c.destinationID != "" {
-		item["inTransitDestinationServicePointId"] = c.destinationID
-	}
+	last := records.Record{"dateTime": seen.Now.UTC().Format(schemas.FolioTime), "servicePointId": c.servicePointID}
+	last.Set("staffMemberId", c.staffMemberID)
+	item["lastCheckIn"] = map[string]any(last)
+	item.Set("inTransitDestinationServicePointId", c.destinationID)
 	return item
 }

@@ -154,27 +154,21 @@ func assignItem(request, item records.Record) records.Record {
 
 // copyItem replaces the copies of another item by which requests are shown and searched.
 func copyItem(request, item records.Record) {
-	copied, searched := map[string]any{}, map[string]any{}
-	set := func(into map[string]any, key, text string) {
-		if text != "" {
-			into[key] = text
-		}
-	}
-	set(copied, "barcode", item.Text("barcode"))
-	set(copied, "itemEffectiveLocationId", item.Text("effectiveLocationId"))
-	set(copied, "loanTypeId", cmp.Or(item.Text("temporaryLoanTypeId"), item.Text("permanentLoanTypeId")))
-	set(searched, "shelvingOrder", cmp.Or(item.Text("effectiveShelvingOrder"), item.Text("effectiveCallNumberComponents.callNumber")))
-	set(searched, "pickupServicePointName", request.Text("searchIndex.pickupServicePointName"))
-	parts := map[string]any{}
+	copied, searched, parts := records.Record{}, records.Record{}, records.Record{}
+	copied.Set("barcode", item.Text("barcode"))
+	copied.Set("itemEffectiveLocationId", item.Text("effectiveLocationId"))
+	copied.Set("loanTypeId", cmp.Or(item.Text("temporaryLoanTypeId"), item.Text("permanentLoanTypeId")))
+	searched.Set("shelvingOrder", cmp.Or(item.Text("effectiveShelvingOrder"), item.Text("effectiveCallNumberComponents.callNumber")))
+	searched.Set("pickupServicePointName", request.Text("searchIndex.pickupServicePointName"))
 	for _, part := range [...]string{"callNumber", "prefix", "suffix"} {
-		set(parts, part, item.Text("effectiveCallNumberComponents."+part))
+		parts.Set(part, item.Text("effectiveCallNumberComponents."+part))
 	}
 	if len(parts) > 0 {
-		searched["callNumberComponents"] = parts
+		searched["callNumberComponents"] = map[string]any(parts)
 	}
-	request["item"] = copied
+	request["item"] = map[string]any(copied)
 	if delete(request, "searchIndex"); len(searched) > 0 {
-		request["searchIndex"] = searched
+		request["searchIndex"] = map[string]any(searched)
 	}
 }
 
@@ -223,8 +217,6 @@ func newSession(action, sessionID string, loan records.Record) records.Record {
 	session := records.Record{
 		"id": uuid.NewString(), "patronId": loan.Text("userId"), "loanId": loan.ID(), "actionType": action,
 	}
-	if sessionID != "" {
-		session["sessionId"] = sessionID
-	}
+	session.Set("sessionId", sessionID)
 	return session
 }

@@ -149,16 +149,13 @@ func (c RequestChange) editRequest(stored records.Record) records.Record {
 // keepSearched keeps the fields that searches compare, except the name of another pickup place.
 func keepSearched(edited, stored records.Record) {
 	const place = "pickupServicePointName"
-	searched := map[string]any{}
+	searched := records.Record{}
 	maps.Copy(searched, stored.Object("searchIndex"))
 	if readID(edited, "pickupServicePointId") != readID(stored, "pickupServicePointId") {
-		delete(searched, place)
-		if name := edited.Text("searchIndex." + place); name != "" {
-			searched[place] = name
-		}
+		searched.Set(place, edited.Text("searchIndex."+place))
 	}
 	if delete(edited, "searchIndex"); len(searched) > 0 {
-		edited["searchIndex"] = searched
+		edited["searchIndex"] = map[string]any(searched)
 	}
 }
 

@@ -27,7 +27,7 @@ func prepareItem(ctx context.Context, r Reader, w Write) error {
 
 // prepareHoldings computes the location of items that have none of their own.
 func prepareHoldings(_ context.Context, _ Reader, w Write) error {
-	w.Record.set("effectiveLocationId", effectiveLocation(w.Record))
+	w.Record.Set("effectiveLocationId", effectiveLocation(w.Record))
 	return nil
 }
 
@@ -37,7 +37,7 @@ func prepareHoldings(_ context.Context, _ Reader, w Write) error {
 // Each part of effectiveCallNumberComponents is the item's own, else that of the
 // holdings record.
 func DeriveItem(item, holdings Record) {
-	item.set("effectiveLocationId", cmp.Or(effectiveLocation(item), effectiveLocation(holdings)))
+	item.Set("effectiveLocationId", cmp.Or(effectiveLocation(item), effectiveLocation(holdings)))
 
 	parts := Record{}
 	for _, part := range []struct{ name, ofItem, ofHoldings string }{
@@ -46,7 +46,7 @@ func DeriveItem(item, holdings Record) {
 		{"suffix", "itemLevelCallNumberSuffix", "callNumberSuffix"},
 		{"typeId", "itemLevelCallNumberTypeId", "callNumberTypeId"},
 	} {
-		parts.set(part.name, cmp.Or(item.Text(part.ofItem), holdings.Text(part.ofHoldings)))
+		parts.Set(part.name, cmp.Or(item.Text(part.ofItem), holdings.Text(part.ofHoldings)))
 	}
 	item["effectiveCallNumberComponents"] = map[string]any(parts)
 }

@@ -65,8 +65,8 @@ func (r Record) value(path string) any {
 	return v
 }
 
-// set stores value under key. It removes the key if value is "".
-func (r Record) set(key, value string) {
+// Set stores value under key. It removes the key if value is "".
+func (r Record) Set(key, value string) {
 	if value == "" {
 		delete(r, key)
 		return

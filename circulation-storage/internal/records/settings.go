@@ -54,7 +54,7 @@ func parseLockSettings(entry Record) (schemas.LockSettings, error) {
 // circulation then treats the feature as switched off.
 func prepareSettingsEntry(_ context.Context, _ Reader, w Write) error {
 	entry := w.Record
-	entry.set("userId", strings.ToLower(entry.Text("userId"))) // unique as text
+	entry.Set("userId", strings.ToLower(entry.Text("userId"))) // unique as text
 	if !IsLockSettings(entry) {
 		return nil
 	}

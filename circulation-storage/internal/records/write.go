@@ -91,11 +91,11 @@ func (t Type) increaseVersion(w Write) error {
 func stampMetadata(w Write) {
 	now := w.Now.UTC().Format(schemas.FolioTime)
 	m := Record{"createdDate": now, "updatedDate": now}
-	m.set("createdByUserId", w.UserID)
-	m.set("updatedByUserId", w.UserID)
+	m.Set("createdByUserId", w.UserID)
+	m.Set("updatedByUserId", w.UserID)
 	if date := w.Stored.Text("metadata.createdDate"); date != "" {
-		m.set("createdDate", date)
-		m.set("createdByUserId", w.Stored.Text("metadata.createdByUserId"))
+		m.Set("createdDate", date)
+		m.Set("createdByUserId", w.Stored.Text("metadata.createdByUserId"))
 	}
 	w.Record["metadata"] = map[string]any(m)
 }
