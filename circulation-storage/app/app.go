@@ -162,43 +162,15 @@ const outdatedLocksKept = 10 * time.Minute
 // sweptRows lists all rows that are deleted, or closed, when they are old.
 func sweptRows(cfg Config, s stores, m *metrics) []sweep.Rows {
 	rows := []sweep.Rows{
-		{
-			Name:  "outdated locks",
-			Sweep: sweep.OlderThan(outdatedLocksKept, s.locks.Sweep),
-			Swept: func(n int) { m.swept.Add(float64(n)) },
-		},
-		{
-			Name:  "forgotten idempotency keys",
-			Sweep: s.keyLeases.Sweep,
-			Swept: func(n int) { m.forgotten.Add(float64(n)) },
-		},
-		{
-			Name:  "expired requests",
-			Sweep: s.commits.ExpireRequests,
-		},
-		{
-			Name:  "check-ins and changes a day old",
-			Sweep: s.commits.SweepRepeats,
-		},
-		{
-			Name:  "past check-outs",
-			Sweep: sweep.OlderThan(cfg.HistoryRetention, s.history.Sweep),
-			Swept: func(n int) { m.aged.Add(float64(n)) },
-		},
-		{
-			Name:  "old notes of self-check machines",
-			Sweep: s.records.SweepTerminals,
-		},
-		{
-			Name:  "undelivered events",
-			Sweep: sweep.OlderThan(cfg.Events.Retention, s.outbox.Sweep),
-			Swept: func(n int) { m.undelivered.Add(float64(n)) },
-		},
-		{
-			// Who released a lock, and why, stays.
-			Name:  "patrons of forced releases",
-			Sweep: sweep.OlderThan(cfg.HistoryRetention, s.lockChanges.BlankReleases),
-		},
+		{Name: "outdated locks", Sweep: sweep.OlderThan(outdatedLocksKept, s.locks.Sweep), Swept: m.swept.Add},
+		{Name: "forgotten idempotency keys", Sweep: s.keyLeases.Sweep, Swept: m.forgotten.Add},
+		{Name: "expired requests", Sweep: s.commits.ExpireRequests},
+		{Name: "check-ins and changes a day old", Sweep: s.commits.SweepRepeats},
+		{Name: "past check-outs", Sweep: sweep.OlderThan(cfg.HistoryRetention, s.history.Sweep), Swept: m.aged.Add},
+		{Name: "old notes of self-check machines", Sweep: s.records.SweepTerminals},
+		{Name: "undelivered events", Sweep: sweep.OlderThan(cfg.Events.Retention, s.outbox.Sweep), Swept: m.undelivered.Add},
+		// Who released a lock, and why, stays.
+		{Name: "patrons of forced releases", Sweep: sweep.OlderThan(cfg.HistoryRetention, s.lockChanges.BlankReleases)},
 	}
 	if cfg.LoanHistoryRetention == 0 {
 		return rows

@@ -25,7 +25,7 @@ type Rows struct {
 	Sweep func(ctx context.Context, limit int) (int, error)
 	// Swept receives how many rows were swept, once per tenant and turn, if any
 	// were. It may be nil.
-	Swept func(n int)
+	Swept func(n float64)
 }
 
 // OlderThan returns a Rows.Sweep that deletes what is older than age.
@@ -92,7 +92,7 @@ func (s *Sweeper) sweepTenant(ctx context.Context) error {
 		}
 		if total > 0 {
 			if s.rows.Swept != nil {
-				s.rows.Swept(total)
+				s.rows.Swept(float64(total))
 			}
 			s.log.InfoContext(ctx, "swept", "what", s.rows.Name, "rows", total)
 		}

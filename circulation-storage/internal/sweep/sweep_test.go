@@ -65,9 +65,9 @@ func TestSweeper_DeletesAllOldRowsInBatches(t *testing.T) {
 		store := newFakeStore(t, map[string]int{"a": 1, "broken": -1, "z": 1200})
 		store.broken = errors.New("database is away")
 		sweeps, deleted := 0, 0
-		rows := sweep.Rows{Name: "rows", Sweep: store.deleteRows, Swept: func(n int) {
+		rows := sweep.Rows{Name: "rows", Sweep: store.deleteRows, Swept: func(n float64) {
 			sweeps++
-			deleted += n
+			deleted += int(n)
 		}}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
