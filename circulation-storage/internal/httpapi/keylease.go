@@ -52,15 +52,12 @@ func (h keyLeaseHandlers) lease(c echo.Context) error {
 		return err
 	}
 	req := keylease.Request{
-		Key: body.Key, Duration: time.Duration(body.LeaseMs) * time.Millisecond, Wait: time.Duration(body.WaitMs) * time.Millisecond,
-	}
-	if req.LeaseID, err = uuid.Parse(body.LeaseID); err != nil {
-		return fmt.Errorf("reading a checked claimId: %w", err)
+		Key: body.Key, LeaseID: uuid.MustParse(body.LeaseID), Holder: readHolder(c),
+		Duration: time.Duration(body.LeaseMs) * time.Millisecond, Wait: time.Duration(body.WaitMs) * time.Millisecond,
 	}
 	if _, err := hex.Decode(req.BodyHash[:], []byte(body.BodyHash)); err != nil {
 		return fmt.Errorf("reading a checked bodyHash: %w", err)
 	}
-	req.Holder = readHolder(c)
 	got, err := keylease.WaitFor(c.Request().Context(), h.store, req)
 	if err != nil {
 		return err
