@@ -158,14 +158,9 @@ func (c CheckOut) Decide(ctx context.Context, seen Seen) (Change, error) {
 
 func (c CheckOut) repeat(seen Seen) (Change, error) {
 	if readID(seen.Loan, "userId") != c.UserID || readID(seen.Loan, "itemId") != c.ItemID {
-		return Change{}, c.newLoanTaken()
+		return Change{}, newInvalid("loan.id is already that of a loan to another patron or of another item", "loan.id", c.LoanID.String())
 	}
 	return Change{Loan: seen.Loan, Item: seen.Item, Repeated: true}, nil
-}
-
-// newLoanTaken is the fault for the id of another patron's or item's loan.
-func (c CheckOut) newLoanTaken() error {
-	return newInvalid("loan.id is already that of a loan to another patron or of another item", "loan.id", c.LoanID.String())
 }
 
 // checkFence refuses a commit that was given up, or whose key lease or lock was released or taken over. An outdated
@@ -256,13 +251,4 @@ func (c CheckOut) lendItem(ctx context.Context, seen Seen, own records.Record) (
 		"filledRequestId": own.ID(), "requests": seen.Queue.listStatuses(change.Requests),
 	})}
 	return change.complete(ctx, seen.Now, nil, []records.Record{seen.Item}, seen.Queue)
-}
-
-// Violation is the fault if writing the loan violates a constraint, because another
-// transaction wrote meanwhile. It is nil for other constraints.
-func (c CheckOut) Violation(constraint string) error {
-	if constraint == records.Loan.Table+"_pkey" {
-		return c.newLoanTaken()
-	}
-	return records.Loan.Violation(constraint, c.loan)
 }

@@ -339,25 +339,6 @@ func canonical(t *testing.T, doc []byte) string {
 	return string(raw)
 }
 
-func TestCheckOut_Violation(t *testing.T) {
-	t.Parallel()
-	c, err := commit.ParseCheckOut(body(t, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for constraint, want := range map[string]string{
-		"loan_pkey":             "loan.id is already",
-		"loan_open_item_id_key": "Cannot have more than one open loan for the same item",
-	} {
-		if got := c.Violation(constraint); !fault.Is(got, fault.Invalid) || !strings.Contains(got.Error(), want) {
-			t.Errorf("%s: got %v, want %q", constraint, got, want)
-		}
-	}
-	if got := c.Violation("outbox_pkey"); got != nil {
-		t.Errorf("another constraint: got %v, want nothing for the caller", got)
-	}
-}
-
 func TestCheckOut_NamesReachedLimitsByTheirPlace(t *testing.T) {
 	t.Parallel()
 	limit := func(max int) map[string]any { return map[string]any{"max": max} }

@@ -44,7 +44,7 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 	}
 	return run(ctx, s, operation[schemas.CheckOutResult]{
 		kind: commit.CheckingOut, op: "committing a check-out", reads: "what a check-out changes", writes: "a check-out",
-		impatient: c.TakeLock != nil, locks: locks, decide: c.Decide, violation: c.Violation,
+		impatient: c.TakeLock != nil, locks: locks, decide: c.Decide,
 		read: func(b *batch, seen *commit.Seen) {
 			b.query(checkOutLoanSQL, []any{c.LoanID, c.ItemID, c.UserID, b.encode(c.Limits)},
 				&seen.Now, (*stored)(&seen.Loan), &seen.GivenUp, &seen.OnLoan, &seen.OpenLoans)

@@ -48,9 +48,6 @@ type operation[R any] struct {
 	answer func(b *batch, change commit.Change, answer *R)
 	// write adds the statements that write the change. They may fill the answer. A repeat writes nothing.
 	write func(b *batch, change commit.Change, answer *R)
-	// violation explains a constraint that a write violates, nil for one that means nothing to the
-	// caller. It may be nil.
-	violation func(constraint string) error
 	// ended is called after the commit. It may be nil.
 	ended func(change commit.Change, answer R)
 }
@@ -125,19 +122,13 @@ func (o operation[R]) try(ctx context.Context, db *database.DB, pool *pgxpool.Po
 	return change, answer, err
 }
 
-// explain returns why the writes failed, nil if they did not. Others changed the queue, or violation
-// explains the constraint.
+// explain returns why the writes failed, nil if they did not.
 func (o operation[R]) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	if taken := explainTakenPosition(err); taken != nil {
+	if taken := explainTaken(err); taken != nil {
 		return taken
-	}
-	if _, constraint := database.SQLState(err); constraint != "" && o.violation != nil {
-		if refused := o.violation(constraint); refused != nil {
-			return refused
-		}
 	}
 	return fmt.Errorf("writing %s: %w", o.writes, explainDangling(err))
 }

@@ -151,13 +151,17 @@ func (b *batch) updateRequests(changed []records.Record) {
 	b.query(updateRequestsSQL, []any{docs})
 }
 
-// takenKeys are the position of an open request in the queue of its item, and the ids that callers choose.
-var takenKeys = []string{"request_item_id_position_key", "request_pkey", "request_change_pkey", "loan_change_pkey", "check_in_pkey"}
+// takenKeys are the position of an open request in the queue of its item, the item of an open loan, and the
+// ids that callers choose.
+var takenKeys = []string{
+	"request_item_id_position_key", "loan_open_item_id_key",
+	"loan_pkey", "request_pkey", "request_change_pkey", "loan_change_pkey", "check_in_pkey",
+}
 
-// explainTakenPosition returns the fault for a position, or an id, that another transaction has taken
-// since this one read. This transaction runs again, and then sees what the other wrote. It returns nil
-// for any other error.
-func explainTakenPosition(err error) error {
+// explainTaken returns the fault for what another transaction has taken since this one read: a position, an
+// item or an id. This transaction runs again, and then sees what the other wrote. It returns nil for any
+// other error.
+func explainTaken(err error) error {
 	if code, constraint := database.SQLState(err); code != database.UniqueViolation || !slices.Contains(takenKeys, constraint) {
 		return nil
 	}
