@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"checkoutlock/devpostgres"
 )
 
 const (
@@ -74,7 +76,7 @@ func measureMachines(ctx context.Context, b *bench) (err error) {
 
 // openMachineHall starts a desk, and makes the terminals with a password each.
 func openMachineHall(ctx context.Context, b *bench) (_ *machineHall, err error) {
-	port, err := freePort(ctx)
+	port, err := devpostgres.FindFreePort(ctx)
 	if err != nil {
 		return nil, err
 	}

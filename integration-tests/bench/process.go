@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"checkoutlock/devpostgres"
 )
 
 // build is one revision's pair of programs.
@@ -112,7 +113,7 @@ func startYardstick(ctx context.Context, name string, environ ...string) (*proce
 
 // startProcess starts a program on a free port and waits until it answers readyPath.
 func startProcess(ctx context.Context, program string, args []string, readyPath string, environ []string) (*process, error) {
-	port, err := freePort(ctx)
+	port, err := devpostgres.FindFreePort(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -239,13 +240,4 @@ func (p *process) memory() (m memory, err error) {
 		*bytes <<= 10
 	}
 	return m, nil
-}
-
-func freePort(ctx context.Context) (int, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

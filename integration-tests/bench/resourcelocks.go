@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"checkoutlock/devpostgres"
 	"checkoutlock/integration-tests/mutualtls"
 )
 
@@ -33,7 +34,7 @@ func (b build) hasResourceLocks() bool {
 func newLockService(ctx context.Context, name string) (*lockService, error) {
 	s := &lockService{name: name}
 	for _, addr := range []*string{&s.locket, &s.locktopus, &s.mutex} {
-		port, err := freePort(ctx)
+		port, err := devpostgres.FindFreePort(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +90,7 @@ func startLocket(ctx context.Context, b *bench, dir string, certs *mutualtls.Fil
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort(ctx)
+	port, err := devpostgres.FindFreePort(ctx)
 	if err != nil {
 		return nil, err
 	}
