@@ -138,7 +138,7 @@ func TestCommitRoutes_CheckOutTakesTheLock(t *testing.T) {
 	for name, wrong := range map[string]string{
 		"no release":    strings.Replace(fence, `"releaseLock":true`, `"releaseLock":false`, 1),
 		"no lock id":    strings.Replace(fence, `"lockId"`, `"lock"`, 1) + `,"settingsVersion":"1"`,
-		"a long wait":   strings.Replace(fence, "250", "251", 1),
+		"a long wait":   strings.Replace(fence, `"waitMs":250`, `"waitMs":251`, 1),
 		"no request id": strings.Replace(fence, "requestId", "request", 1),
 	} {
 		if w := send(wrong); w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "takeLock") {
