@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -131,4 +132,22 @@ func (o operation[R]) explain(err error) error {
 		return taken
 	}
 	return fmt.Errorf("writing %s: %w", o.writes, explainDangling(err))
+}
+
+// takenKeys are the position of an open request in the queue of its item, the item of an open loan, and the
+// ids that callers choose.
+var takenKeys = []string{
+	"request_item_id_position_key", "loan_open_item_id_key",
+	"loan_pkey", "request_pkey", "request_change_pkey", "loan_change_pkey", "check_in_pkey",
+}
+
+// explainTaken returns the fault for what another transaction has taken since this one read: a position, an
+// item or an id. This transaction runs again, and then sees what the other wrote. It returns nil for any
+// other error.
+func explainTaken(err error) error {
+	if code, constraint := database.SQLState(err); code != database.UniqueViolation || !slices.Contains(takenKeys, constraint) {
+		return nil
+	}
+	return fault.Wrap(fmt.Errorf("%w: %w", database.ErrRunAgain, err), fault.RequestChanged,
+		"The queue of requests is being changed by others: read it again")
 }

@@ -205,7 +205,10 @@ func (s *LockStore) release(ctx context.Context, op, statement string, args ...a
 	var l lock.Lock
 	var setting string
 	err := s.db.writeRow(ctx, s.db.conns.Urgent, op, statement, args, lockFields(&l, &setting)...)
-	return l, explainNoRow(err, errNoLock())
+	if err != nil {
+		return lock.Lock{}, explainNoRow(err, errNoLock())
+	}
+	return l, nil
 }
 
 var getSQL = `SELECT ` + lockColumns + ` FROM {schema}.check_out_lock l WHERE l.id = $1::uuid`
@@ -214,7 +217,10 @@ var getSQL = `SELECT ` + lockColumns + ` FROM {schema}.check_out_lock l WHERE l.
 func (s *LockStore) Get(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
 	var l lock.Lock
 	err := s.db.readRow(ctx, s.db.conns.Urgent, "reading a lock", getSQL, []any{id}, lockFields(&l)...)
-	return l, explainNoRow(err, errNoLock())
+	if err != nil {
+		return lock.Lock{}, explainNoRow(err, errNoLock())
+	}
+	return l, nil
 }
 
 // The count stands in a part of its own, so that an empty page has it too. Each lock is

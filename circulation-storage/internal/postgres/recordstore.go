@@ -54,7 +54,10 @@ const getRecordSQL = `SELECT jsonb FROM {table} WHERE id = $1::uuid`
 func (s *RecordStore) Get(ctx context.Context, t records.Type, id string) (json.RawMessage, error) {
 	var doc json.RawMessage
 	err := s.db.lookUpRow(ctx, s.db.conns.Ordinary, "reading a "+t.Name, nameTable(getRecordSQL, t.Table), []any{id}, &doc)
-	return doc, explainNoRow(err, errNoRecord(t.Name, id))
+	if err != nil {
+		return nil, explainNoRow(err, errNoRecord(t.Name, id))
+	}
+	return doc, nil
 }
 
 func errNoRecord(name, id string) error {

@@ -3,17 +3,13 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/database"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/convert"
-	"checkoutlock/schemas/fault"
 )
 
 const (
@@ -149,22 +145,4 @@ func (b *batch) updateRequests(changed []records.Record) {
 	}
 	docs := convert.All(changed, func(r records.Record) string { return b.encode(r) })
 	b.query(updateRequestsSQL, []any{docs})
-}
-
-// takenKeys are the position of an open request in the queue of its item, the item of an open loan, and the
-// ids that callers choose.
-var takenKeys = []string{
-	"request_item_id_position_key", "loan_open_item_id_key",
-	"loan_pkey", "request_pkey", "request_change_pkey", "loan_change_pkey", "check_in_pkey",
-}
-
-// explainTaken returns the fault for what another transaction has taken since this one read: a position, an
-// item or an id. This transaction runs again, and then sees what the other wrote. It returns nil for any
-// other error.
-func explainTaken(err error) error {
-	if code, constraint := database.SQLState(err); code != database.UniqueViolation || !slices.Contains(takenKeys, constraint) {
-		return nil
-	}
-	return fault.Wrap(fmt.Errorf("%w: %w", database.ErrRunAgain, err), fault.RequestChanged,
-		"The queue of requests is being changed by others: read it again")
 }

@@ -41,9 +41,9 @@ const atOnce = 8
 type Wanted struct {
 	Users, Items, Titles, ServicePoints, Groups, Policies []string
 	OverdueFinePolicies, LostItemPolicies, AddressTypes   []string
-	// OpenLoans, Names and Campuses ask for more: the open loans of the items; the groups of the users, the
-	// items' loan types and the libraries of their locations; the campuses and institutions of these.
-	OpenLoans, Names, Campuses bool
+	// OpenLoans, RequestNames and SlipNames ask for more: the open loans of the items; the groups of the users,
+	// the items' loan types and the libraries of their locations; the campuses and institutions of these.
+	OpenLoans, RequestNames, SlipNames bool
 }
 
 // Found are records by id. One that does not exist is missing.
@@ -76,7 +76,7 @@ func (f *Found) Copy(itemID string) library.Copy {
 	}
 }
 
-// Slip returns what a slip of an item for a patron names, if Names and Campuses were wanted.
+// Slip returns what a slip of an item for a patron names, if RequestNames and SlipNames were wanted.
 func (f *Found) Slip(itemID, requesterID string) library.Slip {
 	c, requester := f.Copy(itemID), f.Users[requesterID]
 	return library.Slip{
@@ -153,7 +153,7 @@ func (f *Found) fetchHoldings(ctx context.Context, g *library.Calls, r Records, 
 func (f *Found) fetchReferences(ctx context.Context, g *library.Calls, r Records, want Wanted) {
 	points := slices.Concat(want.ServicePoints, listIDs(f.Items, func(i library.Item) string { return i.InTransitDestinationServicePointID }))
 	groups := want.Groups
-	if want.Names {
+	if want.RequestNames {
 		groups = slices.Concat(groups, listIDs(f.Users, func(u library.User) string { return u.PatronGroup }))
 	}
 	titles := slices.Concat(want.Titles, listIDs(f.holdings, func(h library.Holdings) string { return h.InstanceID }))
@@ -169,11 +169,11 @@ func (f *Found) fetchReferences(ctx context.Context, g *library.Calls, r Records
 }
 
 func (f *Found) fetchUnits(ctx context.Context, g *library.Calls, r Records, want Wanted) {
-	if want.Names {
+	if want.RequestNames {
 		fetchEach(ctx, g, &f.LibraryUnits, namesOf(r, library.LibraryUnit), listIDs(f.locations, func(l library.Location) string { return l.LibraryID }))
 		fetchEach(ctx, g, &f.LoanTypes, namesOf(r, library.LoanType), listIDs(f.Items, library.Item.LoanTypeID))
 	}
-	if want.Campuses {
+	if want.SlipNames {
 		fetchEach(ctx, g, &f.campuses, namesOf(r, library.Campus), listIDs(f.locations, func(l library.Location) string { return l.CampusID }))
 		fetchEach(ctx, g, &f.institutions, namesOf(r, library.Institution), listIDs(f.locations, func(l library.Location) string { return l.InstitutionID }))
 	}

@@ -85,7 +85,7 @@ func listWanted(all []links) related.Wanted {
 		Items:         related.IDs(all, func(l links) string { return l.ItemID }),
 		Titles:        related.IDs(all, func(l links) string { return l.InstanceID }),
 		ServicePoints: related.IDs(all, func(l links) string { return l.ServicePointID }),
-		OpenLoans:     true, Names: true,
+		OpenLoans:     true, RequestNames: true,
 	}
 }
 

@@ -35,7 +35,7 @@ type Options struct {
 	Handlers map[string]func(context.Context, library.Terminal, wire.Request) wire.Answer
 	// Text says a text of package texts at a terminal. language is a number of SIP2.
 	Text func(ctx context.Context, t library.Terminal, language, code string) string
-	// Terminals are those of storage.
+	// Terminals has the logins that the file lacks.
 	Terminals Terminals
 	// Activity keeps what terminals do, for the staff pages.
 	Activity ActivityStore

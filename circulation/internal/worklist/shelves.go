@@ -107,7 +107,7 @@ func (s *Service) ItemsInTransit(ctx context.Context) ([]Transit, int, error) {
 		related.IDs(allLoans, func(l TransitLoan) string { return l.CheckinServicePointID }),
 		related.IDs(allRequests, func(r TransitRequest) string { return r.PickupServicePointID }))
 	found, err := related.Fetch(ctx, s.Library, related.Wanted{
-		Items: ids, ServicePoints: points, Names: true,
+		Items: ids, ServicePoints: points, RequestNames: true,
 		Users: related.IDs(allRequests, func(r TransitRequest) string { return r.RequesterID }),
 	})
 	if err != nil {

@@ -115,7 +115,7 @@ func (s *Service) describe(ctx context.Context, requests []schemas.QueuedRequest
 	found, err := related.Fetch(ctx, s.Library, related.Wanted{
 		Users: related.IDs(requests, func(r schemas.QueuedRequest) string { return r.RequesterID }),
 		Items: related.IDs(requests, itemOf), Titles: related.IDs(requests, titleOf), ServicePoints: points,
-		AddressTypes: related.IDs(requests, func(r schemas.QueuedRequest) string { return r.DeliveryAddressTypeID }), Names: true, Campuses: true,
+		AddressTypes: related.IDs(requests, func(r schemas.QueuedRequest) string { return r.DeliveryAddressTypeID }), RequestNames: true, SlipNames: true,
 	})
 	if err != nil {
 		return nil, err
