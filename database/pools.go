@@ -26,7 +26,8 @@ import (
 // frozen or cut off fills the pools with connections that wait.
 const (
 	connectTimeout = 2 * time.Second // for each host of the URL
-	pingTimeout    = time.Second     // for the check of a connection that was idle for a second
+	pingAfter      = time.Second     // a connection that was idle for longer is checked
+	pingTimeout    = time.Second     // for this check
 	// resetPause is the least time between two resets of the pools, so that the
 	// failures of one outage reset them once.
 	resetPause = 500 * time.Millisecond
@@ -100,6 +101,7 @@ func (db *DB) poolConfig(base *pgxpool.Config, size int32, statement time.Durati
 	pc.MinConns = min(pc.MinConns, pc.MaxConns)
 	pc.MinIdleConns = min(pc.MinIdleConns, pc.MaxConns)
 	pc.PingTimeout = cmp.Or(pc.PingTimeout, pingTimeout)
+	pc.ShouldPing = db.findSilent(pc.PingTimeout)
 	pc.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		registerTypes(conn.TypeMap())
 		return nil
@@ -115,6 +117,24 @@ func (db *DB) poolConfig(base *pgxpool.Config, size int32, statement time.Durati
 	closeFatal := cc.OnPgError
 	cc.OnPgError = func(c *pgconn.PgConn, e *pgconn.PgError) bool { return !db.noteError(e) && closeFatal(c, e) }
 	return pc
+}
+
+// findSilent checks a connection that was idle, and drops all connections when the server is silent. The pool
+// would check them one after another, each for as long. It does check one that is silent again, which
+// ends at once and closes it.
+func (db *DB) findSilent(timeout time.Duration) func(context.Context, pgxpool.ShouldPingParams) bool {
+	return func(ctx context.Context, c pgxpool.ShouldPingParams) (silent bool) {
+		if c.IdleDuration <= pingAfter {
+			return false
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+		defer cancel()
+		silent = c.Conn.Ping(ctx) != nil
+		if silent {
+			db.Reset()
+		}
+		return silent
+	}
 }
 
 // boundConnect bounds an attempt to connect, unless the URL does.

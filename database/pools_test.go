@@ -145,6 +145,37 @@ func TestDB_ResetsOnceInAnOutage(t *testing.T) {
 	}
 }
 
+func TestDB_DropsIdleConnectionsToASilentServer(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		timeout string
+		idle    time.Duration
+		silent  bool
+	}{
+		{name: "it answers in time", timeout: "1m", idle: time.Hour},
+		{name: "it does not", timeout: "1ns", idle: time.Hour, silent: true},
+		{name: "it served a moment ago", timeout: "1ns"},
+	} {
+		db := openWith(t, "pool_ping_timeout", tt.timeout, 0)
+		before, err := askProcess(t.Context(), db.Ordinary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := db.Urgent.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle := pgxpool.ShouldPingParams{Conn: conn.Conn(), IdleDuration: tt.idle}
+		silent := db.Urgent.Config().ShouldPing(t.Context(), idle)
+		conn.Release()
+		after, err := askProcess(t.Context(), db.Ordinary)
+		if err != nil || silent != tt.silent || (after != before) != tt.silent {
+			t.Errorf("%s: silent: %t; process %d serves the other pool after %d, %v", tt.name, silent, after, before, err)
+		}
+	}
+}
+
 func TestDB_LeavesAReadOnlyServer(t *testing.T) {
 	t.Parallel()
 	db := openWith(t, "default_transaction_read_only", "on", 0)
