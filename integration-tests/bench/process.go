@@ -68,7 +68,7 @@ const resourceLocks = "resource-locks"
 
 func buildTree(ctx context.Context, root, dir string) error {
 	args := []string{
-		"build", "-o", dir + string(filepath.Separator),
+		"build", "-tags=grpcnotrace", "-o", dir + string(filepath.Separator),
 		"./circulation-storage/cmd/circulation-storage", "./circulation/cmd/circulation",
 	}
 	if _, err := os.Stat(filepath.Join(root, resourceLocks, "cmd")); err == nil {

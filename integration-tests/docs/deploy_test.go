@@ -79,12 +79,15 @@ func TestDeployments_UseSettingsThatExist(t *testing.T) {
 
 func TestDockerfiles_DescribeTheirImages(t *testing.T) {
 	t.Parallel()
+	_, flags, _ := strings.Cut(read(t, "Makefile"), "\nTAGS := ")
+	flags, _, _ = strings.Cut(flags, "\n")
 	for _, file := range findFiles(t, "Dockerfile") {
 		text, service := read(t, file), path.Dir(file)
 		for _, want := range []string{
 			`org.opencontainers.image.title="` + service + `"`, "org.opencontainers.image.description=",
 			`org.opencontainers.image.version="$VERSION"`, `org.opencontainers.image.revision="$REVISION"`,
 			"\nUSER 65532:65532\n", "\nARG CA_CERTIFICATE=\n", "\nARG GOPROXY\n", `CMD ["/` + service + `", "-healthcheck"]`,
+			"go build -trimpath " + flags + " ",
 		} {
 			if strings.Count(text, want) != 1 {
 				t.Errorf("%s has not one %q", file, want)
