@@ -85,7 +85,7 @@ type received struct {
 	status int
 	header http.Header
 	body   []byte
-	last   bool // the server closes the connection
+	last   bool // the server closes the connection, or has sent more: the next call would read it
 }
 
 // exchange makes a call and reads the whole answer. It waits for a connection until the request's
@@ -200,5 +200,5 @@ func (c *connection) call(req *http.Request) (received, error) {
 	if text.Len() > maxAnswer {
 		return received{}, errTooLong
 	}
-	return received{resp.StatusCode, resp.Header, text.Bytes(), resp.Close}, nil
+	return received{resp.StatusCode, resp.Header, text.Bytes(), resp.Close || c.reader.Buffered() > 0}, nil
 }

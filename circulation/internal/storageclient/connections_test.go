@@ -56,8 +56,23 @@ func (s *faultyStorage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	case "/hint":
 		w.WriteHeader(http.StatusEarlyHints)
+	case "/more":
+		answerTwice(w)
+		return
 	}
 	_, _ = io.WriteString(w, "ok")
+}
+
+// answerTwice sends two answers at once, and waits for the end of the connection.
+func answerTwice(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	const head = "HTTP/1.1 200 OK\r\nContent-Length: "
+	_, _ = io.WriteString(conn, head+"2\r\n\r\nok"+head+"5\r\n\r\nwrong")
+	_, _ = io.Copy(io.Discard, conn)
 }
 
 // connect returns n connections to the server.
@@ -108,6 +123,7 @@ func TestConnections_KeepNoPlaceAfterACall(t *testing.T) {
 		"a caller that leaves":        {path: "/silent", wait: 50 * time.Millisecond},
 		"an answer that is the last":  {path: "/last", ok: true},
 		"an answer after a first one": {path: "/hint", ok: true},
+		"an answer before another":    {path: "/more", ok: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,8 +142,8 @@ func TestConnections_KeepNoPlaceAfterACall(t *testing.T) {
 				}
 				err := post(called, p, s.URL+tt.path)
 				leave()
-				if tt.path == "/last" && p.Stat().IdleResources() != 0 {
-					t.Error("a connection that the server closes was kept")
+				if (tt.path == "/last" || tt.path == "/more") && p.Stat().IdleResources() != 0 {
+					t.Error("a connection that is no longer of use was kept")
 				}
 				if (err == nil) != tt.ok || tt.wait > 0 && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("got %v", err)
