@@ -124,13 +124,17 @@ func (p *connections) try(req *http.Request) (_ received, again bool, err error)
 	return answer, again, err
 }
 
-// take returns an idle connection that is alive, or a new one.
+// take returns an idle connection that is alive, or a new one. TLS may have sent something over a new one.
 func (p *connections) take(ctx context.Context) (*puddle.Resource[*connection], error) {
 	p.closeOld()
 	for {
 		held, err := p.Acquire(ctx)
-		if err != nil || held.IdleDuration() < p.idle && held.Value().isAlive() {
-			return held, err
+		if err != nil {
+			return nil, err
+		}
+		c, idle := held.Value(), held.IdleDuration() // that of a new one includes the dial
+		if isNew := !c.kept && idle < dialTimeout; isNew || idle < p.idle && c.isAlive() {
+			return held, nil
 		}
 		held.Destroy()
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -281,5 +282,40 @@ func TestConnections_OverTLS(t *testing.T) {
 	s.CloseClientConnections()
 	if err := post(t.Context(), p, s.URL); err != nil || made != 2 {
 		t.Errorf("after a dead connection: got %v over connection %d, want the second", err, made)
+	}
+}
+
+// The server sends tickets for later sessions after the handshake. They come before the first call.
+func TestConnections_OverTLSWithTickets(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(&faultyStorage{})
+	s.TLS = &tls.Config{ClientAuth: tls.RequestClientCert} // else the tickets are a part of the handshake
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	address, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newConnections(address, 1)
+	t.Cleanup(p.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	pool := x509.NewCertPool()
+	pool.AddCert(s.Certificate())
+	dialer := &tls.Dialer{Config: &tls.Config{RootCAs: pool, ClientSessionCache: tls.NewLRUClientSessionCache(1)}}
+	made := 0
+	p.dial = func(_ context.Context, network, address string) (net.Conn, error) {
+		made++
+		conn, err := dialer.DialContext(ctx, network, address)
+		for err == nil && (&connection{Conn: conn}).isAlive() { // until the tickets are there
+			err = ctx.Err()
+			runtime.Gosched()
+		}
+		return conn, err
+	}
+	for range 2 {
+		if err := post(ctx, p, s.URL); err != nil || made != 1 {
+			t.Fatalf("got %v over connection %d, want the first", err, made)
+		}
 	}
 }
