@@ -60,6 +60,10 @@ func sendBadQueries(t *testing.T, e endpoint) {
 		checkRefused(t, name+" with a semicolon",
 			callEndpoint(t, e.client, e.method, e.path+"?"+good.Encode()+"&"+name+"=1;2", nil))
 	}
+	if slices.Contains(e.query, "query") {
+		checkRefused(t, "a query that grows when circulation escapes it",
+			callEndpoint(t, e.client, e.method, e.path+"?query="+strings.Repeat("(", 9000), nil))
+	}
 }
 
 func TestBadInput_SQLIsAValue(t *testing.T) {

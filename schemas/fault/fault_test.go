@@ -34,6 +34,7 @@ func TestCodeFromAnswer(t *testing.T) {
 		"a header that contradicts the status":  {status: 500, header: "LOCK_HELD", want: fault.Internal},
 		"an unknown header":                     {status: 409, header: "NEW_CODE", want: fault.Conflict},
 		"a sidecar that cannot authenticate us": {status: 401, header: "", want: fault.Forbidden},
+		"headers that are too long":             {status: 431, header: "", want: fault.Malformed},
 		"a teapot":                              {status: 418, header: "", want: fault.Internal},
 	}
 	for name, tt := range tests {

@@ -47,18 +47,19 @@ func Status(code Code) int {
 
 // bareStatuses are the codes of answers without a known header. They came from a proxy: a bare 503
 // is Unavailable, never LockHeld. A bare 401 is Forbidden, because the proxy refused this service
-// and not its caller.
+// and not its caller. 431 comes from net/http too: the caller's own address or headers were passed on.
 var bareStatuses = map[int]Code{
-	http.StatusBadRequest:            Malformed,
-	http.StatusUnauthorized:          Forbidden,
-	http.StatusForbidden:             Forbidden,
-	http.StatusNotFound:              NotFound,
-	http.StatusConflict:              Conflict,
-	http.StatusRequestEntityTooLarge: TooLarge,
-	http.StatusUnprocessableEntity:   Invalid,
-	http.StatusBadGateway:            Unavailable,
-	http.StatusServiceUnavailable:    Unavailable,
-	http.StatusGatewayTimeout:        Timeout,
+	http.StatusBadRequest:                  Malformed,
+	http.StatusRequestHeaderFieldsTooLarge: Malformed,
+	http.StatusUnauthorized:                Forbidden,
+	http.StatusForbidden:                   Forbidden,
+	http.StatusNotFound:                    NotFound,
+	http.StatusConflict:                    Conflict,
+	http.StatusRequestEntityTooLarge:       TooLarge,
+	http.StatusUnprocessableEntity:         Invalid,
+	http.StatusBadGateway:                  Unavailable,
+	http.StatusServiceUnavailable:          Unavailable,
+	http.StatusGatewayTimeout:              Timeout,
 }
 
 // CodeFromAnswer returns the code of an error answer from its status and its X-Fault-Code header.

@@ -138,6 +138,10 @@ func TestClient_MakesFaultsOfErrorAnswers(t *testing.T) {
 			status: 503, header: "", body: "Unable to acquire lock", want: fault.Unavailable, message: "Storage was not reached",
 			details: 0,
 		},
+		"headers too long for storage": {
+			status: 431, header: "", body: "431 Request Header Fields Too Large", want: fault.Malformed,
+			message: "The address or the headers are too long for storage", details: 0,
+		},
 		"queue full": {
 			status: 429, header: fault.LockQueueFull, body: "", want: fault.LockQueueFull,
 			message: "Another check-out of the same patron is under way", details: 0,

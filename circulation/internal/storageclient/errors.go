@@ -72,6 +72,8 @@ func answerFault(r request, answer received) error {
 		f.Details, f.Msg = list.Errors, list.Errors[0].Message
 	case named == string(code) && quoted != "" && isForClients(code):
 		f.Msg = quoted
+	case status == http.StatusRequestHeaderFieldsTooLarge:
+		f.Msg = "The address or the headers are too long for storage"
 	}
 	return f
 }
