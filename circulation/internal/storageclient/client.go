@@ -169,7 +169,7 @@ func (c *Client) exchange(ctx context.Context, r request) (_ []byte, err error) 
 	answer, err := c.transfer(req, r)
 	switch {
 	case err != nil:
-		return nil, lostAnswer(ctx, r, err)
+		return nil, lostAnswer(ctx, cctx, r, err)
 	case answer.status != r.want && answer.status != r.or:
 		return nil, answerFault(r, answer)
 	}

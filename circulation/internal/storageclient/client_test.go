@@ -2,9 +2,11 @@ package storageclient
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -278,6 +280,28 @@ func TestClient_ReportsAnAbsentStorageWithoutThePatron(t *testing.T) {
 	}
 	if strings.Contains(fmt.Sprint(err), "4711") {
 		t.Errorf("the log names the patron: %v", err)
+	}
+}
+
+// The time-out of a dial is not that of the call.
+func TestClient_ReportsAHostThatDoesNotAnswerAsAbsent(t *testing.T) {
+	t.Parallel()
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for name, dialer := range map[string]interface {
+		DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	}{
+		"TCP": &net.Dialer{Timeout: time.Nanosecond},
+		"TLS": &tls.Dialer{NetDialer: &net.Dialer{Timeout: 20 * time.Millisecond}},
+	} {
+		c := clientFor(t, "http://"+silent.Addr().String())
+		c.read.dial = dialer.DialContext
+		if _, err := c.Item(inTenant(t, "diku"), someID); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%s: got %v, want %s", name, err, fault.Unavailable)
+		}
 	}
 }
 

@@ -17,16 +17,16 @@ import (
 // maxQuoted is how much of an error answer goes into the log or to the client.
 const maxQuoted = 1000
 
-// lostAnswer is the error of a call whose answer is missing or incomplete. ctx is the
-// caller's context, without the call's own time-out.
-func lostAnswer(ctx context.Context, r request, err error) error {
+// lostAnswer is the error of a call whose answer is missing or incomplete. caller is the
+// caller's context, call the one with the call's own time-out. A dial has another time-out.
+func lostAnswer(caller, call context.Context, r request, err error) error {
 	err = fmt.Errorf("%s %s: %w", r.method, r.route, err)
 	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("%s %s: %w", r.method, r.route, ctx.Err())
+	case caller.Err() != nil:
+		return fmt.Errorf("%s %s: %w", r.method, r.route, caller.Err())
 	case errors.Is(err, errTooLong):
 		return fault.Wrap(err, fault.Invalid, "The answer would be too large: ask for less, with limit and offset")
-	case errors.Is(err, context.DeadlineExceeded):
+	case call.Err() != nil:
 		return fault.Wrap(err, fault.Timeout, "Storage did not answer in time")
 	}
 	return fault.Wrap(err, fault.Unavailable, "Storage was not reached")
