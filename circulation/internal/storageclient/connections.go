@@ -51,10 +51,7 @@ type connection struct {
 
 // newConnections returns at most n connections, at least 1. It connects when it is used.
 func newConnections(storage *url.URL, n int) *connections {
-	address := storage.Host
-	if storage.Port() == "" {
-		address += ":" + storage.Scheme
-	}
+	address := net.JoinHostPort(storage.Hostname(), cmp.Or(storage.Port(), storage.Scheme))
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second, Resolver: resolver.Default}
 	p := &connections{dial: dialer.DialContext, idle: idleTimeout}
 	if storage.Scheme == "https" {

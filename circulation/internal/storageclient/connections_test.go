@@ -161,6 +161,27 @@ func TestConnections_KeepNoPlaceAfterACall(t *testing.T) {
 	}
 }
 
+func TestConnections_DialTheAddressOfTheURL(t *testing.T) {
+	t.Parallel()
+	for storage, want := range map[string]string{
+		"http://storage": "storage:http", "http://storage:": "storage:http", "https://storage/okapi": "storage:https",
+		"http://storage:8081": "storage:8081", "https://[::1]": "[::1]:https", "http://[::1]:8081": "[::1]:8081",
+	} {
+		u, err := url.Parse(storage)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, got := newConnections(u, 1), ""
+		p.dial = func(_ context.Context, _, address string) (net.Conn, error) {
+			got = address
+			return nil, errors.New("no route")
+		}
+		if err := post(t.Context(), p, storage); err == nil || got != want {
+			t.Errorf("%s: got %v for %q, want %q", storage, err, got, want)
+		}
+	}
+}
+
 func TestConnections_ACallerInLineLeaves(t *testing.T) {
 	t.Parallel()
 	s := newFaultyStorage(t)
