@@ -66,10 +66,11 @@ WITH patron AS (SELECT * FROM (
                   ` + itemByBarcode + ` AND $5::uuid IS NULL
                 ) AS named LIMIT 1),
      shelf  AS (` + shelfOfItem + `),
-     queue  AS (` + queueOfItem + ` AND NOT ($6::boolean AND EXISTS (SELECT FROM shelf WHERE instance_id IS NOT NULL))
+     queue  AS (` + queueOfItem + ` AND (NOT $6::boolean OR ` + isOfItem + `)
                 UNION ALL
                 SELECT r.jsonb, r.position, r.id FROM {schema}.request r
-                 WHERE r.is_open AND $6::boolean AND r.instance_id = (SELECT instance_id FROM shelf))
+                 WHERE r.is_open AND $6::boolean AND r.instance_id = (SELECT instance_id FROM shelf)
+                   AND NOT (` + isOfItem + ` AND r.item_id IS NOT DISTINCT FROM (SELECT id FROM item)))
 SELECT ` + proxyFacts + `,` + otherFacts
 
 // checkInFactsSQL reads in the same snapshot what only a check-in needs. $8 is its service point. The

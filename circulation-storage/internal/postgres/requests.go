@@ -56,7 +56,7 @@ func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.Pl
 		kind: commit.RequestPlacement, op: "placing a request", reads: changesQueue, writes: "a request", decide: p.Decide,
 		read: readRequest(p.RequestID, p.ID),
 		locks: rowLocks{
-			instanceID: p.InstanceID, itemID: p.ItemID, openLoan: p.ChangesLoan(), queue: true, titleLevel: p.TitleLevel, titleSetting: true,
+			instanceID: p.InstanceID, itemID: p.ItemID, openLoan: p.ChangesLoan(), queue: true, titleLevel: p.TitleLevel, joins: true, titleSetting: true,
 		},
 		answer: answerPlaced,
 		write: func(b *batch, change commit.Change, answer *schemas.PlacedRequest) {
@@ -79,7 +79,7 @@ func answerPlaced(b *batch, change commit.Change, answer *schemas.PlacedRequest)
 func (s *CommitStore) MoveRequest(ctx context.Context, m commit.RequestMove) (schemas.PlacedRequest, error) {
 	locks := rowLocks{
 		instanceID: m.To.InstanceID, itemID: m.To.ItemID, itemIDs: []uuid.UUID{m.To.ItemID}, openLoan: m.To.ChangesLoan(),
-		queue: true, titleLevel: m.To.TitleLevel, titleSetting: true,
+		queue: true, titleLevel: m.To.TitleLevel, joins: true, titleSetting: true,
 	}
 	if m.FromItemID != uuid.Nil {
 		locks.itemIDs = append(locks.itemIDs, m.FromItemID)

@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"strings"
+
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/commit"
@@ -66,15 +68,29 @@ SELECT coalesce((SELECT jsonb->'value'->'titleLevelRequestsFeatureEnabled' = 'tr
 	lockClosedLoansOfUserSQL = `SELECT id, user_id FROM {schema}.loan WHERE user_id = $1::uuid AND ` + isClosedWithPatron + ` ORDER BY id FOR UPDATE`
 	isClosedWithPatron       = `NOT is_open AND jsonb ?| ARRAY['userId', 'proxyUserId']`
 
-	lockItemQueueSQL           = `SELECT jsonb::text FROM {schema}.request r WHERE item_id = $1::uuid AND ` + isWaiting + ` ORDER BY id FOR UPDATE`
-	lockItemQueuesSQL          = `SELECT jsonb::text FROM {schema}.request r WHERE item_id = ANY ($1::uuid[]) AND ` + isWaiting + ` ORDER BY id FOR UPDATE`
-	lockInstanceQueueSQL       = `SELECT jsonb::text FROM {schema}.request WHERE instance_id = $1::uuid AND is_open ORDER BY id FOR UPDATE`
-	lockInstanceQueueOfItemSQL = `SELECT jsonb::text FROM {schema}.request WHERE instance_id = ` + instanceOfItem + ` AND is_open ORDER BY id FOR UPDATE`
+	lockItemQueueSQL     = `SELECT jsonb::text FROM {schema}.request r WHERE item_id = $1::uuid AND ` + isWaiting + ` ORDER BY id FOR UPDATE`
+	lockItemQueuesSQL    = `SELECT jsonb::text FROM {schema}.request r WHERE item_id = ANY ($1::uuid[]) AND ` + isWaiting + ` ORDER BY id FOR UPDATE`
+	lockInstanceQueueSQL = `SELECT jsonb::text FROM {schema}.request WHERE instance_id = $1::uuid AND is_open ORDER BY id FOR UPDATE`
+	// lockTitleQueueSQL adds to the queue of a title what waits for its item $1 since that was another
+	// title's. It reads by the indexes of both, and judges what it has waited for again.
+	lockTitleQueueSQL = `
+SELECT jsonb::text FROM {schema}.request
+ WHERE id = ANY (ARRAY(
+       SELECT id FROM {schema}.request WHERE instance_id = {instance} AND is_open
+        UNION SELECT r.id FROM {schema}.request r WHERE r.item_id = $1::uuid AND ` + isWaiting + `))
+   AND is_open AND (instance_id = {instance} OR item_id = $1::uuid AND ` + isOfItem + `)
+ ORDER BY id FOR UPDATE`
+	isOfItem = `jsonb->>'requestLevel' IS DISTINCT FROM 'Title'`
 
 	// shareLoanSQL is for a loan that is only read. The row lock is WAL of its own. So the
 	// COMMIT waits until that and all earlier WAL, the loan's too, is on disk and on the
 	// synchronous standby.
 	shareLoanSQL = `SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR SHARE`
+)
+
+var (
+	lockInstanceQueueOfItemSQL = strings.ReplaceAll(lockTitleQueueSQL, "{instance}", instanceOfItem)
+	lockJoinedQueueSQL         = strings.ReplaceAll(lockTitleQueueSQL, "{instance}", "$2::uuid")
 )
 
 // The locks of single records, which writes of records take: the holdings record before its items,
@@ -110,6 +126,7 @@ type rowLocks struct {
 	openLoan   bool // the item's open loan
 	queue      bool // the open requests of the item
 	titleLevel bool // those of its instance instead
+	joins      bool // the item's requests of other instances too, for a request that gets a position
 }
 
 // lockRows adds the statements that lock rows and read them into seen, in the order of all transactions:
@@ -172,6 +189,8 @@ func (b *batch) lockRows(l rowLocks, seen *commit.Seen) {
 
 	switch {
 	case !l.queue:
+	case l.titleLevel && l.joins:
+		b.queryAll(lockJoinedQueueSQL, []any{l.itemID, l.instanceID}, (*[]records.Record)(&seen.Queue))
 	case l.titleLevel && l.instanceID != uuid.Nil:
 		b.queryAll(lockInstanceQueueSQL, []any{l.instanceID}, (*[]records.Record)(&seen.Queue))
 	case l.titleLevel:

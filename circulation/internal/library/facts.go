@@ -37,7 +37,7 @@ type Facts struct {
 	OnLoanToUser bool `json:"onLoanToUser"`
 
 	// Requests are the open ones of the queue that the item is in: its own, or with TitleLevel that
-	// of its instance.
+	// of its instance, with those for the item that were made while it was another instance's.
 	Requests   []schemas.QueuedRequest `json:"requests"`
 	TitleLevel bool                    `json:"-"` // requests for titles are switched on
 
