@@ -62,6 +62,22 @@ func TestCheckIn_ClosesTheLoanAndFreesTheItem(t *testing.T) {
 	l.lend(next) // the item can be lent again
 }
 
+// FOLIO's older records have no _version until they change.
+func TestCommits_OfAnItemWithoutAVersion(t *testing.T) {
+	t.Parallel()
+	l := newHarness(t)
+	item := l.addItem("Available", "")
+	l.exec(`UPDATE {schema}.item SET jsonb = jsonb - '_version' WHERE id = $1`, item)
+	c := l.withLock(uuid.New(), item)
+	c.version = 0
+	if _, _, err := l.send(c); err != nil {
+		t.Fatalf("check-out: %v", err)
+	}
+	if got, err := l.takeBack(item, 1); err != nil || field(t, got.Item, "_version") != 2.0 {
+		t.Errorf("check-in: got %s, %v, want the second version", got.Item, err)
+	}
+}
+
 func TestCheckIn_OfAnItemThatIsNotOnLoan(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)

@@ -66,15 +66,16 @@ func (t Type) Complete(ctx context.Context, r Reader, w Write) error {
 	return t.Prepare(ctx, r, w)
 }
 
-// increaseVersion is RMB's optimistic locking. A missing _version counts as an old one.
+// increaseVersion is RMB's optimistic locking. A missing _version counts as an old one, unless the stored
+// record has none either: FOLIO's older records get one when they change.
 func (t Type) increaseVersion(w Write) error {
 	if w.Stored == nil {
 		w.Record["_version"] = 1
 		return nil
 	}
-	stored, _ := w.Stored.Version()
+	stored, versioned := w.Stored.Version()
 	sent, ok := w.Record.Version()
-	if !ok || sent != stored {
+	if !ok && versioned || sent != stored {
 		shown := "absent"
 		if ok {
 			shown = fault.Shown(w.Record["_version"])

@@ -106,11 +106,17 @@ func TestType_CompleteRequiresTheStoredVersion(t *testing.T) {
 			want: "Stored _version is 4, _version of request is 5",
 		},
 		{name: "none", sent: ``, stored: `{"_version":4}`, want: "Stored _version is 4, _version of request is absent"},
+		{name: "none, as stored", sent: ``, stored: `{"title":"moved from FOLIO"}`, want: "1"},
+		{name: "none, where 0 is stored", sent: ``, stored: `{"_version":0}`, want: "_version of request is absent"},
+		{
+			name: "one that the stored has not", sent: `,"_version":1`, stored: `{"title":"moved from FOLIO"}`,
+			want: "Stored _version is 0, _version of request is 1",
+		},
 	}
 	for _, tc := range tests {
 		got, err := complete(t, records.Instance, shelf{}, `{"title":"t"`+tc.sent+`}`, tc.stored)
 		if err != nil {
-			if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), tc.want) {
+			if len(tc.want) == 1 || !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %s", tc.name, err, tc.want)
 			}
 			continue
