@@ -128,15 +128,28 @@ func indexOf(q []records.Record, id string) int {
 }
 
 // renumber sets the positions 1, 2, … It copies the records that it changes.
-func (q Queue) renumber() Queue {
+func (q Queue) renumber() Queue { return q.renumberBeside(nil) }
+
+// renumberBeside is renumber that leaves out the positions which others, of other queues, have for the
+// same items.
+func (q Queue) renumberBeside(others Queue) Queue {
+	position := 0
 	for i, request := range q {
-		if readPosition(request) == i+1 {
+		for position++; others.holds(readID(request, "itemId"), position); {
+			position++
+		}
+		if readPosition(request) == position {
 			continue
 		}
 		q[i] = clone(request)
-		q[i]["position"] = i + 1
+		q[i]["position"] = position
 	}
 	return q
+}
+
+// holds reports whether a request for the item has the position.
+func (q Queue) holds(itemID uuid.UUID, position int) bool {
+	return slices.ContainsFunc(q, func(r records.Record) bool { return readPosition(r) == position && readID(r, "itemId") == itemID })
 }
 
 // assignItem returns a copy of the request that names the item, and has copies of its fields.

@@ -46,7 +46,7 @@ func (m RequestMove) Decide(ctx context.Context, seen Seen) (Change, error) {
 			request[key] = copied
 		}
 	}
-	after := seen.Queue.leave(seen.Request, m.To.TitleLevel)
+	after := seen.Queue.leave(seen.Request, m.To.TitleLevel, nil)
 	if !m.To.TitleLevel {
 		after = append(after, slices.DeleteFunc(seen.Queue.sorted(), func(r records.Record) bool { return readID(r, "itemId") != m.To.ItemID })...)
 	}

@@ -66,3 +66,49 @@ func TestQueue_OfAnItemThatMovedToAnotherTitle(t *testing.T) {
 		})
 	}
 }
+
+// The requests of a title leave out the positions that requests of another title have for the same item.
+func TestQueue_MovesUpBesideRequestsOfAnotherTitle(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(harness, []request) error
+		states []string
+	}{
+		"a request is cancelled": {
+			change: func(l harness, queue []request) error { return l.cancel(queue[0], true) },
+			states: []string{"Closed - Cancelled", notYet + "2", notYet + "3"},
+		},
+		"a request expires": {
+			change: func(l harness, queue []request) error {
+				l.expire(queue[0], "Open - Not yet filled", -1)
+				_, err := l.commits.ExpireRequests(l.ctx(), 500)
+				return err
+			},
+			states: []string{"Closed - Unfilled", notYet + "2", notYet + "3"},
+		},
+		"the queue is ordered": {
+			change: func(l harness, queue []request) error {
+				order := []request{queue[1], queue[0], queue[2]}
+				_, err := l.orderQueue(fmt.Sprintf(`"instanceId":%q`, queue[0].of.instance), order, 2, 1, 3)
+				return err
+			},
+			states: []string{notYet + "3", notYet + "2", notYet + "4"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newHarness(t)
+			l.setTitles(true)
+			before, after := l.addTitle(1), l.addTitle(0)
+			older := l.queue(before, before.copies[0], uuid.New())
+			queue := l.queue(after, uuid.Nil, uuid.New(), uuid.New(), uuid.New())
+			l.exec(`UPDATE {schema}.request SET jsonb = jsonb || jsonb_build_object('itemId', $2::uuid,
+				'holdingsRecordId', $3::uuid) WHERE id = $1`, queue[1].id, before.copies[0], after.holdings)
+			if err := tt.change(l, queue); err != nil {
+				t.Fatal(err)
+			}
+			l.wantStates(queue, tt.states...)
+			l.wantStates(older, notYet+"1")
+		})
+	}
+}

@@ -118,6 +118,13 @@ func (s *CommitStore) OrderQueue(ctx context.Context, o commit.QueueOrder) (sche
 // those of the item.
 const isWaiting = `r.is_open IS NOT FALSE`
 
+// otherRequestsSQL reads what items of a title's queue are requested for by requests of other titles. The items
+// were moved since, and each of their requests has a position of its own.
+const otherRequestsSQL = `
+SELECT r.jsonb::text FROM {schema}.request r
+ WHERE r.item_id = ANY (ARRAY(SELECT item_id FROM {schema}.request WHERE instance_id = $1::uuid AND is_open))
+   AND ` + isWaiting + ` AND r.instance_id IS DISTINCT FROM $1::uuid`
+
 const getRequestSQL = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schema}.request WHERE id = $1::uuid),
 	(SELECT request_id FROM {schema}.request_change WHERE id = $2::uuid)`
 
