@@ -211,14 +211,19 @@ func writeListQuery(t records.Type, p records.Page) (listQuery, error) {
 	}, nil
 }
 
-// estimateTotal returns how many records PostgreSQL expects to match.
+// estimateTotal returns how many records PostgreSQL expects to match. The page may use the only
+// connection for records meanwhile.
 func (s *RecordStore) estimateTotal(ctx context.Context, q listQuery) (int, error) {
+	on := s.db.conns.Ordinary
+	if on.Config().MaxConns == 1 {
+		on = s.db.conns.Urgent
+	}
 	var plans []struct {
 		Plan struct {
 			Rows float64 `json:"Plan Rows"`
 		}
 	}
-	err := scanRow(ctx, s.db.conns.Ordinary, q.estimate, q.args[:q.estimateArgs], &plans)
+	err := scanRow(ctx, on, q.estimate, q.args[:q.estimateArgs], &plans)
 	if err != nil || len(plans) == 0 {
 		return 0, err
 	}

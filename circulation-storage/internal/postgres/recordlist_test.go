@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
 )
 
@@ -257,5 +259,25 @@ func TestRecordStore_List_TakesOnePlaceWhenTheQueryRunsAgain(t *testing.T) {
 	row := l.db.Pool().QueryRow(t.Context(), l.sql("SELECT last_value FROM S.estimates"))
 	if err := row.Scan(&estimates); err != nil || estimates != 10 {
 		t.Errorf("got %d estimates, %v, want two for each list", estimates, err)
+	}
+}
+
+// The smallest DATABASE_MAX_CONNS has one connection for records, which the page uses.
+func TestRecordStore_List_EstimatesWithOneConnectionForRecords(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	l.executeStatements(t, typesOfAKilobyteSQL)
+	db, err := postgres.Open(t.Context(), database.Settings{URL: pgtest.URL(t), MaxConns: 2},
+		slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	ctx, cancel := context.WithTimeout(l.in(t), 20*time.Second)
+	defer cancel()
+	store := postgres.NewRecordStore(db, func() {})
+	list, err := pgtest.List(ctx, store, records.MaterialType, records.Page{Limit: 1<<31 - 1})
+	if err != nil || len(list.Records) != 1200 {
+		t.Errorf("got %d records, %v, want 1200", len(list.Records), err)
 	}
 }
