@@ -26,8 +26,11 @@ func (s Settings) Reload() (first, second *tls.Config, err error) {
 	return c.reload(), c.reload(), nil
 }
 
-// MaxStreams bounds the concurrent calls of a connection.
-const MaxStreams = maxStreams
+// MaxStreams bounds the concurrent calls of a connection, MaxLists those of FetchAll.
+const (
+	MaxStreams = maxStreams
+	MaxLists   = maxLists
+)
 
 // BoundConnections sets how many connections the front serves.
 func (l *listener) BoundConnections(n int64) { l.limit = n }

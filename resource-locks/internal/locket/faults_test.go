@@ -3,6 +3,7 @@ package locket_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
+	"checkoutlock/resource-locks/internal/locket"
 	"checkoutlock/resource-locks/internal/locket/locketpb"
 	"checkoutlock/schemas/fault"
 )
@@ -176,6 +178,47 @@ func TestLock_WorkDoesNotEndWithItsClient(t *testing.T) {
 	close(proceed)
 	waitFor(t, func() bool { return s.countLocks(t) == 1 })
 	waitFor(t, func() bool { return strings.Contains(s.metricsText(t), `RequestsCancelled{request_type="Lock"} 1`) })
+}
+
+// waitingStore lists nothing until proceed is closed.
+type waitingStore struct {
+	*enginetest.Store
+	begun, proceed chan struct{}
+}
+
+func (s *waitingStore) List(ctx context.Context, f engine.Filter) ([]engine.Lock, error) {
+	s.begun <- struct{}{}
+	<-s.proceed
+	return s.Store.List(ctx, f)
+}
+
+func TestFetchAll_ClientThatLeavesWhileOthersAreUnderWay(t *testing.T) {
+	t.Parallel()
+	store := &waitingStore{enginetest.NewStore(), make(chan struct{}), make(chan struct{})}
+	s := newHarness(plaintext(), store)
+	s.store = store.Store
+	s.start(t)
+	c := s.client(t)
+	defer close(store.proceed)
+	all := &locketpb.FetchAllRequest{TypeCode: locketpb.TypeCode_LOCK}
+	for range locket.MaxLists {
+		go func() { _, _ = c.FetchAll(context.WithoutCancel(t.Context()), all) }()
+		<-store.begun
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, err := c.FetchAll(ctx, all)
+		left <- err
+	}()
+	inFlight := fmt.Sprintf(`RequestsInFlight{request_type="FetchAll"} %d`, locket.MaxLists+1)
+	waitFor(t, func() bool { return strings.Contains(s.metricsText(t), inFlight) })
+	cancel()
+	wantStatus(t, <-left, codes.Canceled, "")
+	waitFor(t, func() bool { return strings.Contains(s.log.String(), `"msg":"call"`) })
+	if n, log := s.refused.Load(), s.log.String(); n != 0 || !strings.Contains(log, `"code":"Canceled"`) {
+		t.Errorf("%d refusals are counted, want a line of a client that left: %s", n, log)
+	}
 }
 
 func TestLock_WorkHasATimeOut(t *testing.T) {

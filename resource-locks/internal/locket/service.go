@@ -2,6 +2,7 @@ package locket
 
 import (
 	"context"
+	"errors"
 	"time"
 	"unicode/utf8"
 
@@ -128,7 +129,9 @@ func (s *service) FetchAll(ctx context.Context, r *locketpb.FetchAllRequest) (*l
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	if err := s.lists.Acquire(ctx, 1); err != nil {
+	if err := s.lists.Acquire(ctx, 1); errors.Is(err, context.Canceled) {
+		return nil, errLeft
+	} else if err != nil {
 		return nil, status.Error(codes.DeadlineExceeded, "other calls of FetchAll are under way")
 	}
 	defer s.lists.Release(1)
