@@ -112,6 +112,9 @@ func (c *Client) callForLock(ctx context.Context, method, uid string) (Lock, err
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return Lock{}, fmt.Errorf("%w: the answer cannot be read: %w", ErrUnavailable, err)
 	}
+	if answer.UID != uid { // it is not the service's, such as a proxy's
+		return Lock{}, fmt.Errorf("%w: the answer is no lock of the resource", ErrUnavailable)
+	}
 	return Lock{
 		UID: answer.UID, User: string(answer.UserID), Fence: answer.Fence,
 		LockedAt: answer.LockedAt, RenewedAt: answer.RenewedAt, ExpiresAt: answer.ExpiresAt,

@@ -3,6 +3,7 @@ package mutexapi_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -113,6 +114,26 @@ func TestClient_Mistakes(t *testing.T) {
 		if _, err := c.Acquire(t.Context(), tt.uid); err == nil || errors.Is(err, mutex.ErrUnavailable) ||
 			errors.Is(err, mutex.ErrLocked) {
 			t.Errorf("%s: got %v", tt.name, err)
+		}
+	}
+}
+
+// A gateway in front may answer for the service, and well.
+func TestClient_AnotherAnswerGrantsNothing(t *testing.T) {
+	t.Parallel()
+	s := startHarness(t)
+	for _, body := range []string{`{}`, `null`, `{"status":"maintenance"}`, `{"uid":"other","user_id":"ann","fence":1}`} {
+		gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, body)
+		}))
+		t.Cleanup(gateway.Close)
+		c := s.newClient("ann")
+		c.URL = gateway.URL
+		if lock, err := c.Acquire(t.Context(), "u"); !errors.Is(err, mutex.ErrUnavailable) {
+			t.Errorf("%s: Acquire got %+v, %v, want an outage", body, lock, err)
+		}
+		if lock, held, err := c.Check(t.Context(), "u"); held || !errors.Is(err, mutex.ErrUnavailable) {
+			t.Errorf("%s: Check got %+v, %t, %v, want an outage", body, lock, held, err)
 		}
 	}
 }
