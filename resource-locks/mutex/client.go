@@ -128,10 +128,16 @@ func (c *Client) call(ctx context.Context, method, uid string) (status int, body
 	if uid == "" {
 		return 0, nil, errors.New("the uid is empty")
 	}
+	if c.User != strings.Trim(c.User, " ") || strings.ContainsFunc(c.User, func(r rune) bool { return r < ' ' || r == '\x7f' }) {
+		return 0, nil, errors.New("the user has blanks at an end or control characters, which no header keeps")
+	}
 	address := strings.TrimSuffix(c.URL, "/") + "/api/lock/" + url.PathEscape(uid) + "/"
 	r, err := http.NewRequestWithContext(ctx, method, address, http.NoBody)
 	if err != nil {
 		return 0, nil, fmt.Errorf("the address of the lock service cannot be used: %w", err)
+	}
+	if r.URL.Host == "" {
+		return 0, nil, errors.New("the address of the lock service cannot be used: it names no host")
 	}
 	r.Header.Set(cmp.Or(c.UserHeader, "X-User-Id"), c.User)
 	resp, err := cmp.Or(c.HTTP, http.DefaultClient).Do(r)

@@ -108,6 +108,9 @@ func TestClient_Mistakes(t *testing.T) {
 		{name: "no uid", address: s.URL(), user: "ann", uid: ""},
 		{name: "a uid with NUL", address: s.URL(), user: "ann", uid: "a\x00"},
 		{name: "a bad address", address: "::", user: "ann", uid: "u"},
+		{name: "an address without a scheme", address: "localhost:9003", user: "ann", uid: "u"},
+		{name: "a user that no header can have", address: s.URL(), user: "ann\n", uid: "u"},
+		{name: "a user that a header changes", address: s.URL(), user: " ann", uid: "u"},
 	} {
 		c := s.newClient(tt.user)
 		c.URL = tt.address
