@@ -20,7 +20,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// maxListed is how many locks, and how many claims, List prints at most.
+// maxListed is how many claims List prints at most.
 const maxListed = 1000
 
 // Migrate creates or upgrades the schema.
@@ -38,22 +38,23 @@ func MigrateDown(ctx context.Context, cfg Config, log *slog.Logger) error {
 	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error { return db.Migrations().Down(ctx) })
 }
 
-// List prints the live locks and the claims of a namespace; an empty one is all.
+// List prints the live locks and the claims of a namespace; an empty one is all. After an error
+// it prints nothing.
 func List(ctx context.Context, cfg Config, namespace string, out io.Writer) error {
 	return withEngine(ctx, cfg, func(e engines) error {
-		locks, err := e.locks.List(ctx, engine.Filter{Namespace: namespace, Limit: maxListed})
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintln(w, "LOCK\tNAMESPACE\tNAME\tKIND\tOWNER\tFENCE\tSINCE\tEXPIRES")
+		err := e.locks.Walk(ctx, engine.Filter{Namespace: namespace}, func(l engine.Lock) error {
+			printRow(w, l.ID.String(), l.Namespace, l.Name, l.Kind, l.Owner, strconv.FormatInt(l.Fence, 10),
+				l.GrantedAt.Format(time.RFC3339), l.ExpiresAt.Format(time.RFC3339))
+			return nil
+		})
 		if err != nil {
 			return err
 		}
 		claims, err := e.claims.List(ctx, namespace, maxListed)
 		if err != nil {
 			return err
-		}
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		_, _ = fmt.Fprintln(w, "LOCK\tNAMESPACE\tNAME\tKIND\tOWNER\tFENCE\tSINCE\tEXPIRES")
-		for _, l := range locks {
-			printRow(w, l.ID.String(), l.Namespace, l.Name, l.Kind, l.Owner, strconv.FormatInt(l.Fence, 10),
-				l.GrantedAt.Format(time.RFC3339), l.ExpiresAt.Format(time.RFC3339))
 		}
 		_, _ = fmt.Fprintln(w, "\nCLAIM\tNAMESPACE\tNUMBER\tSTATE\tCONNECTION\tSINCE\tPATHS")
 		for _, c := range claims {
@@ -63,6 +64,9 @@ func List(ctx context.Context, cfg Config, namespace string, out io.Writer) erro
 			}
 			printRow(w, c.ID.String(), c.Namespace, strconv.FormatInt(c.Number, 10), state, c.Owner,
 				c.QueuedAt.Format(time.RFC3339), engine.FormatResources(c.Resources))
+		}
+		if len(claims) == maxListed {
+			_, _ = fmt.Fprintf(w, "\nThe list ends after %d claims.\n", maxListed)
 		}
 		return w.Flush()
 	})

@@ -102,11 +102,9 @@ func TestRun_MigratesAndLists(t *testing.T) {
 	}
 }
 
-// Clients choose names and owners, which must look like no other row and move no cursor.
-func TestRun_ListsTextsOfClientsInOneLine(t *testing.T) {
-	t.Parallel()
-	url := testserver.URL(t)
-	call := func(args ...string) string {
+// newRun returns a function that runs a command on a database and returns its output.
+func newRun(t *testing.T, url string) func(args ...string) string {
+	return func(args ...string) string {
 		t.Helper()
 		var out bytes.Buffer
 		if err := run(t.Context(), command.Process{
@@ -116,6 +114,13 @@ func TestRun_ListsTextsOfClientsInOneLine(t *testing.T) {
 		}
 		return out.String()
 	}
+}
+
+// Clients choose names and owners, which must look like no other row and move no cursor.
+func TestRun_ListsTextsOfClientsInOneLine(t *testing.T) {
+	t.Parallel()
+	url := testserver.URL(t)
+	call := newRun(t, url)
 	call("migrate")
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
@@ -136,6 +141,37 @@ func TestRun_ListsTextsOfClientsInOneLine(t *testing.T) {
 	released := call("release", "-namespace", namespace, "-name", "d\n1\tx", "-id", id, "-reason", "a test")
 	if !strings.HasSuffix(released, " by [1Aann\n") {
 		t.Errorf("got %q, want the owner without what moves a cursor", released)
+	}
+}
+
+// A person who looks for a lock has to find it, or to know that the list is cut off.
+func TestRun_ListsAllLocks(t *testing.T) {
+	t.Parallel()
+	url := testserver.URL(t)
+	call := newRun(t, url)
+	call("migrate")
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	namespace := "cli/" + uuid.NewString()
+	for _, insert := range []string{
+		`INSERT INTO resource_locks.lock
+			(id, fence, granted_at, renewed_at, expires_at, sweep_after, replaced, namespace, name, owner, kind, value)
+			SELECT gen_random_uuid(), n, now(), now(), now() + '1 hour', now() + '1 hour', false, $1, n::text, 'ann', '', ''
+			FROM generate_series(1, 1001) n`,
+		`INSERT INTO resource_locks.claim (id, instance, number, held_at, abandon, resources, namespace, owner)
+			SELECT gen_random_uuid(), gen_random_uuid(), n, now(), '0', 0, $1, 'bob' FROM generate_series(1, 1001) n`,
+	} {
+		if _, err := conn.Exec(t.Context(), insert, namespace); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := call("list", "-namespace", namespace)
+	if locks, claims := strings.Count(got, "  ann  "), strings.Count(got, "  bob  "); locks != 1001 || claims != 1000 ||
+		!strings.HasSuffix(got, "\nThe list ends after 1000 claims.\n") {
+		t.Errorf("got %d locks and %d claims, want all locks and the end of the list: %q", locks, claims, got[len(got)-300:])
 	}
 }
 
