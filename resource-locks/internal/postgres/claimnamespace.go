@@ -18,7 +18,8 @@ const callsAtOnce = 2
 
 // namespaceCalls are the calls of this process that change something in a namespace, by
 // namespace. Those above callsAtOnce wait without a connection. So a namespace that a frozen
-// process holds does not take the connections of the others.
+// process holds does not take the connections of the others. Calls that add something wait for each
+// other first, so that the end of a claim waits for few of them.
 type namespaceCalls struct {
 	mu     sync.Mutex
 	places map[string]*namespacePlaces
@@ -26,19 +27,29 @@ type namespaceCalls struct {
 
 // namespacePlaces are in the map while calls has them.
 type namespacePlaces struct {
-	*semaphore.Weighted
-	calls int // that run or wait
+	all, adding *semaphore.Weighted
+	calls       int // that run or wait
 }
 
 // run waits for a place until ctx is done, and runs f. Fault: Timeout.
-func (n *namespaceCalls) run(ctx context.Context, namespace, op string, f func() error) error {
+func (n *namespaceCalls) run(ctx context.Context, namespace, op string, adds bool, f func() error) error {
 	p := n.join(namespace)
 	defer n.leave(namespace, p)
-	if err := p.Acquire(ctx, 1); err != nil {
-		return toFault(op, fmt.Errorf("waiting for other calls in the namespace: %w", err))
+	if adds {
+		if err := p.adding.Acquire(ctx, 1); err != nil {
+			return errNoPlace(op, err)
+		}
+		defer p.adding.Release(1)
 	}
-	defer p.Release(1)
+	if err := p.all.Acquire(ctx, 1); err != nil {
+		return errNoPlace(op, err)
+	}
+	defer p.all.Release(1)
 	return f()
+}
+
+func errNoPlace(op string, err error) error {
+	return toFault(op, fmt.Errorf("waiting for other calls in the namespace: %w", err))
 }
 
 func (n *namespaceCalls) join(namespace string) *namespacePlaces {
@@ -46,7 +57,7 @@ func (n *namespaceCalls) join(namespace string) *namespacePlaces {
 	defer n.mu.Unlock()
 	p := n.places[namespace]
 	if p == nil {
-		p = &namespacePlaces{Weighted: semaphore.NewWeighted(callsAtOnce)}
+		p = &namespacePlaces{all: semaphore.NewWeighted(callsAtOnce), adding: semaphore.NewWeighted(callsAtOnce)}
 		n.places[namespace] = p
 	}
 	p.calls++
@@ -71,7 +82,7 @@ ON CONFLICT ON CONSTRAINT namespace_pkey DO UPDATE SET used_at = excluded.used_a
 // OpenNamespace implements engine.ClaimStore.
 func (s *ClaimStore) OpenNamespace(ctx context.Context, namespace string) error {
 	const op = "opening a namespace"
-	return s.calls.run(ctx, namespace, op, func() error {
+	return s.calls.run(ctx, namespace, op, true, func() error {
 		_, err := s.db.exec(ctx, s.db.unreserved, op, bounds, openNamespaceSQL, namespace)
 		return err
 	})

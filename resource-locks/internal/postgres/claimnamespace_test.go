@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -185,5 +186,56 @@ func TestClaimStore_FrozenNamespaceStopsNoOther(t *testing.T) {
 	}
 	if n := store.CallsIn("frozen"); n != -1 {
 		t.Errorf("the store still keeps the frozen one, with %d calls", n)
+	}
+}
+
+// A claim that waits came before the end of the one that it waits for, and a claim that is held after it.
+func TestClaimStore_EndsOvertakeNewClaims(t *testing.T) {
+	t.Parallel()
+	for i, end := range []string{"Withdraw", "Disconnect", "ForceWithdraw"} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			const callers = 30
+			s := schematest.New(t)
+			db := s.OpenAlone(20)
+			store := postgres.NewClaimStore(db)
+			held := engine.Claim{ID: uuid.New(), Instance: uuid.New(), Namespace: "ns", Resources: []engine.Resource{{}}}
+			if err := store.StartLease(t.Context(), held.Instance, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := store.Enqueue(t.Context(), held); err != nil {
+				t.Fatal(err)
+			}
+			thaw := freeze(t, db, `SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))`, s.Name+"/"+held.Namespace)
+			waits := make(chan bool, callers)
+			for i := range callers {
+				q := held
+				q.ID, q.Resources = uuid.New(), []engine.Resource{{Path: []string{"a", strconv.Itoa(i)}, Write: true}}
+				go func() {
+					place, err := store.Enqueue(t.Context(), q)
+					if err != nil {
+						t.Error(err)
+					}
+					waits <- !place.Held
+				}()
+			}
+			waitFor(t, "the new claims", func() bool { return store.CallsIn(held.Namespace) == callers })
+			ended := make(chan error, 1)
+			go func() { ended <- removals(t, held)[i].call(store) }()
+			waitFor(t, "the end", func() bool { return store.CallsIn(held.Namespace) == callers+1 })
+			thaw()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			before := 0
+			for range callers {
+				if <-waits {
+					before++
+				}
+			}
+			if before > callers/3 {
+				t.Errorf("it went behind %d of %d new claims", before, callers)
+			}
+		})
 	}
 }

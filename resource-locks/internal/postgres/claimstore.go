@@ -84,6 +84,7 @@ const callWait = 2 * time.Second
 type claimBatch struct {
 	store     *ClaimStore
 	namespace string
+	adds      bool // a claim
 	queue     pgx.Batch
 }
 
@@ -131,7 +132,7 @@ func (b *claimBatch) moveClaims(into *moved, statement string, args ...any) {
 
 func (b *claimBatch) send(ctx context.Context, op string) error {
 	db := b.store.db
-	return b.store.calls.run(ctx, b.namespace, op, func() error {
+	return b.store.calls.run(ctx, b.namespace, op, b.adds, func() error {
 		return db.write(ctx, db.unreserved, op, func(ctx context.Context, conn *pgxpool.Conn) error {
 			return db.sendBatch(ctx, conn, &b.queue)
 		})
@@ -174,6 +175,7 @@ func (s *ClaimStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place,
 	var place engine.Place
 	found := false
 	b := s.newBatch(q.Namespace, false, callWait)
+	b.adds = true
 	args := []any{
 		q.Namespace, q.ID, q.Instance, q.Abandon, len(q.Resources), q.Owner, paths, writes, keys, engine.CountPrefixes(q.Resources),
 	}
