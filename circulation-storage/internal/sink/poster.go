@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -22,8 +23,12 @@ const (
 	keyHeader   = "X-Event-Key"
 )
 
-// postsAtOnce bounds the requests to the address.
-const postsAtOnce = 8
+const (
+	// postsAtOnce bounds the requests to the address.
+	postsAtOnce = 8
+	// handshakeTimeout bounds the handshake of TLS, which outlives its request.
+	handshakeTimeout = 5 * time.Second
+)
 
 // poster sends each message in a POST. Only a 2xx means that it was received.
 type poster struct {
@@ -34,7 +39,9 @@ type poster struct {
 
 // newPoster follows no redirect, because a POST may become a GET.
 func newPoster(address string) *poster {
-	transport := &http.Transport{MaxIdleConnsPerHost: postsAtOnce, Proxy: http.ProxyFromEnvironment}
+	transport := &http.Transport{
+		MaxIdleConnsPerHost: postsAtOnce, TLSHandshakeTimeout: handshakeTimeout, Proxy: http.ProxyFromEnvironment,
+	}
 	return &poster{url: address, transport: transport, client: &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
