@@ -66,6 +66,7 @@ type turn struct {
 	after    int64           // the last row that was read
 	last     int64           // the last row to read
 	stuck    map[string]bool // the groups that wait
+	ended    bool            // it has read all rows, and sent those of its last batch
 	received int             // how many rows, since it went on
 	err      error           // the first one of the sink, since it went on
 }
@@ -162,7 +163,7 @@ func (d *Deliverer) deliverTenant(ctx context.Context, id okapi.Tenant, s *state
 			return err
 		}
 	}
-	if s.turn == nil && len(t.stuck) == 0 {
+	if t.ended && len(t.stuck) == 0 {
 		s.oldest = time.Time{}
 	}
 	if t.received > 0 && errors.Is(t.err, context.DeadlineExceeded) {
@@ -213,7 +214,7 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state,
 	if t.after == 0 {
 		s.oldest, t.last = time.Now().Add(-read.Age), read.Newest
 	}
-	if len(read.Events) == 0 {
+	if t.ended = len(read.Events) == 0; t.ended {
 		return false, nil
 	}
 	sending, stop := context.WithDeadline(ctx, s.until.Add(d.sendTime()-d.lease))
@@ -227,6 +228,7 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state,
 		return false, err
 	}
 	t.after = read.Events[len(read.Events)-1].ID
+	t.ended = len(read.Events) < batch && len(sent.received)+len(sent.refused) == len(read.Events)
 	t.received += len(sent.received)
 	t.err = cmp.Or(t.err, sent.err)
 	switch {

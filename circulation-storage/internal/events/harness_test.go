@@ -160,6 +160,7 @@ type memory struct {
 	down     bool
 	failures map[events.Failure]int
 	lag      time.Duration
+	lags     []time.Duration // all
 	pings    int
 	changed  chan struct{}
 }
@@ -231,7 +232,9 @@ func (m *memory) Failed(why events.Failure, n int) {
 	})
 }
 
-func (m *memory) Lag(age time.Duration) { m.set(func() { m.lag = age }) }
+func (m *memory) Lag(age time.Duration) {
+	m.set(func() { m.lag, m.lags = age, append(m.lags, age) })
+}
 
 func (m *memory) failed(why events.Failure) int {
 	m.mu.Lock()
