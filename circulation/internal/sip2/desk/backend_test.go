@@ -278,7 +278,9 @@ func (b *backend) newLent(id string) checkout.Lent {
 func (b *backend) Committed(_ context.Context, _ checkout.Request, id string) (checkout.Lent, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.newLent(id), b.stored[id] != "", b.unknown
+	lent := b.newLent(id)
+	lent.Loan = json.RawMessage(b.stored[id])
+	return lent, b.stored[id] != "", b.unknown
 }
 
 // LeaseKey implements keyed.Storage.

@@ -89,6 +89,25 @@ func TestCheckOut_AnswersLikeTheRepeatThatTookOver(t *testing.T) {
 	}
 }
 
+// The instance of the first message lends, and ends before it keeps the outcome. Then staff take the item back.
+func TestCheckOut_RepeatOfALostAnswerWhoseLoanIsClosed(t *testing.T) {
+	t.Parallel()
+	b := newBackend()
+	b.send(t, checkOutBook)
+	for _, key := range b.keys {
+		key.holder, key.answer = "", nil
+		b.stored[key.loan] = strings.Replace(b.stored[key.loan], "Open", "Closed", 1)
+	}
+	limit := fault.Refusal("ITEM_LIMIT_LOAN_TYPE", "limit", fault.Param("itemLimit", "3"))
+	b.lend = refuse(limit)
+	const want = refusedBook + "AFYou have reached the limit of 3 items of this kind.|"
+	for range 2 {
+		if got := b.send(t, checkOutBook); got != want || len(b.lent) != 2 {
+			t.Errorf("got %s, judged %d times, want %s and twice", got, len(b.lent), want)
+		}
+	}
+}
+
 // takeOver lets the lease of the only key lapse and lends for a repeat at another instance. It
 // returns the loan.
 func (b *backend) takeOver(t *testing.T, message string) string {

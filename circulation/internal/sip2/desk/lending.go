@@ -59,6 +59,7 @@ type lending struct {
 	req   checkout.Request
 
 	loan  atomic.Pointer[string] // the id that the loan gets, once it is chosen
+	over  bool                   // another message with the key lent, and the loan is closed
 	ended chan struct{}          // closed when the rest is set
 	outcome
 	err error
@@ -95,7 +96,7 @@ func (l *lending) lend(ctx context.Context) (outcome, error) {
 			return outcome{}, fmt.Errorf("reading the kept outcome of a check-out: %w", err)
 		}
 		o.repeated = !worked
-		counts := worked
+		counts := worked && !l.over
 		if !worked {
 			if counts, err = d.stillCounts(ctx, o); err != nil {
 				l.loan.Store(&o.LoanID)
@@ -111,12 +112,14 @@ func (l *lending) lend(ctx context.Context) (outcome, error) {
 // work lends under the lease of a key. A refusal is an outcome too. After any error a repeat tries
 // again.
 func (l *lending) work(ctx context.Context, lease checkout.KeyLease) (keyed.Answer, error) {
+	l.over = false
 	l.loan.Store(&lease.LoanID)
 	lent, err := l.desk.Keyed.Lend(ctx, l.req, lease)
 	var o outcome
 	switch {
 	case err == nil:
 		o = newOutcome(lent)
+		l.over = lease.Taken && !readLoan(lent.Loan).isOpen()
 	case fault.Is(err, fault.Invalid):
 		l.loan.Store(nil)
 		refused := err
