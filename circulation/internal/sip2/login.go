@@ -199,7 +199,7 @@ func (c *connection) leave() { c.activity.leave(c.key(), c) }
 // enter makes the connection that of the terminal.
 func (c *connection) enter(t library.Terminal, tenant okapi.Tenant) {
 	t = c.complete(t)
-	if t.ServicePointFromLogin {
+	if t.ServicePointFromLogin && c.servicePoint != "" { // a machine that signs in unasked names none
 		t.ServicePointID = c.servicePoint
 	}
 	if next := (activeKey{tenant, t.Login}); next != c.key() {
