@@ -96,12 +96,14 @@ func (c *connection) verify(ctx context.Context, r wire.Request) (library.Termin
 		return library.Terminal{}, fault.New(fault.LoginRefused, "The login is encrypted")
 	}
 	t, err := c.comparePassword(ctx, tenant, login, r.Field("CO"))
+	place := ""
 	if err == nil && t.ServicePointFromLogin {
-		c.servicePoint, err = c.ServicePoint(okapi.WithTenant(ctx, tenant), r.Field("CP"))
+		place, err = c.ServicePoint(okapi.WithTenant(ctx, tenant), r.Field("CP"))
 	}
 	if err != nil {
 		return t, err
 	}
+	c.servicePoint = place
 	c.enter(t, tenant)
 	return t, nil
 }
@@ -244,12 +246,13 @@ func (c *connection) loginUnasked(ctx context.Context) error {
 
 var (
 	errWrongLogins = errors.New("too many wrong logins")
-	errLockedOut   = errors.New("the terminal was removed or disabled")
+	errLockedOut   = errors.New("the terminal was removed or disabled, or has to sign in anew")
 )
 
 // refresh reads the terminal anew, so that a change is in force for the next message. A terminal that
-// is gone is signed out, and its connection ends after the answer. While storage is away, the
-// terminal stays as it was. A changed record may have another password.
+// is gone is signed out, and its connection ends after the answer. So is one whose place comes with the
+// login from now on. While storage is away, the terminal stays as it was. A changed record may have
+// another password.
 func (c *connection) refresh(ctx context.Context) error {
 	if c.login == "" {
 		return nil
@@ -257,8 +260,9 @@ func (c *connection) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, min(refreshTimeout, c.answerWithin()/2))
 	defer cancel()
 	t, err := c.terminals.Terminal(ctx, c.login)
+	placeless := t.ServicePointFromLogin && !c.terminal.ServicePointFromLogin && c.servicePoint == ""
 	switch {
-	case err == nil && t.IsEnabled() && admits(t, c.from):
+	case err == nil && t.IsEnabled() && admits(t, c.from) && !placeless:
 		if t.ID != c.terminal.ID || t.Version != c.terminal.Version {
 			c.password = ""
 		}
