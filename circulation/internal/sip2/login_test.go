@@ -9,6 +9,7 @@ import (
 
 	"github.com/alexedwards/argon2id"
 	"github.com/google/uuid"
+	"golang.org/x/crypto/bcrypt"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/sip2"
@@ -112,6 +113,22 @@ func TestLogin_AcceptsArgon2id(t *testing.T) {
 	h := start(t, func(s *setup) { s.terminals[0]["passwordHash"] = hash })
 	h.signedIn()
 	h.connect().expect("9300CNdesk-1|COwrong|", "940")
+}
+
+// The first login comes before the service knows the terminal, and its characters.
+func TestLogin_IsReadAlikeEachTime(t *testing.T) {
+	t.Parallel()
+	hash, err := bcrypt.GenerateFromPassword([]byte("pässwörd"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := start(t, func(s *setup) {
+		s.terminals[0]["passwordHash"], s.terminals[0]["characterSet"] = string(hash), "windows-1252"
+	})
+	m := h.connect()
+	for range 2 {
+		m.expect("9300CNdesk-1|COp\x84ssw\x94rd|", "941")
+	}
 }
 
 func TestLogin_TakesTheServicePointOfTheMachine(t *testing.T) {

@@ -44,6 +44,9 @@ func Parse(line []byte, set CharacterSet, detection Detection) (Request, error) 
 		return Request{}, &MalformedError{Reason: "no code"}
 	}
 	code := string(line[:codeWidth])
+	if code == Login {
+		set = CP850 // also of a machine that is signed in, as the first login comes before its set is known
+	}
 	layout, known := layouts[code]
 	fields := codeWidth + widthOf(layout)
 	first := fields
