@@ -82,8 +82,13 @@ func TestCheckOut_AnswersLikeTheRepeatThatTookOver(t *testing.T) {
 				}
 				return fault.Validation(fault.Refusal(library.CodeItemHadByPatron, "Item is already checked out"))
 			}
-			if got := b.send(t, tt.message); got != lentBook || len(b.seen) != 0 || len(b.lent) != 2 {
+			answer := b.answer(t.Context(), t, b.desk(t), tt.message)
+			got := string(answer.Encode(wire.Request{}, wire.UTF8))
+			if got != lentBook || len(b.seen) != 0 || len(b.lent) != 2 {
 				t.Errorf("got %s, renewed %d times, judged %d times", got, len(b.seen), len(b.lent))
+			}
+			if !answer.Repeated {
+				t.Error("one loan counts as two check-outs of the machine")
 			}
 		})
 	}

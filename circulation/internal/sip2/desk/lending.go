@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -83,10 +84,11 @@ func (l *lending) lend(ctx context.Context) (outcome, error) {
 	hash := hex.EncodeToString(sum[:])
 	admit := func(ctx context.Context) (leave func(), err error) { return d.Keyed.CheckOuts.Admit(ctx, l.req) }
 	for n := 0; ; n++ {
-		worked := false
+		var own json.RawMessage // what this message made, if that is the answer
 		answer, err := d.Keyed.Do(ctx, fmt.Sprintf("sip2-%s-%d", hash, n), hash, admit, func(ctx context.Context, lease checkout.KeyLease) (keyed.Answer, error) {
-			worked = true
-			return l.work(ctx, lease)
+			answer, err := l.work(ctx, lease)
+			own = answer.Loan
+			return answer, err
 		})
 		if err != nil {
 			return outcome{}, err
@@ -95,6 +97,7 @@ func (l *lending) lend(ctx context.Context) (outcome, error) {
 		if err := json.Unmarshal(answer.Loan, &o); err != nil {
 			return outcome{}, fmt.Errorf("reading the kept outcome of a check-out: %w", err)
 		}
+		worked := bytes.Equal(answer.Loan, own)
 		o.repeated = !worked
 		counts := worked && !l.over
 		if !worked {
