@@ -54,6 +54,9 @@ const (
 	settleWait = 300 * time.Millisecond
 	// settleRetry is how long Settle leaves out a namespace that it could not settle.
 	settleRetry = time.Second
+	// settleRound is how long Settle begins with further namespaces. Its caller wakes those that it
+	// granted, and looks for other grants, only after it.
+	settleRound = 250 * time.Millisecond
 	// repairInterval is how often Settle repairs dates, because it reads all future ones.
 	repairInterval = time.Second
 )
@@ -77,14 +80,19 @@ func (w *dueWork) add(id uuid.UUID, prefixes, atOnce int) {
 }
 
 // Settle implements engine.ClaimStore. It is one round trip if there is nothing to do.
-// Otherwise it is one transaction for each namespace. One that fails stops no other.
+// Otherwise it is one transaction for each namespace. One that fails stops no other. After settleRound
+// the next call goes on.
 func (s *ClaimStore) Settle(ctx context.Context, caller uuid.UUID) (granted []uuid.UUID, ended []engine.ClaimInfo, err error) {
 	due, err := s.listDue(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	var errs []error
-	for _, namespace := range s.failing.order(due) {
+	began := time.Now()
+	for i, namespace := range s.failing.order(due) {
+		if i > 0 && time.Since(began) > settleRound {
+			break
+		}
 		if err := ctx.Err(); err != nil {
 			errs = append(errs, fmt.Errorf("settling claims: %w", err))
 			break
