@@ -25,6 +25,7 @@ type Server struct {
 	log      *slog.Logger
 	ln       net.Listener
 	srv      *http.Server
+	serving  atomic.Bool
 	draining atomic.Bool
 }
 
@@ -84,18 +85,19 @@ func (s *Server) Ready(check func(context.Context) error) func(context.Context) 
 func (s *Server) Serve(ctx context.Context) error {
 	s.log.InfoContext(ctx, "serving", "url", s.URL())
 	s.srv.Handler = s.Handler
+	s.serving.Store(true)
 	if err := s.srv.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving HTTP: %w", err)
 	}
 	return nil
 }
 
-// Drain implements Listener. It reports "not ready" for DrainDelay, calls BeforeClose,
+// Drain implements Listener. It reports "not ready" for DrainDelay if it serves, calls BeforeClose,
 // closes the listener and lets running requests finish for at most ShutdownTimeout.
 func (s *Server) Drain(ctx context.Context) error {
 	defer s.log.InfoContext(ctx, "stopped")
 	s.draining.Store(true)
-	if s.cfg.DrainDelay > 0 {
+	if s.cfg.DrainDelay > 0 && s.serving.Load() {
 		<-time.After(s.cfg.DrainDelay)
 	}
 	if s.BeforeClose != nil {

@@ -122,10 +122,15 @@ func TestService_ClosesAllAfterATakenAddress(t *testing.T) {
 	}
 	defer runtime.KeepAlive(taken) // the garbage collector closes a listener that nothing uses
 	s := newService()
+	s.HTTP.DrainDelay = 10 * time.Second // for requests, of which there are none
 	s.Add(web.Front{Name: "endpoints", Routes: answerOf("/one")}, nil)
+	began := time.Now()
 	s.Add(web.Front{Listener: newServer(t, strings.TrimPrefix(taken.URL(), "http://"), "")}, nil)
 	if err := s.Listen(t.Context()); err == nil || !strings.Contains(err.Error(), "EXAMPLE_ADDR") {
 		t.Errorf("got %v, want it to name EXAMPLE_ADDR", err)
+	}
+	if took := time.Since(began); took >= s.HTTP.DrainDelay {
+		t.Errorf("the error came after %s", took)
 	}
 	again := newServer(t, strings.TrimPrefix(s.URL("endpoints"), "http://"), "")
 	if err := again.Listen(t.Context()); err != nil {
