@@ -101,7 +101,7 @@ func (p *connections) try(req *http.Request) (_ received, again bool, err error)
 	if err != nil {
 		return received{}, false, err
 	}
-	c, keep := held.Value(), false
+	c, keep, began := held.Value(), false, time.Now()
 	defer func() {
 		if keep {
 			held.Release()
@@ -114,6 +114,9 @@ func (p *connections) try(req *http.Request) (_ received, again bool, err error)
 	if stopped := stop(); err == nil {
 		keep = stopped && !answer.last
 	} else if ctx.Err() != nil {
+		if errors.Is(err, errNoAnswer) && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			p.closeIdle(time.Since(began)) // the host may have vanished, which ends no connection
+		}
 		return received{}, false, ctx.Err()
 	}
 	again = c.kept && errors.Is(err, errNoAnswer) && (req.Method == http.MethodGet || req.Method == http.MethodDelete)
@@ -140,11 +143,15 @@ func (p *connections) take(ctx context.Context) (*puddle.Resource[*connection], 
 // closeOld closes what was idle for too long, which no call may take for a while.
 func (p *connections) closeOld() {
 	now, last := time.Now().UnixNano(), p.swept.Load()
-	if now-last < int64(p.idle) || !p.swept.CompareAndSwap(last, now) {
-		return
+	if now-last >= int64(p.idle) && p.swept.CompareAndSwap(last, now) {
+		p.closeIdle(p.idle)
 	}
+}
+
+// closeIdle closes what has been idle for at least d.
+func (p *connections) closeIdle(d time.Duration) {
 	for _, held := range p.AcquireAllIdle() {
-		if held.IdleDuration() < p.idle {
+		if held.IdleDuration() < d {
 			held.ReleaseUnused()
 		} else {
 			held.Destroy()

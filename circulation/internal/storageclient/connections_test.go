@@ -240,6 +240,32 @@ func TestConnections_CloseWhatIsIdleForLong(t *testing.T) {
 	}
 }
 
+// A host that vanishes ends no connection. A call without an answer shows that others may be dead too.
+func TestConnections_CloseIdleOnesAfterACallWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	s := newFaultyStorage(t)
+	p := s.connect(t, 2)
+	busy, err := p.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := post(t.Context(), p, s.URL); err != nil {
+		t.Fatal(err)
+	}
+	busy.Release() // the next call takes it
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := post(ctx, p, s.URL+"/silent"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want no answer in time", err)
+	}
+	if n := p.Stat().IdleResources(); n != 0 {
+		t.Errorf("%d connections are still idle, want none", n)
+	}
+	if err := post(t.Context(), p, s.URL); err != nil {
+		t.Errorf("the next call: %v", err)
+	}
+}
+
 // The deadline of a caller that left stays on its connection.
 func TestConnections_KeepNoneWhoseCallerLeft(t *testing.T) {
 	t.Parallel()
