@@ -33,6 +33,7 @@ type DB struct {
 
 	opened    atomic.Bool  // both pools exist
 	readOnly  atomic.Bool  // the server that judgeMode last saw refuses writes
+	silent    atomic.Bool  // the last check of an idle connection got no answer
 	lastReset atomic.Int64 // UnixNano
 	servers   servers
 	watch     *connectionWatch

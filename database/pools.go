@@ -119,9 +119,9 @@ func (db *DB) poolConfig(base *pgxpool.Config, size int32, statement time.Durati
 	return pc
 }
 
-// findSilent checks a connection that was idle, and drops all connections when the server is silent. The pool
-// would check them one after another, each for as long. It does check one that is silent again, which
-// ends at once and closes it.
+// findSilent checks a connection that was idle. It drops all connections when the server was silent twice in
+// a row, because the pool would check them one after another, each for as long. Once may be load. The
+// pool checks a silent connection again, which ends at once and closes it.
 func (db *DB) findSilent(timeout time.Duration) func(context.Context, pgxpool.ShouldPingParams) bool {
 	return func(ctx context.Context, c pgxpool.ShouldPingParams) (silent bool) {
 		if c.IdleDuration <= pingAfter {
@@ -130,7 +130,7 @@ func (db *DB) findSilent(timeout time.Duration) func(context.Context, pgxpool.Sh
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
 		silent = c.Conn.Ping(ctx) != nil
-		if silent {
+		if before := db.silent.Swap(silent); silent && before {
 			db.Reset()
 		}
 		return silent
