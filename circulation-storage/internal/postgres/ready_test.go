@@ -262,6 +262,21 @@ CREATE TABLE fine_mod_circulation_storage.schema_migrations AS SELECT 9999::bigi
 	}
 }
 
+// A backup that a superuser restores belongs to the superuser.
+func TestSchemas_LeavesOutWhatThisRoleMayNotRead(t *testing.T) {
+	t.Parallel()
+	address, _ := emptyDatabase(t)
+	execute(t, openAt(t, address, slog.New(slog.DiscardHandler)), `
+CREATE SCHEMA foreign_mod_circulation_storage CREATE TABLE schema_migrations (version bigint, dirty boolean);
+CREATE SCHEMA ours_mod_circulation_storage CREATE TABLE schema_migrations (version bigint, dirty boolean);
+GRANT USAGE ON SCHEMA ours_mod_circulation_storage TO public;
+GRANT SELECT ON ours_mod_circulation_storage.schema_migrations TO public`)
+	schemas, err := openAt(t, address+"&role=pg_monitor", slog.New(slog.DiscardHandler)).Schemas(t.Context())
+	if err != nil || len(schemas) != 1 || schemas[0].Tenant.String() != "ours" {
+		t.Errorf("got %v, %v, want ours alone", schemas, err)
+	}
+}
+
 func TestAwait_EndsAtOnce(t *testing.T) {
 	t.Parallel()
 	u, err := url.Parse(pgtest.URL(t))

@@ -32,10 +32,12 @@ func tenantOfSchema(schema string) (okapi.Tenant, bool) {
 }
 
 // installedSQL finds the schemas that have the table of versions. A schema without it
-// is empty or another module's, such as FOLIO's own of the same name.
+// is empty or another module's, such as FOLIO's own of the same name. One that this role may not
+// read would fail the statement for all tenants.
 const installedSQL = `
 SELECT n.nspname FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid
-WHERE c.relname = '` + database.VersionTable + `' ORDER BY n.nspname`
+WHERE c.relname = '` + database.VersionTable + `' AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+ORDER BY n.nspname`
 
 // Tenants lists the installed tenants.
 func (db *DB) Tenants(ctx context.Context) ([]okapi.Tenant, error) {
