@@ -263,7 +263,10 @@ func TestSIP2_RepeatsAtTwoInstancesAtOnce(t *testing.T) {
 		date := lend[4:22]
 		p.askAtOnce(t, machines, "29NN"+date+strings.Repeat(" ", 18)+"AO|AA"+patron+"|AB"+book+"|", "301Y")
 		loans := struct {
-			Loans []struct{ RenewalCount int }
+			Loans []struct {
+				ItemID       string
+				RenewalCount int
+			}
 		}{}
 		p.readInto(t, "/loan-storage/loans?query="+url.QueryEscape(`userId=="`+id+`" and status.name=="Open"`), &loans)
 		if len(loans.Loans) != 1 || loans.Loans[0].RenewalCount != 1 {
@@ -272,6 +275,9 @@ func TestSIP2_RepeatsAtTwoInstancesAtOnce(t *testing.T) {
 		p.askAtOnce(t, machines, "09N"+date+date+"AP|AO|AB"+book+"|", "101Y")
 		if n, status := p.countOpenLoans(t, id), p.readState(t, id, book).Status; n != 0 || status != "Available" {
 			t.Errorf("%d loans are open after the return, and the item is %s", n, status)
+		}
+		if n := p.countRecords(t, "/check-in-storage/check-ins?limit=0&query=itemId=="+loans.Loans[0].ItemID); n != 1 {
+			t.Errorf("the item was checked in %d times, want once", n)
 		}
 	}
 }

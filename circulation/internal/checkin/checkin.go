@@ -41,6 +41,8 @@ type Request struct {
 	SessionID string `json:"sessionId"`
 	// FillNoRequest refuses the check-in of an item that a request waits for. FOLIO has none such.
 	FillNoRequest bool `json:"-"`
+	// Seen is the version of the item that the caller judged; nil for any.
+	Seen *int `json:"-"`
 
 	library.Sent `json:"-"`
 }
@@ -80,7 +82,7 @@ type Service struct {
 // one.
 //
 // Faults: Invalid with FOLIO's messages; ItemChanged and RequestChanged if the item or its queue
-// keeps changing; any other answer of storage. A check-in whose outcome is unknown may be sent
+// keeps changing, or changed once after it was seen; any other answer of storage. A check-in whose outcome is unknown may be sent
 // again.
 func (s *Service) CheckIn(ctx context.Context, req Request) (Returned, error) {
 	date, err := req.check(okapi.FromContext(ctx).UserID)
@@ -95,12 +97,15 @@ func (s *Service) CheckIn(ctx context.Context, req Request) (Returned, error) {
 	if facts.Item.ID == "" {
 		return Returned{}, fault.Validation(library.NewBarcodeUnknown(req.ItemBarcode))
 	}
+	if req.Seen != nil && *req.Seen != facts.Item.Version {
+		return Returned{}, fault.New(fault.ItemChanged, "The item was changed meanwhile")
+	}
 	commit := schemas.CheckIn{
 		ID: uuid.NewString(), ItemID: facts.Item.ID, ServicePointID: req.ServicePointID, CheckInDate: date.Text(),
 		StaffMemberID: okapi.FromContext(ctx).UserID, SessionID: req.SessionID,
 	}
 	returned, err := s.checkInItem(ctx, req, &facts, commit)
-	if !fault.Is(err, fault.ItemChanged) && !fault.Is(err, fault.RequestChanged) {
+	if req.Seen != nil || !fault.Is(err, fault.ItemChanged) && !fault.Is(err, fault.RequestChanged) {
 		return returned, err
 	}
 	if facts, err = facts.ReloadItem(ctx, s.Library, req.ServicePointID); err != nil {

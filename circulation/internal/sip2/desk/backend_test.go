@@ -61,10 +61,12 @@ type backend struct {
 	checkIns []checkin.Request
 	returned checkin.Returned
 	checkErr error
-	caller   okapi.Call // of the check-in
-	ended    []string   // patrons whose session ended
-	panics   int
-	log      bytes.Buffer
+	// returning happens during a check-in; nil for nothing.
+	returning func()
+	caller    okapi.Call // of the check-in
+	ended     []string   // patrons whose session ended
+	panics    int
+	log       bytes.Buffer
 
 	keys map[string]*lease
 }
@@ -94,7 +96,14 @@ func (b *backend) desk(t *testing.T) *desk.Desk {
 		Renewals: b, Now: func() time.Time { return b.today },
 		Panicked: func(context.Context, error) { b.panics++ },
 		CheckIn: func(ctx context.Context, req checkin.Request) (checkin.Returned, error) {
+			if req.Seen == nil || *req.Seen != b.Book.Version {
+				t.Errorf("the check-in judged %v, want version %d of the item", req.Seen, b.Book.Version)
+			}
+			req.Seen = nil
 			b.caller, b.checkIns = okapi.FromContext(ctx), append(b.checkIns, req)
+			if b.returning != nil {
+				b.returning()
+			}
 			return b.returned, b.checkErr
 		},
 		EndSessions: func(_ context.Context, req checkin.EndSessionsRequest) error {

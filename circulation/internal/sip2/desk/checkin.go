@@ -32,33 +32,46 @@ func (d *Desk) checkIn(ctx context.Context, v *visit) wire.Answer {
 	if refusal, incomplete := v.refuseUnscanned("AB"); incomplete {
 		return refusal
 	}
+	a, err := d.checkInOnce(ctx, v)
+	if fault.Is(err, fault.ItemChanged) || fault.Is(err, fault.RequestChanged) { // by a repeat at another instance, it may be
+		a, err = d.checkInOnce(ctx, v)
+	}
+	if err != nil {
+		return d.fail(ctx, v, err)
+	}
+	return a
+}
+
+// checkInOnce takes the item back as it is now, or finds that this terminal has just done so. Faults:
+// ItemChanged and RequestChanged if the item or its queue was changed meanwhile.
+func (d *Desk) checkInOnce(ctx context.Context, v *visit) (wire.Answer, error) {
 	facts, err := library.ReadFacts(ctx, d.Library, schemas.CheckOutSubjects{
 		ItemBarcode: v.Field("AB"), ServicePointID: v.terminal.ServicePointID,
 	})
 	if err != nil {
-		return d.fail(ctx, v, err)
+		return wire.Answer{}, err
 	}
 	if v.hasReturned(&facts) {
-		return v.answerReturn(v.readReturn(&facts))
+		return v.answerReturn(v.readReturn(&facts)), nil
 	}
 	date, err := d.chooseReturnDate(ctx, v, &facts)
 	if err != nil {
-		return d.fail(ctx, v, err)
+		return wire.Answer{}, err
 	}
 	returned, err := d.CheckIn(ctx, checkin.Request{
 		ItemBarcode: v.Field("AB"), ServicePointID: v.terminal.ServicePointID, CheckInDate: library.Instant{Time: date}.Text(),
-		FillNoRequest: v.Yes("BI"),
+		FillNoRequest: v.Yes("BI"), Seen: &facts.Item.Version,
 	})
 	switch {
 	case err == nil:
-		return v.answerReturn(returned)
+		return v.answerReturn(returned), nil
 	case fault.Is(err, fault.Invalid):
 		code, text := explainReturn(err)
 		a := v.refuse(text, texts.Values{"item": v.Field("AB")})
 		a.Reason = code
-		return a
+		return a, nil
 	}
-	return d.fail(ctx, v, err)
+	return wire.Answer{}, err
 }
 
 // hasReturned reports whether this terminal has just taken the item back. Then the message is a repeat,

@@ -188,3 +188,22 @@ func TestCheckIn_Repeats(t *testing.T) {
 		})
 	}
 }
+
+// A repeat at another instance takes the item back after this one has judged it.
+func TestCheckIn_ARepeatMeanwhileIsNoSecondCheckIn(t *testing.T) {
+	t.Parallel()
+	for _, code := range []fault.Code{fault.ItemChanged, fault.RequestChanged} {
+		t.Run(string(code), func(t *testing.T) {
+			t.Parallel()
+			b := newBackend()
+			b.checkErr = fault.New(code, "changed meanwhile")
+			b.returning = func() {
+				b.Book.LastCheckIn = map[string]any{"staffMemberId": terminalID, "dateTime": "2026-03-01T09:59:59.000Z"}
+				b.Book.Version++
+			}
+			if got := b.send(t, returnBook); !strings.HasPrefix(got, "101Y") || len(b.checkIns) != 1 {
+				t.Errorf("got %s after %d check-ins", got, len(b.checkIns))
+			}
+		})
+	}
+}
