@@ -194,6 +194,13 @@ func TestRenewAll_IsBounded(t *testing.T) {
 		len(b.renewed) != 200 {
 		t.Errorf("renewed %d, and answered %s", len(b.renewed), got)
 	}
+	for i := range 300 {
+		b.loans = append(b.loans, loanOf(fmt.Sprintf("j%03d", i), "03", ""))
+	}
+	got = b.send(t, "6520260301    105959AOmain|AAann|AC|BON|")
+	if !strings.HasPrefix(got, "66102000301") || strings.Count(got, "|BN") != 200 || strings.Count(got, "|AF") != 200 {
+		t.Errorf("answered %s", got)
+	}
 }
 
 const returnBook = "09N20260301    10595920260301    105959AP|AOmain|ABbook|AC|"

@@ -116,10 +116,11 @@ func (d *Desk) renewAll(ctx context.Context, v *visit) wire.Answer {
 	for _, item := range renewed {
 		a.AddFilled("BM", item)
 	}
-	for _, item := range unrenewed {
+	named := min(len(unrenewed), maxListed)
+	for _, item := range unrenewed[:named] {
 		a.AddFilled("BN", item)
 	}
-	a.Say(says...)
+	a.Say(says[:named]...)
 	return a
 }
 
