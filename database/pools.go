@@ -101,7 +101,7 @@ func (db *DB) poolConfig(base *pgxpool.Config, size int32, statement time.Durati
 	pc.MinConns = min(pc.MinConns, pc.MaxConns)
 	pc.MinIdleConns = min(pc.MinIdleConns, pc.MaxConns)
 	pc.PingTimeout = cmp.Or(pc.PingTimeout, pingTimeout)
-	pc.ShouldPing = db.findSilent(pc.PingTimeout)
+	pc.ShouldPing = db.checkIdle(pc.PingTimeout)
 	pc.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		registerTypes(conn.TypeMap())
 		return nil
@@ -119,10 +119,10 @@ func (db *DB) poolConfig(base *pgxpool.Config, size int32, statement time.Durati
 	return pc
 }
 
-// findSilent checks a connection that was idle. It drops all connections when the server was silent twice in
+// checkIdle checks a connection that was idle. It drops all connections when the server was silent twice in
 // a row, because the pool would check them one after another, each for as long. Once may be load. The
 // pool checks a silent connection again, which ends at once and closes it.
-func (db *DB) findSilent(timeout time.Duration) func(context.Context, pgxpool.ShouldPingParams) bool {
+func (db *DB) checkIdle(timeout time.Duration) func(context.Context, pgxpool.ShouldPingParams) bool {
 	return func(ctx context.Context, c pgxpool.ShouldPingParams) (silent bool) {
 		if c.IdleDuration <= pingAfter {
 			return false

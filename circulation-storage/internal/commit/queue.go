@@ -130,12 +130,12 @@ func indexOf(q []records.Record, id string) int {
 // renumber sets the positions 1, 2, … It copies the records that it changes.
 func (q Queue) renumber() Queue { return q.renumberBeside(nil) }
 
-// renumberBeside is renumber that leaves out the positions which others, of other queues, have for the
+// renumberBeside is renumber that leaves out the positions which requests of other titles have for the
 // same items.
-func (q Queue) renumberBeside(others Queue) Queue {
+func (q Queue) renumberBeside(otherTitles Queue) Queue {
 	position := 0
 	for i, request := range q {
-		for position++; others.holds(readID(request, "itemId"), position); {
+		for position++; otherTitles.hasPosition(readID(request, "itemId"), position); {
 			position++
 		}
 		if readPosition(request) == position {
@@ -147,8 +147,8 @@ func (q Queue) renumberBeside(others Queue) Queue {
 	return q
 }
 
-// holds reports whether a request for the item has the position.
-func (q Queue) holds(itemID uuid.UUID, position int) bool {
+// hasPosition reports whether a request for the item has the position.
+func (q Queue) hasPosition(itemID uuid.UUID, position int) bool {
 	return slices.ContainsFunc(q, func(r records.Record) bool { return readPosition(r) == position && readID(r, "itemId") == itemID })
 }
 

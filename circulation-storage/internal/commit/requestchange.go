@@ -76,7 +76,7 @@ func (c RequestChange) Decide(ctx context.Context, seen Seen) (Change, error) {
 		change.Requests = seen.Queue.listChanged(Queue{edited})
 		return change.complete(ctx, seen.Now, nil, nil, seen.Queue)
 	}
-	rest := seen.Queue.leave(seen.Request, c.TitleLevel, seen.Others)
+	rest := seen.Queue.leave(seen.Request, c.TitleLevel, seen.OtherTitles)
 	after := rest
 	if !c.Delete {
 		delete(edited, "position")
@@ -161,12 +161,12 @@ func keepSearched(edited, stored records.Record) {
 
 // leave returns the others of the request's queue, moved up, in the order of their positions. The
 // locked requests may be those of several items; each of these has a queue of its own unless the
-// instance has one. The others have positions that no request of the queue gets.
-func (q Queue) leave(request records.Record, titles bool, others Queue) Queue {
+// instance has one. No request gets a position that otherTitles have for its item.
+func (q Queue) leave(request records.Record, titles bool, otherTitles Queue) Queue {
 	rest := slices.DeleteFunc(q.sorted(), func(r records.Record) bool {
 		return r.ID() == request.ID() || !titles && readID(r, "itemId") != readID(request, "itemId")
 	})
-	return rest.renumberBeside(others)
+	return rest.renumberBeside(otherTitles)
 }
 
 // freeItem makes a Paged item Available that no open request names any more, as mod-circulation

@@ -215,7 +215,7 @@ func writeListQuery(t records.Type, p records.Page) (listQuery, error) {
 // connection for records meanwhile.
 func (s *RecordStore) estimateTotal(ctx context.Context, q listQuery) (int, error) {
 	on := s.db.conns.Ordinary
-	if on.Config().MaxConns == 1 {
+	if on.Stat().MaxConns() == 1 {
 		on = s.db.conns.Urgent
 	}
 	var plans []struct {

@@ -193,7 +193,7 @@ func (b *batch) lockRows(l rowLocks, seen *commit.Seen) {
 		b.queryAll(lockJoinedQueueSQL, []any{l.itemID, l.instanceID}, (*[]records.Record)(&seen.Queue))
 	case l.titleLevel && l.instanceID != uuid.Nil:
 		b.queryAll(lockInstanceQueueSQL, []any{l.instanceID}, (*[]records.Record)(&seen.Queue))
-		b.queryAll(otherRequestsSQL, []any{l.instanceID}, (*[]records.Record)(&seen.Others))
+		b.queryAll(otherRequestsSQL, []any{l.instanceID}, (*[]records.Record)(&seen.OtherTitles))
 	case l.titleLevel:
 		b.queryAll(lockInstanceQueueOfItemSQL, []any{l.itemID}, (*[]records.Record)(&seen.Queue))
 	case len(l.itemIDs) > 0:

@@ -82,8 +82,8 @@ type Service struct {
 // one.
 //
 // Faults: Invalid with FOLIO's messages; ItemChanged and RequestChanged if the item or its queue
-// keeps changing, or changed once after it was seen; any other answer of storage. A check-in whose outcome is unknown may be sent
-// again.
+// keeps changing, or changed once after it was seen; any other answer of storage. A check-in whose
+// outcome is unknown may be sent again.
 func (s *Service) CheckIn(ctx context.Context, req Request) (Returned, error) {
 	date, err := req.check(okapi.FromContext(ctx).UserID)
 	if err != nil {

@@ -182,14 +182,21 @@ func TestConnections_DialTheAddressOfTheURL(t *testing.T) {
 	}
 }
 
-func TestConnections_ACallerInLineLeaves(t *testing.T) {
-	t.Parallel()
-	s := newFaultyStorage(t)
-	p := s.connect(t, 1)
+// hold takes a connection from other calls.
+func hold(t *testing.T, p *connections) *puddle.Resource[*connection] {
+	t.Helper()
 	held, err := p.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return held
+}
+
+func TestConnections_ACallerInLineLeaves(t *testing.T) {
+	t.Parallel()
+	s := newFaultyStorage(t)
+	p := s.connect(t, 1)
+	held := hold(t, p)
 	defer held.Release()
 	ctx, leave := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer leave()
@@ -217,11 +224,7 @@ func TestConnections_CloseWhatIsIdleForLong(t *testing.T) {
 	p := s.connect(t, 3)
 	var all []*puddle.Resource[*connection]
 	for range 3 {
-		held, err := p.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, held)
+		all = append(all, hold(t, p))
 	}
 	for _, held := range all {
 		held.Release()
@@ -245,10 +248,7 @@ func TestConnections_CloseIdleOnesAfterACallWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := newFaultyStorage(t)
 	p := s.connect(t, 2)
-	busy, err := p.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	busy := hold(t, p)
 	if err := post(t.Context(), p, s.URL); err != nil {
 		t.Fatal(err)
 	}

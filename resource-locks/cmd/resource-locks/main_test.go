@@ -102,9 +102,12 @@ func TestRun_MigratesAndLists(t *testing.T) {
 	}
 }
 
-// newRun returns a function that runs a command on a database and returns its output.
-func newRun(t *testing.T, url string) func(args ...string) string {
-	return func(args ...string) string {
+// migrated returns a connection to a migrated database, and a function that runs a command on it and returns
+// its output.
+func migrated(t *testing.T) (*pgx.Conn, func(args ...string) string) {
+	t.Helper()
+	url := testserver.URL(t)
+	call := func(args ...string) string {
 		t.Helper()
 		var out bytes.Buffer
 		if err := run(t.Context(), command.Process{
@@ -114,19 +117,19 @@ func newRun(t *testing.T, url string) func(args ...string) string {
 		}
 		return out.String()
 	}
-}
-
-// Clients choose names and owners, which must look like no other row and move no cursor.
-func TestRun_ListsTextsOfClientsInOneLine(t *testing.T) {
-	t.Parallel()
-	url := testserver.URL(t)
-	call := newRun(t, url)
 	call("migrate")
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	return conn, call
+}
+
+// Clients choose names and owners, which must look like no other row and move no cursor.
+func TestRun_ListsTextsOfClientsInOneLine(t *testing.T) {
+	t.Parallel()
+	conn, call := migrated(t)
 	namespace, id := "cli/"+uuid.NewString(), uuid.NewString()
 	const insert = `INSERT INTO resource_locks.lock
 		(id, fence, granted_at, renewed_at, expires_at, sweep_after, replaced, namespace, name, owner, kind, value)
@@ -147,14 +150,7 @@ func TestRun_ListsTextsOfClientsInOneLine(t *testing.T) {
 // A person who looks for a lock has to find it, or to know that the list is cut off.
 func TestRun_ListsAllLocks(t *testing.T) {
 	t.Parallel()
-	url := testserver.URL(t)
-	call := newRun(t, url)
-	call("migrate")
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
+	conn, call := migrated(t)
 	namespace := "cli/" + uuid.NewString()
 	for _, insert := range []string{
 		`INSERT INTO resource_locks.lock

@@ -59,9 +59,10 @@ type lending struct {
 	visit *visit
 	req   checkout.Request
 
-	loan  atomic.Pointer[string] // the id that the loan gets, once it is chosen
-	over  bool                   // another message with the key lent, and the loan is closed
-	ended chan struct{}          // closed when the rest is set
+	loan atomic.Pointer[string] // the id that the loan gets, once it is chosen
+	// loanClosed means that another message with the key lent, and the item came back since.
+	loanClosed bool
+	ended      chan struct{} // closed when the rest is set
 	outcome
 	err error
 }
@@ -84,7 +85,7 @@ func (l *lending) lend(ctx context.Context) (outcome, error) {
 	hash := hex.EncodeToString(sum[:])
 	admit := func(ctx context.Context) (leave func(), err error) { return d.Keyed.CheckOuts.Admit(ctx, l.req) }
 	for n := 0; ; n++ {
-		var own json.RawMessage // what this message made, if that is the answer
+		var own json.RawMessage // the outcome that this message has made
 		answer, err := d.Keyed.Do(ctx, fmt.Sprintf("sip2-%s-%d", hash, n), hash, admit, func(ctx context.Context, lease checkout.KeyLease) (keyed.Answer, error) {
 			answer, err := l.work(ctx, lease)
 			own = answer.Loan
@@ -99,7 +100,7 @@ func (l *lending) lend(ctx context.Context) (outcome, error) {
 		}
 		worked := bytes.Equal(answer.Loan, own)
 		o.repeated = !worked
-		counts := worked && !l.over
+		counts := worked && !l.loanClosed
 		if !worked {
 			if counts, err = d.stillCounts(ctx, o); err != nil {
 				l.loan.Store(&o.LoanID)
@@ -115,14 +116,14 @@ func (l *lending) lend(ctx context.Context) (outcome, error) {
 // work lends under the lease of a key. A refusal is an outcome too. After any error a repeat tries
 // again.
 func (l *lending) work(ctx context.Context, lease checkout.KeyLease) (keyed.Answer, error) {
-	l.over = false
+	l.loanClosed = false
 	l.loan.Store(&lease.LoanID)
 	lent, err := l.desk.Keyed.Lend(ctx, l.req, lease)
 	var o outcome
 	switch {
 	case err == nil:
 		o = newOutcome(lent)
-		l.over = lease.Taken && !readLoan(lent.Loan).isOpen()
+		l.loanClosed = lease.Taken && !readLoan(lent.Loan).isOpen()
 	case fault.Is(err, fault.Invalid):
 		l.loan.Store(nil)
 		refused := err
