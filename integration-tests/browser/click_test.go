@@ -16,7 +16,7 @@ func TestPage_ClickWaitsForTheNextPage(t *testing.T) {
 	})
 	mux.HandleFunc("/next", func(w http.ResponseWriter, r *http.Request) {
 		select { // slower than two checks of a page
-		case <-time.After(4 * interval):
+		case <-time.After(4 * shortestPause):
 		case <-r.Context().Done():
 		}
 		writePage(w, fmt.Sprintf(field, "second")+`<p><a href="#here">Here</a> <a id=here href="/">Home</a>`)

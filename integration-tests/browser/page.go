@@ -12,8 +12,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// interval is the least time between two checks of a page.
-const interval = 50 * time.Millisecond
+// The time between two checks of a page. A check of a large page is expensive, so the pause is longer
+// after it. It has a bound, because a check also waits for a page that the server is slow to send.
+const (
+	shortestPause = 50 * time.Millisecond
+	longestPause  = time.Second
+)
 
 // Page is the page in a tab, or a part of it (see In). Its methods wait for what they need.
 // If that does not come, they fail the test with the text and a picture of the page. Only
@@ -184,7 +188,7 @@ func (p *Page) waitUntil(what string, look func(context.Context) error) {
 			last = err
 		}
 		select {
-		case <-time.After(max(interval, 3*time.Since(began))): // a check of a large page is expensive
+		case <-time.After(min(max(shortestPause, 3*time.Since(began)), longestPause)):
 		case <-ctx.Done():
 			if last == nil {
 				last = err

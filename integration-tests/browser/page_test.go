@@ -1,10 +1,13 @@
 package browser
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"html"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -119,6 +122,22 @@ func TestPage_SeeAndGone(t *testing.T) {
 		setTimeout(() => { document.getElementById("a").remove() }, 1500)</script>`}))
 	p.See("A lock of one patron")
 	p.Gone("A lock of one patron")
+}
+
+// A look waits for a page that the server is slow to send. The next one must not come too late.
+func TestPage_LooksAgainAfterASlowLook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &Page{tab: &tab{t: t, ctx: t.Context(), patience: patience}}
+		looks := 0
+		p.waitUntil("looking twice", func(context.Context) error {
+			if looks++; looks == 2 {
+				return nil
+			}
+			<-time.After(patience / 2)
+			return errors.New("the page is old")
+		})
+	})
 }
 
 func TestPage_Attribute(t *testing.T) {
