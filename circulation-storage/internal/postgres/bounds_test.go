@@ -203,6 +203,32 @@ func TestAcquire_TakesOverFromAFrozenHolder(t *testing.T) {
 	}
 }
 
+// A second read would wait as long. What locks the tables answers none, as a frozen server does.
+func TestReads_EndWithTheTimeOfTheirGroup(t *testing.T) {
+	t.Parallel()
+	l := newHarness(t)
+	l.begin(`LOCK TABLE {schema}.users, {schema}.check_out_lock IN ACCESS EXCLUSIVE MODE`)
+	for name, read := range map[string]func(context.Context) error{
+		"facts": func(ctx context.Context) error {
+			_, err := l.commits.ReadCheckOutFacts(ctx, schemas.CheckOutSubjects{UserBarcode: "P-1"})
+			return err
+		},
+		"lock": func(ctx context.Context) error {
+			_, err := l.locks.Peek(ctx, lock.Request{UserID: uuid.New(), TTL: time.Second})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(l.ctx(), 30*time.Second)
+			defer cancel()
+			if err := read(ctx); !fault.Is(err, fault.Timeout) || ctx.Err() != nil {
+				t.Errorf("got %v, the caller's context %v, want %s and a caller that still waits", err, ctx.Err(), fault.Timeout)
+			}
+		})
+	}
+}
+
 // The table is empty most of the time. A vacuum must not turn the plans of the lock
 // statements into sequential scans then.
 func TestLockTable_KeepsItsPagesInAVacuum(t *testing.T) {

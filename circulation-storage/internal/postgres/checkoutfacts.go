@@ -178,8 +178,7 @@ func (s *CommitStore) ReadCheckOutFacts(ctx context.Context, subjects schemas.Ch
 	return facts.complete()
 }
 
-// sendFacts reads the facts of all members in one statement. After a failure each member reads
-// alone, because a read may run twice.
+// sendFacts reads the facts of all members in one statement.
 func sendFacts(ctx context.Context, conn *pgxpool.Conn, group []*member[schemas.CheckOutSubjects, factsRow]) error {
 	var err error
 	if len(group) == 1 {
@@ -189,8 +188,7 @@ func sendFacts(ctx context.Context, conn *pgxpool.Conn, group []*member[schemas.
 		err = readSeveralFacts(ctx, conn, group)
 	}
 	if err != nil {
-		database.AnswerAll(group, database.ErrRunAlone)
-		return nil //nolint:nilerr // the members read alone
+		return letReadAlone(ctx, group, err)
 	}
 	for _, m := range group {
 		m.Err = nil

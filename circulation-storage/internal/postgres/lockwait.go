@@ -47,20 +47,19 @@ func peekFields(seen *lock.Peek) []any {
 	return []any{&seen.Free, (*optionalID)(&seen.LockID), (*optionalID)(&seen.AcquisitionID), &seen.Age}
 }
 
-// sendPeeks reads the locks of all members in one statement. After a failure each member
-// reads alone, because a read may run twice.
+// sendPeeks reads the locks of all members in one statement.
 func sendPeeks(ctx context.Context, conn *pgxpool.Conn, group []*member[lock.Request, lock.Peek]) error {
 	if len(group) == 1 {
 		m := group[0]
 		m.Err = scanRow(ctx, conn, peekSQL, peekArgs(m.Asked), peekFields(&m.Answer)...)
 		if m.Err != nil && !errors.Is(m.Err, pgx.ErrNoRows) {
-			m.Err = database.ErrRunAlone
+			return letReadAlone(ctx, group, m.Err)
 		}
 		return nil
 	}
 	err := peekLocks(ctx, conn, group, func(m *member[lock.Request, lock.Peek], seen lock.Peek) { m.Answer, m.Err = seen, nil })
 	if err != nil {
-		database.AnswerAll(group, database.ErrRunAlone)
+		return letReadAlone(ctx, group, err)
 	}
 	return nil
 }

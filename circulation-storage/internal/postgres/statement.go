@@ -256,6 +256,16 @@ var groupSettingsSQL = database.Bounds{
 	Lock: database.GroupLockTimeout, Statement: 5 * time.Second, NotDurable: true, PlansOnce: true, OnlyIndexes: true,
 }.Batched()
 
+// letReadAlone lets each member read alone after the group's read failed with err, because a read may run
+// twice. It returns err if the group's time is up: the server is silent, and a second read would wait again.
+func letReadAlone[Q, A any](ctx context.Context, group []*member[Q, A], err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	database.AnswerAll(group, database.ErrRunAlone)
+	return nil
+}
+
 // queryGroup runs one statement for a group, in one round trip and one transaction. It
 // returns after the commit. scan reads the rows.
 func queryGroup(ctx context.Context, conn *pgxpool.Conn, statement string, args []any, scan func(pgx.Rows) error) error {
