@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"encoding/json"
+	"time"
 )
 
 // CheckOut is the body of POST /loan-storage/check-outs (ours): everything one
@@ -208,6 +209,8 @@ type CheckOutFacts struct {
 
 	// ReferenceVersion changes with the reference records, which circulation keeps.
 	ReferenceVersion string `json:"referenceVersion,omitempty"`
+	// ReadAt is when they were read, by the database's clock.
+	ReadAt time.Time `json:"readAt,omitzero"`
 }
 
 // MaxQueue is the longest queue of requests that a check-out reads. Positions come first,

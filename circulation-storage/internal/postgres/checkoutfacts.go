@@ -40,7 +40,8 @@ const (
        (SELECT json_agg(o.jsonb ORDER BY o.position, o.id) FROM (SELECT * FROM queue ORDER BY position, id LIMIT $3::bigint) AS o),
        ` + openLoansSQL + `,
        ` + groupLimitsSQL + `,
-       (SELECT version::text FROM {schema}.reference_version WHERE only_row)`
+       (SELECT version::text FROM {schema}.reference_version WHERE only_row),
+       statement_timestamp()`
 )
 
 // barcodeFactsSQL is for most check-outs: it has no proxy, no ids, and no requests for titles.
@@ -125,7 +126,7 @@ type factsRow struct {
 func (f *factsRow) fields() []any {
 	return []any{
 		&f.ProxyUser, &f.relations, &f.User, &f.blocks, &f.AutomatedBlocks, &f.Item, &f.Holdings, &f.Instance, &f.onLoan,
-		&f.requests, &f.counted.loans, &f.counted.limits, &f.ReferenceVersion,
+		&f.requests, &f.counted.loans, &f.counted.limits, &f.ReferenceVersion, &f.ReadAt,
 	}
 }
 

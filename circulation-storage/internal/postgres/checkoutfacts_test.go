@@ -50,9 +50,14 @@ func (l harness) readFacts(s schemas.CheckOutSubjects) schemas.CheckOutFacts {
 	return facts
 }
 
-// encode leaves out by how many minutes a loan is overdue, which may change between two reads.
+// encode leaves out when the facts were read, and by how many minutes a loan is overdue. Both may change
+// between two reads.
 func (l harness) encode(facts schemas.CheckOutFacts) string {
 	l.t.Helper()
+	if facts.ReadAt.IsZero() {
+		l.t.Error("the facts do not say when they were read")
+	}
+	facts.ReadAt = time.Time{}
 	facts.OpenLoans = slices.Clone(facts.OpenLoans)
 	for i := range facts.OpenLoans {
 		facts.OpenLoans[i].OverdueMinutes = min(facts.OpenLoans[i].OverdueMinutes, 1)

@@ -46,6 +46,8 @@ type Facts struct {
 
 	// ReferenceVersion changes with the records that are cached. Empty is unknown.
 	ReferenceVersion string `json:"referenceVersion"`
+	// ReadAt is when they were read, by the database's clock. A storage of an earlier build sends none.
+	ReadAt Instant `json:"readAt"`
 }
 
 // Slip has the records that a staff slip names and a check-in reads besides the others. A record that

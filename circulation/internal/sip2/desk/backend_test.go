@@ -48,6 +48,7 @@ type backend struct {
 	users    map[string][]library.User   // by index and value
 	pins     map[string]library.PINCheck // by user and PIN
 	today    time.Time
+	readAt   time.Time // by the database's clock
 
 	mu       sync.Mutex
 	lend     func(ctx context.Context, req checkout.Request) error // nil lends
@@ -151,7 +152,7 @@ func (b *backend) Snapshot(ctx context.Context, subjects schemas.CheckOutSubject
 	}
 	seen, err := b.Records.Snapshot(ctx, subjects)
 	seen.OnLoan = new(b.openLoan != "" && seen.Item.ID != "")
-	seen.Slip = b.returnedSlip()
+	seen.Slip, seen.ReadAt.Time = b.returnedSlip(), b.readAt
 	return seen, err
 }
 

@@ -51,7 +51,7 @@ func (d *Desk) checkInOnce(ctx context.Context, v *visit) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	if v.hasReturned(&facts) {
+	if v.hasReturned(&facts, d.readTime(&facts)) {
 		return v.answerReturn(v.readReturn(&facts)), nil
 	}
 	date, err := d.chooseReturnDate(ctx, v, &facts)
@@ -74,13 +74,13 @@ func (d *Desk) checkInOnce(ctx context.Context, v *visit) (wire.Answer, error) {
 	return wire.Answer{}, err
 }
 
-// hasReturned reports whether this terminal has just taken the item back. Then the message is a repeat,
-// and a second check-in would count one more use.
-func (v *visit) hasReturned(facts *library.Facts) bool {
+// hasReturned reports whether this terminal has just taken the item back, by the database's clock. Then
+// the message is a repeat, and a second check-in would count one more use.
+func (v *visit) hasReturned(facts *library.Facts, now time.Time) bool {
 	by, _ := facts.Item.LastCheckIn["staffMemberId"].(string)
 	at, _ := facts.Item.LastCheckIn["dateTime"].(string)
 	date, err := time.Parse(time.RFC3339Nano, at)
-	return err == nil && !facts.IsOnLoan() && strings.EqualFold(by, v.terminal.ID) && v.now.Before(date.Add(returnedRecently))
+	return err == nil && !facts.IsOnLoan() && strings.EqualFold(by, v.terminal.ID) && now.Before(date.Add(returnedRecently))
 }
 
 // readReturn returns what the check-in of an item has made of it.

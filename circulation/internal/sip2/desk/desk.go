@@ -126,6 +126,15 @@ func (d *Desk) enter(ctx context.Context, t library.Terminal, r wire.Request) (c
 	}
 }
 
+// readTime returns when the facts were read, by the database's clock, which dates loans and items. A storage
+// of an earlier build does not say it, so it is the time of this clock then.
+func (d *Desk) readTime(facts *library.Facts) time.Time {
+	if facts.ReadAt.IsZero() {
+		return d.Now()
+	}
+	return facts.ReadAt.Time
+}
+
 // answer begins an answer with the institution, after fixed parts.
 func (v *visit) answer(code string, fixed ...string) wire.Answer {
 	a := wire.NewAnswer(code, fixed...)

@@ -50,6 +50,8 @@ func (d *Desk) judgeRefusal(ctx context.Context, v *visit, req checkout.Request,
 		}
 		return o, nil
 	}
+	now := d.readTime(&facts)
+	began := now.Add(v.now.Sub(d.Now())) // the message, by the database's clock
 	o := describeCopy(facts.Copy())
 	o.Renewal, o.LoanID, o.Due = true, loan.ID, loan.DueDate
 	switch {
@@ -60,7 +62,7 @@ func (d *Desk) judgeRefusal(ctx context.Context, v *visit, req checkout.Request,
 		o.Says = []string{v.say(texts.MachineYoursAlready, texts.Values{"date": v.formatDay(loan.DueDate.In(v.zone))})}
 		o.Reason = string(texts.MachineYoursAlready)
 		return o, nil
-	case v.hasRenewed(loan) && (lease.Taken || !loan.Metadata.UpdatedDate.Before(v.now)):
+	case v.hasRenewed(loan, now) && (lease.Taken || !loan.Metadata.UpdatedDate.Before(began)):
 		o.Lent = true
 		return o, nil
 	}
@@ -69,10 +71,10 @@ func (d *Desk) judgeRefusal(ctx context.Context, v *visit, req checkout.Request,
 	})
 }
 
-// hasRenewed reports whether this terminal has just renewed the loan.
-func (v *visit) hasRenewed(loan storedLoan) bool {
+// hasRenewed reports whether this terminal has just renewed the loan, by the database's clock.
+func (v *visit) hasRenewed(loan storedLoan, now time.Time) bool {
 	return loan.Action == "renewed" && strings.EqualFold(loan.Metadata.UpdatedByUserID, v.terminal.ID) &&
-		v.now.Before(loan.Metadata.UpdatedDate.Add(renewedRecently))
+		now.Before(loan.Metadata.UpdatedDate.Add(renewedRecently))
 }
 
 // readAround reads what a message is about, and the open loan of the item, if there is one.

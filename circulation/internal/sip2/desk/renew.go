@@ -51,7 +51,7 @@ func (d *Desk) renewOnce(ctx context.Context, v *visit, card string) (outcome, e
 		return outcome{}, err
 	}
 	o := describeCopy(facts.Copy())
-	if strings.EqualFold(loan.UserID, facts.User.ID) && v.hasRenewed(loan) {
+	if strings.EqualFold(loan.UserID, facts.User.ID) && v.hasRenewed(loan, d.readTime(&facts)) {
 		o.Lent, o.Renewal, o.Due = true, true, loan.DueDate
 		return o, nil
 	}
@@ -126,7 +126,7 @@ func (d *Desk) renewAll(ctx context.Context, v *visit) wire.Answer {
 
 // renewOne renews one of several loans, and says why it did not; "" if it did.
 func (d *Desk) renewOne(ctx context.Context, v *visit, loan storedLoan, p *library.Facts) string {
-	if v.hasRenewed(loan) {
+	if v.hasRenewed(loan, d.readTime(p)) {
 		return ""
 	}
 	if end, bounded := ctx.Deadline(); ctx.Err() != nil || bounded && time.Until(end) < renewalReserve {
@@ -136,7 +136,7 @@ func (d *Desk) renewOne(ctx context.Context, v *visit, loan storedLoan, p *libra
 		ItemID: loan.ItemID, UserID: p.User.ID, ServicePointID: v.terminal.ServicePointID, Seen: loan.seen(),
 	})
 	if fault.Is(err, fault.LoanChanged) { // by a repeat at another instance, it may be
-		if changed, failed := d.Library.Loan(ctx, loan.ID); failed == nil && v.hasRenewed(readLoan(changed)) {
+		if changed, failed := d.Library.Loan(ctx, loan.ID); failed == nil && v.hasRenewed(readLoan(changed), d.readTime(p)) {
 			return ""
 		}
 	}
