@@ -26,6 +26,10 @@ type RenewalTerms struct {
 	HoldWaits bool
 }
 
+// IsLater reports whether a due date is later than that of the loan. It compares milliseconds, as FOLIO
+// does: a loan has no smaller part of a second.
+func (t RenewalTerms) IsLater(due time.Time) bool { return due.UnixMilli() > t.DueDate.UnixMilli() }
+
 // Override is what staff need to renew although a refusal forbids it.
 type Override int
 
@@ -71,7 +75,7 @@ func (p LoanPolicy) Renew(t RenewalTerms) (due time.Time, refusals []RenewalRefu
 	if impossible, ok := errors.AsType[*DueDateError](err); ok {
 		refuseIf(true, impossible.Message, impossible.RenewalCode, DueDateBlock)
 	} else {
-		refuseIf(!due.After(t.DueDate), "renewal would not change the due date", "RENEWAL_WOULD_NOT_CHANGE_DUE_DATE", DueDateBlock)
+		refuseIf(!t.IsLater(due), "renewal would not change the due date", "RENEWAL_WOULD_NOT_CHANGE_DUE_DATE", DueDateBlock)
 	}
 	refuseIf(!p.renewals.unlimited && t.Renewals >= p.renewals.max, "loan at maximum renewal number", "LOAN_RENEWAL_LIMIT_REACHED", RenewalBlock)
 	return due, refusals

@@ -172,6 +172,12 @@ func TestRenew_Refusals(t *testing.T) {
 			policy: weeks + `,` + fromDue, change: func(r *policy.RenewalTerms) { r.PatronExpires = r.DueDate },
 			want: []string{same},
 		},
+		"the card ends within the millisecond of the due date": {
+			policy: weeks + `,` + fromDue, change: func(r *policy.RenewalTerms) {
+				r.PatronExpires = r.DueDate.Add(999 * time.Microsecond) // a loan has whole milliseconds
+			},
+			want: []string{same},
+		},
 		"everything at once": {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) {
 			r.HoldWaits, r.Renewals, r.DueDate = true, 9, clock(t, "2026-05-01 10:00")
 		}, want: []string{hold, same, number}},

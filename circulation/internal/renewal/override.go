@@ -93,7 +93,7 @@ func (o OverrideBlocks) chooseDueDate(ctx context.Context, terms policy.LoanPoli
 	}
 	if o.DueDateBlock != nil && !o.DueDateBlock.DueDate.IsZero() {
 		due := o.DueDateBlock.DueDate.Time
-		if !due.After(t.DueDate) {
+		if !t.IsLater(due) {
 			return due, refuse("RENEWAL_WOULD_NOT_CHANGE_DUE_DATE", "renewal would not change the due date")
 		}
 		return due, nil
@@ -103,7 +103,7 @@ func (o OverrideBlocks) chooseDueDate(ctx context.Context, terms policy.LoanPoli
 	switch {
 	case !terms.Renews(), err != nil:
 		return time.Time{}, refuse("OVERRIDE_RENEWAL_DUE_DATE_REQUIRED", "New due date must be specified when due date calculation fails")
-	case !due.After(t.DueDate):
+	case !t.IsLater(due):
 		return due, refuse("OVERRIDE_RENEWAL_DUE_DATE_REQUIRED_WHEN_DUE_DATE_UNCHANGED",
 			"New due date is required when renewal would not change the due date")
 	}

@@ -241,6 +241,10 @@ func TestRenew_Overrides(t *testing.T) {
 			prepare: late, blocks: renewal.OverrideBlocks{DueDateBlock: day(t, "2026-03-20T00:00:00Z")}, may: all,
 			refused: []string{"RENEWAL_WOULD_NOT_CHANGE_DUE_DATE renewalDueDateRequiredBlock"},
 		},
+		"a date by staff within the millisecond of the due date": {
+			prepare: tooOften, blocks: renewal.OverrideBlocks{DueDateBlock: day(t, "2026-03-05T11:00:00.5009Z")}, may: all,
+			refused: []string{"RENEWAL_WOULD_NOT_CHANGE_DUE_DATE renewalDueDateRequiredBlock"},
+		},
 		"no permission": {
 			prepare: tooOften, blocks: renewal.OverrideBlocks{RenewalBlock: lift}, may: []string{mayPatron},
 			refused: []string{"INSUFFICIENT_OVERRIDE_PERMISSIONS renewalBlock " + mayRenew},
