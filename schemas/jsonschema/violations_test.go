@@ -62,6 +62,23 @@ func TestValidate_DescribesAViolation(t *testing.T) {
 			key: "requester.patronGroup", value: `{"group":"staff"}`,
 			says: "requester.patronGroup must be of type string, not object",
 		},
+		// Circulation reads these of each item that it lends.
+		{
+			schema: "instance", member: `"series":["Harvard economic studies"]`, code: "type", key: "series[0]",
+			value: "Harvard economic studies", says: "series[0] must be of type object, not string",
+		},
+		{
+			schema: "instance", member: `"series":[{"value":7}]`, code: "type", key: "series[0].value", value: "7",
+			says: "series[0].value must be of type string, not number",
+		},
+		{
+			schema: "instance", member: `"identifiers":[{"value":9780674}]`, code: "type", key: "identifiers[0].value",
+			value: "9780674", says: "identifiers[0].value must be of type string, not number",
+		},
+		{
+			schema: "instance", member: `"identifiers":[{"identifierTypeId":"ISBN"}]`, code: "format",
+			key: "identifiers[0].identifierTypeId", value: "ISBN", says: "identifiers[0].identifierTypeId must be a UUID",
+		},
 		{
 			schema: "item", member: `"status":{"name":"available"}`, code: "enum", key: "status.name", value: "available",
 			says: "must be one of: Aged to lost, Available, Awaiting",
