@@ -159,7 +159,7 @@ func (c CheckIn) serveRequest(request records.Record, seen Seen) []records.Recor
 	request = assignItem(request, seen.Item)
 	request["status"] = c.requestStatus
 	request.Set("holdShelfExpirationDate", c.holdShelfUntil)
-	return seen.Queue.serveRequest(request)
+	return seen.Queue.serveRequest(request, seen.OtherTitles)
 }
 
 // describe returns the record of the check-in. Without a user in the call it names none.

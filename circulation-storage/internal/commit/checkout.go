@@ -242,7 +242,7 @@ func (c CheckOut) lendItem(ctx context.Context, seen Seen, own records.Record) (
 	change := Change{Loan: loan, Session: newSession(didCheckOut, c.sessionID, loan)}
 	change.setItem(item)
 	if own != nil {
-		change.Requests = seen.Queue.listChanged(seen.Queue.fillRequest(own, seen.Item))
+		change.Requests = seen.Queue.listChanged(seen.Queue.fillRequest(own, seen.Item, seen.OtherTitles))
 	}
 	change.Events = []Event{newEvent(ctx, ItemCheckedOut, map[string]any{
 		"loanId": c.LoanID.String(), "userId": c.UserID.String(), "itemId": c.ItemID.String(), "proxyUserId": loan.Text("proxyUserId"),

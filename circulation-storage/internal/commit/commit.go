@@ -43,7 +43,8 @@ type Seen struct {
 	Items    []records.Record // of a commit for several items
 	Loan     records.Record   // the one that is named; of a check-in and of requests, the item's open one
 	Queue    Queue            // the open requests of the items or, for TitleLevel or no item, of the instance
-	// OtherTitles are open requests of other instances for the items of an instance's queue. They are not locked.
+	// OtherTitles are open requests outside an instance's queue, of other instances, for the items of the
+	// queue and the commit's item. They are not locked.
 	OtherTitles Queue
 
 	// Now is the database's clock, read once after the last row was locked.

@@ -104,7 +104,7 @@ func (p Placement) repeat(seen Seen) (Change, error) {
 func (p Placement) appendRequest(ctx context.Context, seen Seen) (Change, error) {
 	change := Change{Request: clone(p.request), Item: seen.Item}
 	change.Request["status"] = schemas.RequestNotYetFilled
-	change.Request["position"] = seen.Queue.lastPosition(nil, true) + 1
+	change.Request["position"] = seen.OtherTitles.nextFree(p.ItemID, seen.Queue.lastPosition(nil, true))
 	change.Events = []Event{newRequestEvent(ctx, "REQUEST_CREATED_EVENT", change.Request, map[string]any{"created": change.Request})}
 	change, err := p.changeOthers(ctx, change, seen.Loan)
 	if err != nil {

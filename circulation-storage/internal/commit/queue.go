@@ -92,18 +92,18 @@ func (q Queue) isRecalled(itemID, filled uuid.UUID) bool {
 
 // fillRequest returns the queue after the item was lent to the requester. The filled
 // request is last, closed and without a position.
-func (q Queue) fillRequest(request, item records.Record) Queue {
+func (q Queue) fillRequest(request, item records.Record, otherTitles Queue) Queue {
 	filled := assignItem(request, item)
 	filled["status"] = closedFilled
 	delete(filled, "position")
 	queue := q.sorted()
 	own := indexOf(queue, request.ID())
-	return append(slices.Delete(queue, own, own+1).renumber(), filled)
+	return append(slices.Delete(queue, own, own+1).renumber(otherTitles), filled)
 }
 
 // serveRequest returns the queue after an item was set aside for the changed request. It
 // goes before all requests without an item.
-func (q Queue) serveRequest(request records.Record) Queue {
+func (q Queue) serveRequest(request records.Record, otherTitles Queue) Queue {
 	queue := q.sorted()
 	own := indexOf(queue, request.ID())
 	rest := slices.Delete(queue, own, own+1)
@@ -111,7 +111,7 @@ func (q Queue) serveRequest(request records.Record) Queue {
 	if at < 0 || at > own {
 		at = own
 	}
-	return slices.Insert(rest, at, request).renumber()
+	return slices.Insert(rest, at, request).renumber(otherTitles)
 }
 
 // checkTitles refuses a commit whose caller judged another queue, because the setting for titles
@@ -127,17 +127,12 @@ func indexOf(q []records.Record, id string) int {
 	return slices.IndexFunc(q, func(r records.Record) bool { return r.ID() == id })
 }
 
-// renumber sets the positions 1, 2, … It copies the records that it changes.
-func (q Queue) renumber() Queue { return q.renumberBeside(nil) }
-
-// renumberBeside is renumber that leaves out the positions which requests of other titles have for the
-// same items.
-func (q Queue) renumberBeside(otherTitles Queue) Queue {
+// renumber sets the positions 1, 2, … without those that requests of other titles have for the same
+// items. It copies the records that it changes.
+func (q Queue) renumber(otherTitles Queue) Queue {
 	position := 0
 	for i, request := range q {
-		for position++; otherTitles.hasPosition(readID(request, "itemId"), position); {
-			position++
-		}
+		position = otherTitles.nextFree(readID(request, "itemId"), position)
 		if readPosition(request) == position {
 			continue
 		}
@@ -147,9 +142,13 @@ func (q Queue) renumberBeside(otherTitles Queue) Queue {
 	return q
 }
 
-// hasPosition reports whether a request for the item has the position.
-func (q Queue) hasPosition(itemID uuid.UUID, position int) bool {
-	return slices.ContainsFunc(q, func(r records.Record) bool { return readPosition(r) == position && readID(r, "itemId") == itemID })
+// nextFree returns the first position behind that one which no request for the item has.
+func (q Queue) nextFree(itemID uuid.UUID, position int) int {
+	taken := func(r records.Record) bool { return readPosition(r) == position && readID(r, "itemId") == itemID }
+	for position++; slices.ContainsFunc(q, taken); {
+		position++
+	}
+	return position
 }
 
 // assignItem returns a copy of the request that names the item, and has copies of its fields.

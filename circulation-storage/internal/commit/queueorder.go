@@ -85,7 +85,7 @@ func (o QueueOrder) Decide(ctx context.Context, seen Seen) (Change, error) {
 	case stale:
 		return Change{}, fault.New(fault.RequestChanged, "The queue of requests has changed: read it again")
 	}
-	queue = queue.renumberBeside(seen.OtherTitles)
+	queue = queue.renumber(seen.OtherTitles)
 	event := newRequestEvent(ctx, "REQUEST_REORDERED_EVENT", queue[0], map[string]any{"reordered": seen.Queue.listMoved(queue)})
 	return Change{Queue: queue, Requests: seen.Queue.listChanged(queue), Events: []Event{event}}.
 		complete(ctx, seen.Now, nil, nil, seen.Queue)

@@ -29,7 +29,7 @@ func (n Renumbering) Decide(ctx context.Context, seen Seen) (Change, error) {
 	slices.SortStableFunc(queue, func(a, b records.Record) int {
 		return cmp.Or(cmp.Compare(readOrder(a), readOrder(b)), compareInstants(a, b, "requestDate"), compareInstants(a, b, "metadata.createdDate"))
 	})
-	return Change{Requests: seen.Queue.listChanged(queue.renumberBeside(seen.OtherTitles))}.complete(ctx, seen.Now, nil, nil, seen.Queue)
+	return Change{Requests: seen.Queue.listChanged(queue.renumber(seen.OtherTitles))}.complete(ctx, seen.Now, nil, nil, seen.Queue)
 }
 
 func compareInstants(a, b records.Record, field string) int {

@@ -166,7 +166,7 @@ func (q Queue) leave(request records.Record, titles bool, otherTitles Queue) Que
 	rest := slices.DeleteFunc(q.sorted(), func(r records.Record) bool {
 		return r.ID() == request.ID() || !titles && readID(r, "itemId") != readID(request, "itemId")
 	})
-	return rest.renumberBeside(otherTitles)
+	return rest.renumber(otherTitles)
 }
 
 // freeItem makes a Paged item Available that no open request names any more, as mod-circulation

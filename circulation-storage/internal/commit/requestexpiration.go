@@ -49,7 +49,7 @@ func (e ExpiredQueue) Decide(ctx context.Context, seen Seen) (Change, error) {
 	if closed == 0 {
 		return Change{}, nil
 	}
-	open = open.renumberBeside(seen.OtherTitles)
+	open = open.renumber(seen.OtherTitles)
 	change := Change{Requests: seen.Queue.listChanged(append(after, open...)), Closed: closed}
 	for _, expired := range after {
 		change.Events = append(change.Events, newRequestChangeEvent(ctx, "REQUEST_EXPIRED_EVENT", find(seen.Queue, expired.ID()), expired))

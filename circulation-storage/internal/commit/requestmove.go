@@ -46,14 +46,14 @@ func (m RequestMove) Decide(ctx context.Context, seen Seen) (Change, error) {
 			request[key] = copied
 		}
 	}
-	after := seen.Queue.leave(seen.Request, m.To.TitleLevel, nil)
+	after := seen.Queue.leave(seen.Request, m.To.TitleLevel, seen.OtherTitles)
 	if !m.To.TitleLevel {
 		after = append(after, slices.DeleteFunc(seen.Queue.sorted(), func(r records.Record) bool { return readID(r, "itemId") != m.To.ItemID })...)
 	}
 	if err := newQueued(request).RefuseRepeated(after.list(), m.To.TitleLevel).Err(); err != nil {
 		return Change{}, err
 	}
-	request["position"] = after.lastPosition(request, m.To.TitleLevel) + 1
+	request["position"] = seen.OtherTitles.nextFree(m.To.ItemID, after.lastPosition(request, m.To.TitleLevel))
 	after = append(after, request)
 	return m.complete(ctx, seen, request, after)
 }

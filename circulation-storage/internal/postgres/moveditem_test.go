@@ -53,13 +53,7 @@ func TestQueue_OfAnItemThatMovedToAnotherTitle(t *testing.T) {
 			if err != nil || !slices.Equal(seen, want) {
 				t.Errorf("circulation sees the queue %v, %v, want %v", seen, err, want)
 			}
-			checkIn, err := commit.ParseCheckIn(fmt.Appendf(nil, `{"id":%q,"itemId":%q,"servicePointId":%q,
-				"checkInDate":"2026-03-10T00:00:00Z","itemVersion":1,"itemStatus":"Awaiting pickup","requestId":%q,
-				"requestStatus":"Open - Awaiting pickup","titleLevelRequests":true}`, uuid.New(), item, uuid.New(), ids[0]))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := l.commits.CheckIn(l.ctx(), checkIn); err != nil {
+			if err := l.shelve(item, requests[tt.first]); err != nil {
 				t.Fatalf("check-in: %v", err)
 			}
 			l.wantStates(requests, tt.states...)
@@ -70,45 +64,121 @@ func TestQueue_OfAnItemThatMovedToAnotherTitle(t *testing.T) {
 // The requests of a title leave out the positions that requests of another title have for the same item.
 func TestQueue_MovesUpBesideRequestsOfAnotherTitle(t *testing.T) {
 	t.Parallel()
+	const shelved = "Open - Awaiting pickup "
+	type titles struct {
+		l     harness
+		of    title // with a copy
+		queue []request
+		older request // of another title, for the same item as queue[1]
+	}
 	for name, tt := range map[string]struct {
-		change func(harness, []request) error
+		change func(titles) error
+		older  string
 		states []string
 	}{
 		"a request is cancelled": {
-			change: func(l harness, queue []request) error { return l.cancel(queue[0], true) },
-			states: []string{"Closed - Cancelled", notYet + "2", notYet + "3"},
+			change: func(s titles) error { return s.l.cancel(s.queue[0], true) },
+			older:  "1", states: []string{"Closed - Cancelled", notYet + "2", notYet + "3"},
 		},
 		"a request expires": {
-			change: func(l harness, queue []request) error {
-				l.expire(queue[0], "Open - Not yet filled", -1)
-				_, err := l.commits.ExpireRequests(l.ctx(), 500)
+			change: func(s titles) error {
+				s.l.expire(s.queue[0], "Open - Not yet filled", -1)
+				_, err := s.l.commits.ExpireRequests(s.l.ctx(), 500)
 				return err
 			},
-			states: []string{"Closed - Unfilled", notYet + "2", notYet + "3"},
+			older: "1", states: []string{"Closed - Unfilled", notYet + "2", notYet + "3"},
 		},
 		"the queue is ordered": {
-			change: func(l harness, queue []request) error {
-				order := []request{queue[1], queue[0], queue[2]}
-				_, err := l.orderQueue(fmt.Sprintf(`"instanceId":%q`, queue[0].of.instance), order, 2, 1, 3)
+			change: func(s titles) error {
+				order := []request{s.queue[1], s.queue[0], s.queue[2]}
+				_, err := s.l.orderQueue(fmt.Sprintf(`"instanceId":%q`, s.of.instance), order, 2, 1, 3)
 				return err
 			},
-			states: []string{notYet + "3", notYet + "2", notYet + "4"},
+			older: "1", states: []string{notYet + "3", notYet + "2", notYet + "4"},
+		},
+		"a copy is lent": {
+			change: func(s titles) error {
+				c := s.l.withLock(s.queue[0].by, s.of.copies[0])
+				c.request, c.titles = s.queue[0].id, true
+				_, _, err := s.l.send(c)
+				return err
+			},
+			older: "1", states: []string{filled, notYet + "2", notYet + "3"},
+		},
+		"a copy comes back": {
+			change: func(s titles) error {
+				s.l.exec(`UPDATE {schema}.request SET jsonb = jsonb || jsonb_build_object('position', position + 1) WHERE id <> $1`,
+					s.queue[0].id)
+				return s.l.shelve(s.of.copies[0], s.queue[0])
+			},
+			older: "2", states: []string{shelved + "1", notYet + "3", notYet + "4"},
+		},
+		"the item comes back": {
+			change: func(s titles) error {
+				s.l.exec(`UPDATE {schema}.request SET jsonb = jsonb || '{"requestLevel":"Title"}' WHERE id = $1`, s.older.id)
+				s.l.exec(`UPDATE {schema}.item SET jsonb = jsonb || jsonb_build_object('holdingsRecordId', $2::uuid) WHERE id = $1`,
+					s.older.item, s.of.holdings)
+				return s.l.shelve(s.older.item, s.queue[0])
+			},
+			older: "1", states: []string{shelved + "2", notYet + "3", notYet + "4"},
+		},
+		"a request is moved to a copy": {
+			change: func(s titles) error {
+				_, err := s.l.move(s.queue[0], s.of.copies[0], schemas.RequestHold, true)
+				return err
+			},
+			older: "1", states: []string{notYet + "4", notYet + "2", notYet + "3"},
+		},
+		"a request is moved to the item": {
+			change: func(s titles) error {
+				s.l.exec(`UPDATE {schema}.request SET jsonb = jsonb || '{"requestLevel":"Title","position":3}' WHERE id = $1`,
+					s.older.id)
+				_, err := s.l.move(s.queue[0], s.older.item, schemas.RequestHold, true)
+				return err
+			},
+			older: "3", states: []string{notYet + "4", notYet + "1", notYet + "2"},
+		},
+		"another request for the item is placed": {
+			change: func(s titles) error {
+				s.l.exec(`UPDATE {schema}.request SET jsonb = jsonb || '{"requestLevel":"Title","position":4}' WHERE id = $1`,
+					s.older.id)
+				r := request{id: uuid.New(), by: uuid.New(), of: s.of, item: s.older.item, position: 1}
+				_, err := s.l.place(r, schemas.RequestHold, true)
+				if err == nil {
+					s.l.wantStates([]request{r}, notYet+"5")
+				}
+				return err
+			},
+			older: "4", states: []string{notYet + "1", notYet + "2", notYet + "3"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newHarness(t)
 			l.setTitles(true)
-			before, after := l.addTitle(1), l.addTitle(0)
+			before, after := l.addTitle(1), l.addTitle(1)
 			older := l.queue(before, before.copies[0], uuid.New())
 			queue := l.queue(after, uuid.Nil, uuid.New(), uuid.New(), uuid.New())
 			l.exec(`UPDATE {schema}.request SET jsonb = jsonb || jsonb_build_object('itemId', $2::uuid,
 				'holdingsRecordId', $3::uuid) WHERE id = $1`, queue[1].id, before.copies[0], after.holdings)
-			if err := tt.change(l, queue); err != nil {
+			if err := tt.change(titles{l: l, of: after, queue: queue, older: older[0]}); err != nil {
 				t.Fatal(err)
 			}
 			l.wantStates(queue, tt.states...)
-			l.wantStates(older, notYet+"1")
+			l.wantStates(older, notYet+tt.older)
 		})
 	}
+}
+
+// shelve commits the check-in of an item at version 1 that waits for the request's patron then.
+func (l harness) shelve(item uuid.UUID, r request) error {
+	l.t.Helper()
+	checkIn, err := commit.ParseCheckIn(fmt.Appendf(nil, `{"id":%q,"itemId":%q,"servicePointId":%q,
+		"checkInDate":"2026-03-10T00:00:00Z","itemVersion":1,"itemStatus":"Awaiting pickup","requestId":%q,
+		"requestStatus":"Open - Awaiting pickup","titleLevelRequests":true}`, uuid.New(), item, uuid.New(), r.id))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	_, err = l.commits.CheckIn(l.ctx(), checkIn)
+	return err
 }

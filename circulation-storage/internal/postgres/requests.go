@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -118,12 +119,18 @@ func (s *CommitStore) OrderQueue(ctx context.Context, o commit.QueueOrder) (sche
 // those of the item.
 const isWaiting = `r.is_open IS NOT FALSE`
 
-// otherRequestsSQL reads what items of a title's queue are requested for by requests of other titles. The items
-// were moved since, and each of their requests has a position of its own.
+// otherRequestsSQL reads the requests of other titles for item $1 and the items of a title's queue, except those
+// in that queue. The items were moved since, and each of their requests has a position of its own.
 const otherRequestsSQL = `
 SELECT r.jsonb::text FROM {schema}.request r
- WHERE r.item_id = ANY (ARRAY(SELECT item_id FROM {schema}.request WHERE instance_id = $1::uuid AND is_open))
-   AND ` + isWaiting + ` AND r.instance_id IS DISTINCT FROM $1::uuid`
+ WHERE r.item_id = ANY (ARRAY(SELECT item_id FROM {schema}.request WHERE instance_id = {instance} AND is_open) || $1::uuid)
+   AND ` + isWaiting + ` AND r.instance_id IS DISTINCT FROM {instance} AND NOT ({joined} AND r.item_id = $1::uuid AND ` + isOfItem + `)`
+
+var (
+	otherRequestsOfItemSQL  = strings.NewReplacer("{instance}", instanceOfItem, "{joined}", "true").Replace(otherRequestsSQL)
+	otherRequestsJoinedSQL  = strings.NewReplacer("{instance}", "$2::uuid", "{joined}", "true").Replace(otherRequestsSQL)
+	otherRequestsOfTitleSQL = strings.NewReplacer("{instance}", "$2::uuid", "{joined}", "false").Replace(otherRequestsSQL)
+)
 
 const getRequestSQL = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schema}.request WHERE id = $1::uuid),
 	(SELECT request_id FROM {schema}.request_change WHERE id = $2::uuid)`
