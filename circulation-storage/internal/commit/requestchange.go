@@ -82,7 +82,7 @@ func (c RequestChange) Decide(ctx context.Context, seen Seen) (Change, error) {
 		delete(edited, "position")
 		after = slices.Concat(rest, Queue{edited})
 	}
-	change.Requests, change.Items = seen.Queue.listChanged(after), freeItem(seen.Item, rest)
+	change.Requests, change.Items = seen.Queue.listChanged(after), freeItem(seen.Item, rest, seen.OtherTitles)
 	return change.complete(ctx, seen.Now, nil, []records.Record{seen.Item}, seen.Queue)
 }
 
@@ -171,8 +171,9 @@ func (q Queue) leave(request records.Record, titles bool, otherTitles Queue) Que
 
 // freeItem makes a Paged item Available that no open request names any more, as mod-circulation
 // does. An item that waits for pickup or is on its way waits for its next check-in.
-func freeItem(item records.Record, open Queue) []records.Record {
-	if item.Text("status.name") != paged || slices.ContainsFunc(open, func(r records.Record) bool { return readID(r, "itemId") == readID(item, "id") }) {
+func freeItem(item records.Record, open, otherTitles Queue) []records.Record {
+	names := func(r records.Record) bool { return readID(r, "itemId") == readID(item, "id") }
+	if item.Text("status.name") != paged || slices.ContainsFunc(open, names) || slices.ContainsFunc(otherTitles, names) {
 		return nil
 	}
 	return []records.Record{withStatus(item, available)}

@@ -55,7 +55,7 @@ func (e ExpiredQueue) Decide(ctx context.Context, seen Seen) (Change, error) {
 		change.Events = append(change.Events, newRequestChangeEvent(ctx, "REQUEST_EXPIRED_EVENT", find(seen.Queue, expired.ID()), expired))
 	}
 	for _, item := range seen.Items {
-		change.Items = append(change.Items, freeItem(item, open)...)
+		change.Items = append(change.Items, freeItem(item, open, seen.OtherTitles)...)
 	}
 	return change.complete(ctx, seen.Now, nil, seen.Items, seen.Queue)
 }

@@ -91,7 +91,7 @@ func (m RequestMove) check(seen Seen) (moved bool, err error) {
 // complete makes everything ready to be written that the move changes.
 func (m RequestMove) complete(ctx context.Context, seen Seen, request records.Record, after Queue) (Change, error) {
 	change := Change{
-		Request: request, Item: seen.findItem(m.To.ItemID), Requests: seen.Queue.listChanged(after), Items: freeItem(seen.findItem(m.FromItemID), after),
+		Request: request, Item: seen.findItem(m.To.ItemID), Requests: seen.Queue.listChanged(after), Items: freeItem(seen.findItem(m.FromItemID), after, seen.OtherTitles),
 		Events: []Event{newRequestChangeEvent(ctx, "REQUEST_MOVED_EVENT", seen.Request, request)},
 	}
 	change, err := m.To.changeOthers(ctx, change, seen.Loan)

@@ -182,3 +182,46 @@ func (l harness) shelve(item uuid.UUID, r request) error {
 	_, err = l.commits.CheckIn(l.ctx(), checkIn)
 	return err
 }
+
+// A page of the old title that ends, or moves, leaves the item to the request of the new title that names it.
+func TestQueue_KeepsAnItemThatARequestOfAnotherTitleNames(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(harness, request) error{
+		"cancelled": func(l harness, r request) error { return l.cancel(r, true) },
+		"deleted": func(l harness, r request) error {
+			return l.changeRequest(r, `,"titleLevelRequests":true,"delete":true`, "", "")
+		},
+		"expired": func(l harness, r request) error {
+			l.expire(r, "Open - Not yet filled", -1)
+			_, err := l.commits.ExpireRequests(l.ctx(), 500)
+			return err
+		},
+		"moved": func(l harness, r request) error {
+			_, err := l.move(r, r.of.copies[1], schemas.RequestPage, true)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newHarness(t)
+			l.setTitles(true)
+			before, after := l.addTitle(2), l.addTitle(0)
+			item := before.copies[0]
+			page := l.queue(before, item, uuid.New())[0]
+			l.exec(`UPDATE {schema}.item SET jsonb = jsonb || jsonb_build_object('holdingsRecordId', $2::uuid,
+				'status', '{"name":"Paged"}'::jsonb) WHERE id = $1`, item, after.holdings)
+			l.exec(`UPDATE {schema}.item SET jsonb = jsonb || '{"_version":1}' WHERE id = $1`, item)
+			newer := request{id: uuid.New(), by: uuid.New(), of: after, item: item, position: 2}
+			if _, err := l.place(newer, schemas.RequestHold, true); err != nil {
+				t.Fatal(err)
+			}
+			if err := end(l, page); err != nil {
+				t.Fatal(err)
+			}
+			if got := l.status(item); got != "Paged" {
+				t.Errorf("the item is %s while %s waits for it, want Paged", got, newer.id)
+			}
+			l.wantStates([]request{newer}, notYet+"2")
+		})
+	}
+}
