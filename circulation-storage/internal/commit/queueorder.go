@@ -72,22 +72,22 @@ func (o QueueOrder) Decide(ctx context.Context, seen Seen) (Change, error) {
 		return Change{}, err
 	}
 	var queue Queue
-	moved, stale := false, false
+	stale := false
 	for _, p := range o.places {
 		r := seen.Queue[indexOf(seen.Queue, p.requestID.String())]
-		moved = moved || readPosition(r) != p.position
 		stale = stale || p.saw != 0 && readPosition(r) != p.saw
 		queue = append(queue, r)
 	}
+	queue = queue.renumber(seen.OtherTitles)
+	changed := seen.Queue.listChanged(queue)
 	switch {
-	case !moved:
+	case len(changed) == 0:
 		return Change{Queue: queue}, nil
 	case stale:
 		return Change{}, fault.New(fault.RequestChanged, "The queue of requests has changed: read it again")
 	}
-	queue = queue.renumber(seen.OtherTitles)
 	event := newRequestEvent(ctx, "REQUEST_REORDERED_EVENT", queue[0], map[string]any{"reordered": seen.Queue.listMoved(queue)})
-	return Change{Queue: queue, Requests: seen.Queue.listChanged(queue), Events: []Event{event}}.
+	return Change{Queue: queue, Requests: changed, Events: []Event{event}}.
 		complete(ctx, seen.Now, nil, nil, seen.Queue)
 }
 

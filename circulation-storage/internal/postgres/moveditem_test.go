@@ -225,3 +225,28 @@ func TestQueue_KeepsAnItemThatARequestOfAnotherTitleNames(t *testing.T) {
 		})
 	}
 }
+
+// The order that a queue has already is no change, also if positions are left out.
+func TestOrderQueue_RepeatedBesideRequestsOfAnotherTitle(t *testing.T) {
+	t.Parallel()
+	l := newHarness(t)
+	l.setTitles(true)
+	l.recordEvents()
+	before, after := l.addTitle(1), l.addTitle(0)
+	l.queue(before, before.copies[0], uuid.New())
+	queue := l.queue(after, uuid.Nil, uuid.New(), uuid.New())
+	l.exec(`UPDATE {schema}.request SET jsonb = jsonb || jsonb_build_object('itemId', $2::uuid) WHERE id = $1`,
+		queue[1].id, before.copies[0])
+	turned, saw := []request{queue[1], queue[0]}, []int{2, 1}
+	for range 3 {
+		if _, err := l.orderQueue(fmt.Sprintf(`"instanceId":%q`, after.instance), turned, saw...); err != nil {
+			t.Fatal(err)
+		}
+		l.wantStates(turned, notYet+"2", notYet+"3")
+		saw = []int{2, 3}
+	}
+	if n := l.count(`SELECT count(*) FROM {schema}.outbox
+		WHERE payload->>'logEventType' = 'REQUEST_REORDERED_EVENT'`); n != 1 {
+		t.Errorf("got %d events, want 1", n)
+	}
+}
