@@ -2,6 +2,7 @@ package requests_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -225,6 +226,42 @@ func TestCreate_AnswersARepeat(t *testing.T) {
 	l.stored = `[]`
 	if _, err := l.create(t, nil); err == nil || readDetails(err) != nil {
 		t.Errorf("a stored list: got %v, want a failure", err)
+	}
+}
+
+// secondRead is a library in which a request with the id is placed after the first look for it.
+type secondRead struct {
+	*fakeLibrary
+	looks int
+}
+
+func (l *secondRead) Request(ctx context.Context, id string) (json.RawMessage, error) {
+	if l.looks++; l.looks == 1 {
+		return nil, errNone
+	}
+	return l.fakeLibrary.Request(ctx, id)
+}
+
+// A client sends the same request again while the first one is being placed.
+func TestCreate_AnswersARepeatBesideTheFirst(t *testing.T) {
+	t.Parallel()
+	page := map[string]any{"requestType": "Page"}
+	for name, tt := range map[string]struct {
+		patron string // of the stored request
+		fails  bool
+	}{
+		"placed meanwhile":                      {patron: annID},
+		"another patron's was placed meanwhile": {patron: otherID, fails: true},
+	} {
+		l := newLibrary()
+		l.Book.Status.Name = "Paged"
+		l.stored = `{"id":"` + wishID + `","requesterId":"` + tt.patron + `","instanceId":"` + titleID + `"}`
+		s := l.service()
+		s.Library = &secondRead{fakeLibrary: l}
+		got, err := s.Create(t.Context(), body(t, page))
+		if fault.Is(err, fault.Invalid) != tt.fails || string(got) != l.stored && !tt.fails || len(l.placed) != 0 {
+			t.Errorf("%s: got %s, %v, placed %d", name, got, err, len(l.placed))
+		}
 	}
 }
 

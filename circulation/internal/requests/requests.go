@@ -85,6 +85,11 @@ func (s *Service) Create(ctx context.Context, body []byte) (json.RawMessage, err
 		return stored, err
 	}
 	placed, err := library.RetryChanged(func() (schemas.PlacedRequest, error) { return s.place(ctx, w) })
+	if fault.Is(err, fault.Invalid) { // it may be refused because the same request was placed meanwhile
+		if stored, readErr := s.findRepeated(ctx, w); stored != nil && readErr == nil {
+			return stored, nil
+		}
+	}
 	if err == nil {
 		s.Log.InfoContext(ctx, "request placed", "placed_id", w.record.ID, "type", w.record.RequestType, "item_id", w.record.ItemID,
 			"patron", redact.Mask(w.record.RequesterID), "overridden", w.unblocked)
