@@ -123,14 +123,14 @@ var keptByEdits = [...]string{
 }
 
 // editRequest returns the stored request as edited. Only a closed status replaces the stored one:
-// a check-in may have given that meanwhile, with the end of the hold shelf.
+// a check-in may have given that meanwhile, with the end of the hold shelf, or without it.
 func (c RequestChange) editRequest(stored records.Record) records.Record {
 	edited := clone(c.request)
 	kept := slices.Clone(keptByEdits[:])
 	if isOpenRequest(edited) {
 		kept = append(kept, "status")
 	}
-	if edited["holdShelfExpirationDate"] == nil {
+	if edited["holdShelfExpirationDate"] == nil || stored.Text("status") != schemas.RequestAwaitingPickup {
 		kept = append(kept, "holdShelfExpirationDate")
 	}
 	if readID(edited, "proxyUserId") == readID(stored, "proxyUserId") {

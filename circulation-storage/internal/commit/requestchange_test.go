@@ -244,4 +244,11 @@ func TestRequestChange_KeepsWhatOthersDecide(t *testing.T) {
 	}).Text("holdShelfExpirationDate"); until != "2026-05-01T00:00:00Z" {
 		t.Errorf("the shelf expires at %s", until)
 	}
+	// The item left the shelf after the client read the request.
+	stored = queue(t, queued{"a", itemID.String(), 4, inTitle(`,"status":"Open - In transit"`)})
+	if left := edit(map[string]any{
+		"status": "Open - Awaiting pickup", "holdShelfExpirationDate": "2026-04-01T00:00:00Z",
+	}); left["holdShelfExpirationDate"] != nil || left.Text("status") != "Open - In transit" {
+		t.Errorf("a request whose item is on its way has the end of the hold shelf: %v", left)
+	}
 }
