@@ -35,9 +35,9 @@ type Keeper interface {
 // Edit replaces a request with the body of PUT /circulation/requests/{id}. What the request is for,
 // its place and an open status stay as they are. A closed status, such as Closed - Cancelled, ends
 // the request: the next ones move up, and a Paged item that no other request names is Available. An
-// unknown id places the request.
+// unknown id places the request, unless the status is closed.
 //
-// Faults: those of Create; Invalid for a request that is closed, or for another item, patron or
+// Faults: those of Create; NotFound for a request to close that does not exist; Invalid for a request that is closed, or for another item, patron or
 // type; RequestChanged if the request keeps changing.
 func (s *Service) Edit(ctx context.Context, id string, body []byte) error {
 	doc, err := jsonschema.DecodeObject(body)
@@ -49,12 +49,12 @@ func (s *Service) Edit(ctx context.Context, id string, body []byte) error {
 		return err
 	}
 	return library.RetryChange(func() error {
-		stored, found, err := fault.Found(s.readStored(ctx, id))
+		stored, err := s.readStored(ctx, id)
 		switch {
-		case err != nil:
-			return err
-		case found:
+		case err == nil:
 			return s.edit(ctx, doc, stored)
+		case !fault.Is(err, fault.NotFound), doc["status"] != nil && !isOpen(doc):
+			return err
 		}
 		raw, err := json.Marshal(doc)
 		if err != nil {

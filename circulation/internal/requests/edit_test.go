@@ -293,6 +293,16 @@ func TestEdit_PlacesAnUnknownRequest(t *testing.T) {
 	}
 }
 
+// A librarian cancels a request that another one has deleted meanwhile.
+func TestEdit_PlacesNoRequestToCloseIt(t *testing.T) {
+	t.Parallel()
+	k, l := &fakeKeeper{}, newLibrary()
+	err := k.service(l).Edit(t.Context(), wishID, body(t, map[string]any{"status": "Closed - Cancelled"}))
+	if !fault.Is(err, fault.NotFound) || len(l.placed) != 0 || len(k.changes) != 0 {
+		t.Errorf("got %v, placed %d, sent %d changes", err, len(l.placed), len(k.changes))
+	}
+}
+
 // A request that was moved between its reading and its writing is read again, once.
 func TestChanges_ReadAChangedRequestAgain(t *testing.T) {
 	t.Parallel()
