@@ -175,11 +175,13 @@ func (p *Pages) receive(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	// A person who is signed in already keeps the session, so that a sign-out ends all copies of its cookie.
+	// A person who is signed in already keeps the session, so that a sign-out ends all copies of its cookie,
+	// and the token of the forms that are open.
 	var old session
 	name := p.sessionCookie(f.Tenant)
 	if p.Guard.unseal(name, page.ReadCookie(c, name), &old) && old.Name == s.Name && !old.isOver(p.Guard.limits, s.Used) {
 		s.ID = old.ID
+		return p.admit(c, s, f.To)
 	}
 	return p.begin(c, s, f.To)
 }

@@ -306,14 +306,19 @@ func (p *Pages) checkForm(c echo.Context) error {
 	return err
 }
 
-// begin gives a visitor a session, and goes to the page that was asked for.
+// begin gives a visitor a new session, and goes to the page that was asked for.
 func (p *Pages) begin(c echo.Context, s session, to string) error {
+	page.RenewToken(c)
+	p.Guard.log.InfoContext(c.Request().Context(), "signed in to the staff pages", "by", s.Name, "peer", c.RealIP())
+	return p.admit(c, s, to)
+}
+
+// admit gives a visitor the cookie of a session, and goes to the page that was asked for.
+func (p *Pages) admit(c echo.Context, s session, to string) error {
 	p.dropSessions(c)
 	if err := p.setSession(c, s); err != nil {
 		return err
 	}
-	page.RenewToken(c)
-	p.Guard.log.InfoContext(c.Request().Context(), "signed in to the staff pages", "by", s.Name, "peer", c.RealIP())
 	return redirect(c, to)
 }
 

@@ -225,3 +225,17 @@ func TestOIDC_ProviderSilent(t *testing.T) {
 		v.wantSignedIn("ann")
 	})
 }
+
+// A person who fills in a form while another page asks the provider again can still send it.
+func TestOIDC_FormsOutliveTheProvidersWord(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(t)
+		_, v := visitWith(t, p, byProvider())
+		v.signInAt(p)
+		form := url.Values{"token": {v.token()}}
+		pass(6 * time.Minute)
+		v.signInAt(p) // in another tab
+		wantWayTo(t, v.do("POST", "/desk/diku/sign-out", form), "/desk/diku/signed-out")
+	})
+}

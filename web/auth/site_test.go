@@ -214,16 +214,20 @@ func (v *visitor) signInTo(tenant, name, password, to string) *httptest.Response
 	})
 }
 
+// token is what the forms of the pages have.
+func (v *visitor) token() string {
+	for _, c := range v.cookies {
+		if strings.HasSuffix(c.Name, "staff_token") {
+			return c.Value
+		}
+	}
+	return ""
+}
+
 // signOut sends the form that each page has.
 func (v *visitor) signOut() *httptest.ResponseRecorder {
 	v.t.Helper()
-	token := ""
-	for _, c := range v.cookies {
-		if strings.HasSuffix(c.Name, "staff_token") {
-			token = c.Value
-		}
-	}
-	return v.do("POST", "/desk/diku/sign-out", url.Values{"token": {token}})
+	return v.do("POST", "/desk/diku/sign-out", url.Values{"token": {v.token()}})
 }
 
 // wantSignedIn checks whether a page admits the visitor.
