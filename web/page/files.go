@@ -90,6 +90,9 @@ func (f Files) NewFrame(c echo.Context) Frame {
 // RelativePath is the path from a request's address to a path of this service. So links hold behind a
 // proxy that puts a prefix before all paths. What a stream sends belongs to its page.
 func RelativePath(c echo.Context, path string) string {
-	from := strings.TrimSuffix(c.Request().URL.EscapedPath(), "/live")
+	from := c.Request().URL.EscapedPath()
+	if strings.HasSuffix(c.Path(), "/live") {
+		from = strings.TrimSuffix(from, "/live")
+	}
 	return strings.Repeat("../", max(strings.Count(from, "/")-1, 0)) + strings.TrimPrefix(path, "/")
 }

@@ -168,7 +168,7 @@ func TestPages_LinkRelatively(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"/": "staff/", "/staff/?tenant=diku": "../staff/diku/",
+		"/": "staff/", "/staff/?tenant=diku": "../staff/diku/", "/staff/live": "../staff/live/",
 		"/staff/DIKU/locks?state=held": "../../staff/diku/locks?state=held",
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
