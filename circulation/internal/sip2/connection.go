@@ -263,7 +263,7 @@ func (c *connection) dispatch(ctx context.Context, r wire.Request) wire.Answer {
 	}
 	same := *c // the connection may go on before the work ends
 	handle := func() wire.Answer {
-		a := same.slowGuesses(r, func() wire.Answer { return same.handleSafely(ctx, r, handler) })
+		a := same.slowGuesses(ctx, r, func() wire.Answer { return same.handleSafely(ctx, r, handler) })
 		if a.Note != nil {
 			same.activity.keepNote(same.key(), r, *a.Note)
 		}
@@ -278,8 +278,7 @@ func (c *connection) dispatch(ctx context.Context, r wire.Request) wire.Answer {
 	key := flightKey{c.tenant.String(), c.login, sha256.Sum256([]byte(r.Body()))}
 	a, ended := c.flights.do(ctx, key, c.running.Go, handle, c.countRepeat)
 	if !ended {
-		a = c.refuse(ctx, r, texts.MachineTryAgain)
-		a.Result = wire.Busy
+		return c.refuseBusy(ctx, r)
 	}
 	return a
 }
@@ -304,6 +303,13 @@ func (c *connection) handleSafely(ctx context.Context, r wire.Request,
 func (c *connection) refuse(ctx context.Context, r wire.Request, code texts.Code) wire.Answer {
 	a := wire.Refusal(r, c.terminal.Institution, c.now(), c.say(ctx, c.terminal, r, code))
 	a.Reason = string(code)
+	return a
+}
+
+// refuseBusy refuses a message that may be sent again.
+func (c *connection) refuseBusy(ctx context.Context, r wire.Request) wire.Answer {
+	a := c.refuse(ctx, r, texts.MachineTryAgain)
+	a.Result = wire.Busy
 	return a
 }
 

@@ -120,7 +120,10 @@ func newListener(o Options) (*listener, error) {
 		Options: o, limits: defaultLimits(), terminals: terminalFile{filed, o.Terminals}, metrics: m,
 		flights:  &flights{running: map[flightKey]*flight{}},
 		activity: newActivity(o.Activity, o.Log),
-		brake:    &brake{wrong: cache.New[string, int](brakeAge, brakeSize), slots: make(chan struct{}, verifications)},
+		brake: &brake{
+			wrong: cache.New[string, int](brakeAge, brakeSize), slots: make(chan struct{}, verifications),
+			turns: cache.New[string, chan struct{}](brakeAge, brakeSize),
+		},
 		stopping: stopping, stop: stop,
 		connections: map[*connection]struct{}{},
 	}, nil

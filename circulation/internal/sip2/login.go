@@ -34,6 +34,7 @@ const (
 type brake struct {
 	wrong *cache.Cache[string, int] // by address and login, or by card
 	slots chan struct{}
+	turns *cache.Cache[string, chan struct{}] // by card; a message with a PIN fills the channel
 }
 
 // wait is twice as long after each further wrong one of the key.
@@ -43,6 +44,16 @@ func (b *brake) wait(key string, shortest time.Duration) time.Duration {
 		return 0
 	}
 	return min(shortest<<min(n-1, 8), longestBrake)
+}
+
+// turnOf returns the turn of a card. All connections get the same one.
+func (b *brake) turnOf(card string) chan struct{} {
+	own := make(chan struct{}, 1)
+	b.turns.Add(card, own, brakeAge)
+	if turn, ok := b.turns.Peek(card); ok {
+		return turn
+	}
+	return own // the cache was full, and cleared meanwhile
 }
 
 func (b *brake) note(key string) {
@@ -161,12 +172,20 @@ func (c *connection) refuseMachine(ctx context.Context, r wire.Request) (wire.An
 	return c.refuse(ctx, r, texts.MachineNotSignedIn), true
 }
 
-// slowGuesses handles a request. If it has a PIN, it waits before, longer after each wrong one of the card.
-func (c *connection) slowGuesses(r wire.Request, handle func() wire.Answer) wire.Answer {
+// slowGuesses handles a request. If it has a PIN, it waits before: for those of the card that are under
+// way, and longer after each wrong one. If its turn does not come in time, it is refused as busy.
+func (c *connection) slowGuesses(ctx context.Context, r wire.Request, handle func() wire.Answer) wire.Answer {
 	if r.Field("AD") == "" {
 		return handle()
 	}
 	key := "PIN " + c.tenant.String() + " " + strings.ToLower(r.Field("AA"))
+	turn := c.brake.turnOf(key)
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return c.refuseBusy(ctx, r)
+	}
 	pace.Wait(c.stopping, c.brake.wait(key, c.wrong))
 	a := handle()
 	switch {

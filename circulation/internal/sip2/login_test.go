@@ -3,7 +3,9 @@ package sip2_test
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,6 +102,55 @@ func TestPIN_GuessesAreSlow(t *testing.T) {
 		if took := time.Since(began); took < step.least || step.most > 0 && took > step.most {
 			t.Errorf("%s was answered after %s, want %s to %s", step.pin, took, step.least, step.most)
 		}
+	}
+}
+
+// PINs of a card on many connections wait for each other, so that wrong ones slow the others. Right ones
+// are not slowed.
+func TestPIN_GuessesAtOnceAreSlow(t *testing.T) {
+	t.Parallel()
+	const wrong, machines = 150 * time.Millisecond, 8
+	for _, right := range []bool{false, true} {
+		t.Run(fmt.Sprintf("right is %t", right), func(t *testing.T) {
+			t.Parallel()
+			var atOnce atomic.Int32
+			var compared []time.Time
+			h := start(t, func(s *setup) {
+				s.limits.Wrong = wrong
+				s.handlers[wire.PatronStatus] = func(ctx context.Context, to library.Terminal, r wire.Request) wire.Answer {
+					if atOnce.Add(1) > 1 {
+						t.Error("two PINs of a card are compared at once")
+					}
+					defer atOnce.Add(-1)
+					compared = append(compared, time.Now())
+					a := lend(ctx, to, r)
+					a.RightPIN = &right
+					return a
+				}
+			})
+			var all []*machine
+			for range machines {
+				all = append(all, h.signedIn())
+			}
+			for i, m := range all {
+				m.send("23001" + date + fmt.Sprintf("AOmain|AAP-1002|AC|AD%d|\r", i))
+			}
+			refused := 0
+			for _, m := range all {
+				if strings.Contains(m.read(), "machine.tryAgain") {
+					refused++
+				}
+			}
+			if len(compared)+refused != machines || len(compared) < 2 || right && refused > 0 {
+				t.Errorf("%d PINs were compared and %d refused", len(compared), refused)
+			}
+			for i, at := range compared[1:] {
+				least := min(wrong<<i, 2*time.Second)
+				if after := at.Sub(compared[i]); !right && after < least {
+					t.Errorf("guess %d was compared %s after the one before, want %s at least", i+2, after, least)
+				}
+			}
+		})
 	}
 }
 
