@@ -3,6 +3,7 @@ package staff_test
 import (
 	"encoding/csv"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,6 +131,28 @@ func TestCheckOutsPage_SavesWhatItShows(t *testing.T) {
 		t.Errorf("got %s, %s", kind, name)
 	}
 	visit(t, l).get(t, "/staff/diku/check-outs.csv?from=soon").want(t, 422, "From", "soon is no date and time")
+}
+
+// Spreadsheets in German or Spanish begin a cell after a semicolon. A machine sends what a patron scans.
+func TestCheckOutsPage_SavesNoFormula(t *testing.T) {
+	t.Parallel()
+	l := history(schemas.PastCheckOut{
+		ItemBarcode: `B;=HYPERLINK("http://evil.example";"1")`, Reason: "a;+1;;-2\r\n@3\t=4\r;=5", Instance: "\t=6;\r=7",
+	})
+	file := visit(t, l).get(t, "/staff/diku/check-outs.csv").raw
+	for _, separator := range ",;\t" {
+		r := csv.NewReader(strings.NewReader(file))
+		r.Comma, r.LazyQuotes, r.FieldsPerRecord = separator, true, -1
+		rows, err := r.ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cell := range slices.Concat(rows...) {
+			if cell != "" && strings.ContainsAny(cell[:1], "=+-@") {
+				t.Errorf("with %q between cells, one is %s", separator, cell)
+			}
+		}
+	}
 }
 
 func TestCheckOutsPage_CountsWhatItShows(t *testing.T) {

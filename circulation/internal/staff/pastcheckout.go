@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -155,6 +156,10 @@ func (v *visit) listHeads(codes ...texts.Code) []string {
 	return convert.All(codes, func(code texts.Code) string { return v.say(code, nil) })
 }
 
+// formula is the beginning of a formula of a spreadsheet, which may take more than a comma as the end of
+// a cell.
+var formula = regexp.MustCompile(`(^|[;\t\n])([=+@-])`)
+
 // sendCSV answers with a table as a file. No cell is a formula of a spreadsheet.
 func (v *visit) sendCSV(name string, rows [][]string) error {
 	h := v.c.Response().Header()
@@ -164,8 +169,9 @@ func (v *visit) sendCSV(name string, rows [][]string) error {
 	w.UseCRLF = true
 	for _, row := range rows {
 		for i, cell := range row {
-			if strings.HasPrefix(cell, "\t") || strings.HasPrefix(cell, "\r") || cell != "" && strings.ContainsRune("=+-@", rune(cell[0])) {
-				row[i] = "'" + cell
+			row[i] = formula.ReplaceAllString(strings.ReplaceAll(cell, "\r", ""), "$1'$2")
+			if strings.HasPrefix(row[i], "\t") {
+				row[i] = "'" + row[i]
 			}
 		}
 		if err := w.Write(row); err != nil {
