@@ -158,21 +158,17 @@ func (p *Pages) receive(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	claims, err := p.confirm(c, f)
-	if !fault.Is(err, fault.Unavailable) {
-		// It counts once. The page of a provider that is away loads itself again, which needs the cookie;
-		// the provider takes a code only once.
-		page.SetCookie(c, cookie, "", -time.Second)
-	}
-	if err != nil {
-		return err
-	}
 	if p.Tenant != "" {
 		c.SetParamNames(p.Tenant)
 		c.SetParamValues(f.Tenant)
 	}
-	s, err := p.Guard.admitClaims(claims)
+	s, err := p.confirm(c, f)
+	if fault.Is(err, fault.Unavailable) {
+		return err // the page loads itself again, which needs the cookie
+	}
+	page.SetCookie(c, cookie, "", -time.Second) // it counts once: the provider takes a code only once
 	if err != nil {
+		p.Guard.log.WarnContext(c.Request().Context(), "a sign-in at the provider was refused", "peer", c.RealIP(), "err", err)
 		return err
 	}
 	// A person who is signed in already keeps the session, so that a sign-out ends all copies of its cookie,
@@ -186,17 +182,21 @@ func (p *Pages) receive(c echo.Context) error {
 	return p.begin(c, s, f.To)
 }
 
-// confirm returns what the provider says about the person who comes back. Faults: Unauthorized,
-// Unavailable.
-func (p *Pages) confirm(c echo.Context, f flow) (claims, error) {
+// confirm returns a session of the person who comes back, by what the provider says. Faults:
+// Unauthorized, Unavailable, Forbidden without a group that grants something.
+func (p *Pages) confirm(c echo.Context, f flow) (session, error) {
 	q := web.QueryOf(c)
 	if iss := q.Text("iss"); iss != "" && iss != p.Guard.provider.settings.Issuer {
-		return nil, page.Refuse(fault.Unauthorized, "signIn.otherService", nil)
+		return session{}, page.Refuse(fault.Unauthorized, "signIn.otherService", nil)
 	}
 	if refusal := q.Text("error"); refusal != "" {
-		return nil, page.Refuse(fault.Unauthorized, "signIn.notLetIn", texts.Values{"reason": fault.Shown(refusal)})
+		return session{}, page.Refuse(fault.Unauthorized, "signIn.notLetIn", texts.Values{"reason": fault.Shown(refusal)})
 	}
-	return p.Guard.provider.redeem(c.Request().Context(), q.Text("code"), f, p.Root)
+	said, err := p.Guard.provider.redeem(c.Request().Context(), q.Text("code"), f, p.Root)
+	if err != nil {
+		return session{}, err
+	}
+	return p.Guard.admitClaims(said)
 }
 
 // claims is what the provider says about a person.

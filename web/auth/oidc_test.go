@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -238,6 +239,54 @@ func TestOIDC_TrustsTheProviderAlone(t *testing.T) {
 			_, v := visitWith(t, p, byProvider())
 			wantStatus(t, v.signInAt(p), http.StatusUnauthorized, tt.want)
 			v.wantSignedOut()
+		})
+	}
+}
+
+// The page of a refused sign-in does not say why. The log does, for the operator.
+func TestOIDC_LogsWhyASignInIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		change func(p *provider, s *auth.Settings)
+		want   string // in the log
+	}{
+		{name: "another secret", want: "invalid_grant", change: func(_ *provider, s *auth.Settings) {
+			s.OIDC.Secret = "the secret of last year"
+		}},
+		{name: "another client", want: "expected audience", change: func(p *provider, _ *auth.Settings) {
+			p.person["aud"] = "shop"
+		}},
+		{name: "a clock that is behind", want: "token is expired", change: func(p *provider, _ *auth.Settings) {
+			p.person["exp"] = 1
+		}},
+		{name: "keys that are away", want: "502 Bad Gateway", change: func(p *provider, _ *auth.Settings) {
+			p.sign = func(claims map[string]any) any {
+				p.broken = "/realms/library/keys"
+				return signToken(p.key, claims)
+			}
+		}},
+		{name: "no group", want: "none of your groups", change: func(p *provider, _ *auth.Settings) {
+			p.person["groups"] = nil
+		}},
+		{name: "no person", want: "login_required", change: func(p *provider, _ *auth.Settings) { p.person = nil }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p, settings := newProvider(t), byProvider()
+			tt.change(p, &settings)
+			at := newSite(settings)
+			var log bytes.Buffer
+			at.rt, at.log = p, &log
+			v := at.visit(t)
+			v.header.Set("X-Forwarded-Proto", "https")
+			if in := v.signInAt(p); in.Code < http.StatusBadRequest {
+				t.Fatalf("the sign-in is %d", in.Code)
+			}
+			if line := log.String(); !strings.Contains(line, "level=WARN") || !strings.Contains(line, tt.want) ||
+				strings.Count(line, "\n") != 1 || strings.Contains(line, settings.OIDC.Secret) {
+				t.Errorf("logged %q, want one line with %q", line, tt.want)
+			}
 		})
 	}
 }
