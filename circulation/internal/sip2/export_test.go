@@ -3,8 +3,10 @@ package sip2
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"time"
 
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/sip2/wire"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
@@ -33,6 +35,11 @@ func NewLimited(o Options, limits Limits) (web.Front, error) {
 	l.idle, l.login, l.line, l.wrong, l.resend = limits.Idle, limits.Login, limits.Line, limits.Wrong, limits.Resend
 	l.maxConns, l.activity.interval = limits.MaxConns, limits.Report
 	return l.front(), nil
+}
+
+// Admits reports whether a terminal of these addresses may connect from an address.
+func Admits(addresses []string, from netip.Addr) bool {
+	return admits(library.Terminal{Addresses: addresses}, from)
 }
 
 // Keeps reports whether a repeat of r gets the answer a after d.

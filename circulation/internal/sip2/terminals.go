@@ -33,6 +33,9 @@ type Terminals interface {
 // maxHashMemory bounds the memory that the check of one password takes, in KiB.
 const maxHashMemory = 32 << 10
 
+// mappedBits are the bits of IPv6 before an address of IPv4, as in ::ffff:10.1.2.3.
+const mappedBits = 96
+
 // filedTerminal is a terminal of a file.
 type filedTerminal struct {
 	library.Terminal
@@ -179,17 +182,20 @@ func hasPassword(hash, password string) bool {
 	return bcrypt.CompareHashAndPassword([]byte(hash), []byte(password)) == nil
 }
 
-// parseAddresses reads addresses and networks.
+// parseAddresses reads addresses and networks, those of IPv4 in either form. A zone is left out: each host
+// names its interfaces by itself.
 func parseAddresses(list []string) ([]netip.Prefix, error) {
 	prefixes := make([]netip.Prefix, 0, len(list))
 	for _, text := range list {
-		if addr, err := netip.ParseAddr(text); err == nil {
-			prefixes = append(prefixes, netip.PrefixFrom(addr, addr.BitLen()))
-			continue
-		}
 		prefix, err := netip.ParsePrefix(text)
+		if addr, noAddress := netip.ParseAddr(text); noAddress == nil {
+			prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+		}
 		if err != nil {
 			return nil, config.OutOfRange("addresses", text, "addresses and networks such as 10.1.0.0/16")
+		}
+		if addr, bits := prefix.Addr(), prefix.Bits()-mappedBits; addr.Is4In6() && bits >= 0 {
+			prefix = netip.PrefixFrom(addr.Unmap(), bits)
 		}
 		prefixes = append(prefixes, prefix)
 	}
@@ -203,5 +209,6 @@ func admits(t library.Terminal, from netip.Addr) bool {
 	if err != nil {
 		return false
 	}
+	from = from.WithZone("") // no network contains an address with a zone
 	return len(t.Addresses) == 0 || slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(from) })
 }
