@@ -59,6 +59,9 @@ func New(o Options, routes []Route) http.Handler {
 			DisableErrorHandler: true, // the panic goes on as an error, to writeError
 			LogErrorFunc: func(c echo.Context, err error, stack []byte) error {
 				o.Log.ErrorContext(c.Request().Context(), "panic", "err", err, "stack", string(stack))
+				if c.Response().Committed {
+					return &cutOffError{err}
+				}
 				return err
 			},
 		}),

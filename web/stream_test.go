@@ -114,28 +114,36 @@ func TestStreamJSON(t *testing.T) {
 			t.Errorf("the content type is %s, want text", got)
 		}
 	})
-	t.Run("cuts the connection at an error after that", func(t *testing.T) {
-		t.Parallel()
-		server, registry := streaming(t, func(w io.Writer) error {
-			_, _ = io.WriteString(w, "["+long())
-			return fault.New(fault.Unavailable, "the database is gone")
+	for name, tt := range map[string]struct {
+		fail         func() error
+		status, code string
+	}{
+		"an error": {func() error { return fault.New(fault.Unavailable, "the database is gone") }, "503", "UNAVAILABLE"},
+		"a panic":  {func() error { panic("a bug") }, "500", "INTERNAL"},
+	} {
+		t.Run("cuts the connection after that at "+name, func(t *testing.T) {
+			t.Parallel()
+			server, registry := streaming(t, func(w io.Writer) error {
+				_, _ = io.WriteString(w, "["+long())
+				return tt.fail()
+			})
+			a, err := openStream(t, server)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Body.Close()
+			if _, err := io.ReadAll(a.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("got %v, want a broken answer", err)
+			}
+			server.Close() // waits for the request
+			if got := counted(t, registry, "status"); got != tt.status {
+				t.Errorf("counted as %s, want %s", got, tt.status)
+			}
+			if got := counted(t, registry, "code"); got != tt.code {
+				t.Errorf("counted with the code %q, want %s", got, tt.code)
+			}
 		})
-		a, err := openStream(t, server)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer a.Body.Close()
-		if _, err := io.ReadAll(a.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("got %v, want a broken answer", err)
-		}
-		server.Close() // waits for the request
-		if got := counted(t, registry, "status"); got != "503" {
-			t.Errorf("counted as %s, want 503", got)
-		}
-		if got := counted(t, registry, "code"); got != "UNAVAILABLE" {
-			t.Errorf("counted with the code %q, want UNAVAILABLE", got)
-		}
-	})
+	}
 }
 
 // leavingClient reads a part of an answer.
