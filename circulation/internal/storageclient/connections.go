@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -28,6 +29,8 @@ const (
 	idleTimeout = 45 * time.Second
 	// maxAnswer is the largest answer that is read: a page of about 20000 loans.
 	maxAnswer = 32 << 20
+	// maxHeaders is the most that is read for the headers of an answer, with those of 1xx answers before it.
+	maxHeaders = 64 << 10
 )
 
 // connections is a bounded number of connections to storage, for HTTP/1.1. It keeps all idle ones:
@@ -44,6 +47,7 @@ type connections struct {
 // connection is in use by one call, or idle.
 type connection struct {
 	net.Conn
+	limit  *io.LimitedReader // below reader
 	reader *bufio.Reader
 	writer *bufio.Writer
 	kept   bool // it has answered a call before
@@ -63,7 +67,8 @@ func newConnections(storage *url.URL, n int) *connections {
 			if err != nil {
 				return nil, err
 			}
-			return &connection{Conn: conn, reader: bufio.NewReader(conn), writer: bufio.NewWriter(conn)}, nil
+			limit := &io.LimitedReader{R: conn}
+			return &connection{Conn: conn, limit: limit, reader: bufio.NewReader(limit), writer: bufio.NewWriter(conn)}, nil
 		},
 		Destructor: func(c *connection) { _ = c.Close() },
 		MaxSize:    int32(n), //nolint:gosec // at most twice CHECK_OUT_CONCURRENCY
@@ -73,6 +78,8 @@ func newConnections(storage *url.URL, n int) *connections {
 
 var (
 	errTooLong = errors.New("the answer is too long")
+	// errLongHeaders leaves the outcome of the call unknown.
+	errLongHeaders = errors.New("the headers of the answer are too long")
 	// errNoAnswer is the end of a connection before the first byte of the answer.
 	errNoAnswer = errors.New("the connection ended without an answer")
 )
@@ -184,12 +191,13 @@ func (c *connection) isAlive() bool {
 }
 
 // call sends the request and reads the final answer, also if the server has closed the connection
-// before it read the whole request. Faults: errNoAnswer, errTooLong.
+// before it read the whole request. Faults: errNoAnswer, errLongHeaders, errTooLong.
 func (c *connection) call(req *http.Request) (received, error) {
 	unsent := req.Write(c.writer)
 	if unsent == nil {
 		unsent = c.writer.Flush()
 	}
+	c.limit.N = maxHeaders
 	if _, err := c.reader.Peek(1); err != nil {
 		return received{}, fmt.Errorf("%w: %w", errNoAnswer, cmp.Or(unsent, err))
 	}
@@ -197,9 +205,13 @@ func (c *connection) call(req *http.Request) (received, error) {
 	for resp == nil || resp.StatusCode < http.StatusOK {
 		var err error
 		if resp, err = http.ReadResponse(c.reader, req); err != nil { //nolint:bodyclose // it has nothing else to close
+			if c.limit.N <= 0 {
+				err = errLongHeaders
+			}
 			return received{}, err
 		}
 	}
+	c.limit.N = math.MaxInt64
 	var text bytes.Buffer
 	text.Grow(int(min(max(resp.ContentLength, 0), maxAnswer)) + bytes.MinRead) // ReadFrom keeps MinRead free
 	if _, err := text.ReadFrom(io.LimitReader(resp.Body, maxAnswer+1)); err != nil {

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -60,6 +61,12 @@ func (s *faultyStorage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/more":
 		answerTwice(w)
 		return
+	case "/headers":
+		w.Header().Set("X-Long", strings.Repeat("9", 2*maxHeaders))
+	case "/hints":
+		for range maxHeaders / 16 {
+			w.WriteHeader(http.StatusEarlyHints)
+		}
 	}
 	_, _ = io.WriteString(w, "ok")
 }
@@ -118,13 +125,15 @@ func TestConnections_KeepNoPlaceAfterACall(t *testing.T) {
 		wait time.Duration
 		ok   bool
 	}{
-		"no connection":               {path: ""},
-		"no answer":                   {path: "/lost"},
-		"a part of the answer":        {path: "/half"},
-		"a caller that leaves":        {path: "/silent", wait: 50 * time.Millisecond},
-		"an answer that is the last":  {path: "/last", ok: true},
-		"an answer after a first one": {path: "/hint", ok: true},
-		"an answer before another":    {path: "/more", ok: true},
+		"no connection":                {path: ""},
+		"no answer":                    {path: "/lost"},
+		"a part of the answer":         {path: "/half"},
+		"a caller that leaves":         {path: "/silent", wait: 50 * time.Millisecond},
+		"headers without an end":       {path: "/headers"},
+		"first answers without an end": {path: "/hints"},
+		"an answer that is the last":   {path: "/last", ok: true},
+		"an answer after a first one":  {path: "/hint", ok: true},
+		"an answer before another":     {path: "/more", ok: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
