@@ -80,7 +80,7 @@ func (o Options) observe(m *httpMetrics, timeouts map[routeKey]time.Duration) ec
 			m.duration.WithLabelValues(method, route).Observe(took.Seconds())
 			endTrace(c.Response().Status, code)
 			o.logRequest(c, route, took, err, &overloads)
-			cutOff(err)
+			cutOff(c, err)
 			return nil
 		}
 	}

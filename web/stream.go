@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -49,9 +50,19 @@ func (e *cutOffError) Error() string { return "the answer was cut off: " + e.cau
 func (e *cutOffError) Unwrap() error { return e.cause }
 
 // cutOff ends the connection when err ended an answer half-way. Without that the
-// client would see the end of a whole one.
-func cutOff(err error) {
-	if err != nil && errors.As(err, new(*cutOffError)) {
-		panic(http.ErrAbortHandler)
+// client would see the end of a whole one. In HTTP/1.0 it would see that even so,
+// unless the connection is reset.
+func cutOff(c echo.Context, err error) {
+	if err == nil || !errors.As(err, new(*cutOffError)) {
+		return
 	}
+	if !c.Request().ProtoAtLeast(1, 1) {
+		if conn, _, err := c.Response().Hijack(); err == nil {
+			if tcp, ok := conn.(*net.TCPConn); ok {
+				_ = tcp.SetLinger(0)
+			}
+			_ = conn.Close()
+		}
+	}
+	panic(http.ErrAbortHandler)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -141,6 +142,29 @@ func TestStreamJSON(t *testing.T) {
 			}
 			if got := counted(t, registry, "code"); got != tt.code {
 				t.Errorf("counted with the code %q, want %s", got, tt.code)
+			}
+		})
+	}
+}
+
+// The end of the connection ends any answer of HTTP/1.0, which is what some proxies speak to services.
+func TestStreamJSON_BreaksAnAnswerOfHTTP10Off(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]error{"whole": nil, "half": errors.New("the database is gone")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, _ := streaming(t, func(w io.Writer) error {
+				_, _ = io.WriteString(w, "["+long())
+				return fail
+			})
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_, _ = io.WriteString(conn, "POST /thing/1 HTTP/1.0\r\nX-Okapi-Tenant: diku\r\n\r\n")
+			if _, err := io.ReadAll(conn); (err == nil) != (fail == nil) {
+				t.Errorf("got %v", err)
 			}
 		})
 	}
