@@ -34,7 +34,7 @@ func (s CharacterSet) charmap() *charmap.Charmap {
 }
 
 // decode makes text of bytes. Bytes that are no characters become U+FFFD, which is in no
-// barcode.
+// barcode. So do those that are controls in a table and letters in CP850.
 func (s CharacterSet) decode(content []byte) string {
 	m := s.charmap()
 	if m == nil {
@@ -42,7 +42,11 @@ func (s CharacterSet) decode(content []byte) string {
 	}
 	var b strings.Builder
 	for _, c := range content {
-		b.WriteRune(m.DecodeByte(c))
+		r := m.DecodeByte(c)
+		if c > unicode.MaxASCII && unicode.IsControl(r) {
+			r = unicode.ReplacementChar
+		}
+		b.WriteRune(r)
 	}
 	return b.String()
 }

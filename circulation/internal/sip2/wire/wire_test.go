@@ -335,9 +335,12 @@ func TestAnswer_Print(t *testing.T) {
 
 func TestParse_BytesThatAreNoCharactersMatchNoBarcode(t *testing.T) {
 	t.Parallel()
-	r, err := wire.Parse([]byte("3520260105    101500AOmain|AAP-\xff1|"), wire.UTF8, wire.DetectErrors)
-	if err != nil || r.Field("AA") != "P-\uFFFD1" {
-		t.Errorf("AA = %q, %v", r.Field("AA"), err)
+	const ue = "\x81" // ü in CP850
+	for set, odd := range map[wire.CharacterSet]string{wire.UTF8: "\xff", wire.Windows1252: ue, wire.ISO88591: ue} {
+		r, err := wire.Parse([]byte("3520260105    101500AOmain|AAP-"+odd+"1|"), set, wire.DetectErrors)
+		if err != nil || r.Field("AA") != "P-\uFFFD1" {
+			t.Errorf("%s: AA = %q, %v", set, r.Field("AA"), err)
+		}
 	}
 }
 
