@@ -97,11 +97,16 @@ func withStatus(item records.Record, status string) records.Record {
 
 // complete makes the records of the change ready to be written, by the rules of their types, over the
 // stored ones. It does not read the holdings records of the items, which would have to be locked
-// before them: they only change their statuses.
+// before them: they only change their statuses. Requests of a queue keep what they are for. So one that
+// breaks a rule of new requests keeps no others waiting.
 func (c Change) complete(ctx context.Context, now time.Time, loan records.Record, items, queue []records.Record) (Change, error) {
-	user, item := okapi.FromContext(ctx).UserID, records.Item
+	user, item, queued := okapi.FromContext(ctx).UserID, records.Item, records.Request
 	item.Prepare = func(_ context.Context, _ records.Reader, w records.Write) error {
 		records.StampStatus(w)
+		return nil
+	}
+	queued.Prepare = func(_ context.Context, _ records.Reader, w records.Write) error {
+		records.StampClosed(w)
 		return nil
 	}
 	var err error
@@ -115,7 +120,7 @@ func (c Change) complete(ctx context.Context, now time.Time, loan records.Record
 		write(item, changed, find(items, changed.ID()))
 	}
 	for _, changed := range c.Requests {
-		write(records.Request, changed, find(queue, changed.ID()))
+		write(queued, changed, find(queue, changed.ID()))
 	}
 	if find(queue, c.Request.ID()) == nil {
 		write(records.Request, c.Request, nil)

@@ -242,6 +242,41 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 	}
 }
 
+// A request that was copied from FOLIO's tables breaks a rule of new requests. It keeps no others waiting.
+func TestQueue_WithARequestThatBreaksALaterRule(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(harness, []request) error{
+		"another one is cancelled": func(l harness, queue []request) error { return l.cancel(queue[0], false) },
+		"another one is filled": func(l harness, queue []request) error {
+			c := l.withLock(queue[0].by, queue[0].item)
+			c.request = queue[0].id
+			_, _, err := l.send(c)
+			return err
+		},
+		"another one expires": func(l harness, queue []request) error {
+			l.expire(queue[0], "Open - Not yet filled", -1)
+			_, err := l.commits.ExpireRequests(l.ctx(), 500)
+			return err
+		},
+		"the queue is ordered": func(l harness, queue []request) error {
+			_, err := l.orderQueue(fmt.Sprintf(`"itemId":%q`, queue[0].item), []request{queue[1], queue[0]}, 2, 1)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newHarness(t)
+			of := l.addTitle(1)
+			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
+			l.exec(`UPDATE {schema}.request SET jsonb = jsonb - 'holdingsRecordId' WHERE id = $1`, queue[1].id)
+			if err := change(l, queue); err != nil {
+				t.Error(err)
+			}
+			l.wantStates(queue[1:], notYet+"1")
+		})
+	}
+}
+
 // How FOLIO's circulation writes requests: one by one, or several at once.
 func (l harness) putRequest(r request) error {
 	return postgres.NewRecordStore(l.db, func() {}).Update(l.ctx(), records.Request, l.parsed(r.doc()))

@@ -65,7 +65,7 @@ func prepareRequest(_ context.Context, _ Reader, w Write) error {
 			request["position"] = int(f) // 2.0 does not fit in the column
 		}
 	}
-	stampClosed(w)
+	StampClosed(w)
 	item, holdings := request.Text("itemId"), request.Text("holdingsRecordId")
 	var wrong fault.List
 	refuse := func(field, message string) {
@@ -85,9 +85,9 @@ func prepareRequest(_ context.Context, _ Reader, w Write) error {
 	return wrong.Err()
 }
 
-// stampClosed notes when a request that waited for pickup is closed and not filled. The hold shelf
+// StampClosed notes when a request that waited for pickup is closed and not filled. The hold shelf
 // has its item then.
-func stampClosed(w Write) {
+func StampClosed(w Write) {
 	status := w.Record.Text("status")
 	if w.Stored.Text("status") == schemas.RequestAwaitingPickup && strings.HasPrefix(status, "Closed - ") && status != "Closed - Filled" {
 		w.Record["awaitingPickupRequestClosedDate"] = w.Now.UTC().Format(schemas.FolioTime)
