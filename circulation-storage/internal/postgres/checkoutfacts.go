@@ -92,8 +92,9 @@ const checkInFactsSQL = checkOutFactsSQL + `,
                   FROM item i LEFT JOIN {schema}.location l ON l.id = (i.jsonb->>'effectiveLocationId')::uuid) AS place
           LEFT JOIN {schema}.users requester ON requester.id = (
                 SELECT (q.jsonb->>'requesterId')::uuid FROM queue q
-                 WHERE coalesce((q.jsonb->>'itemId')::uuid = (SELECT id FROM item), true)
-                    OR q.jsonb->>'requestType' = 'Recall' AND q.jsonb->>'status' = 'Open - Not yet filled'
+                 WHERE (q.jsonb->>'itemId')::uuid = (SELECT id FROM item) AND ($6::boolean OR q.jsonb->>'requestLevel' IS DISTINCT FROM 'Title')
+                    OR $6::boolean AND q.jsonb->>'requestLevel' = 'Title' AND (q.jsonb->>'itemId' IS NULL
+                       OR q.jsonb->>'requestType' = 'Recall' AND q.jsonb->>'status' = 'Open - Not yet filled')
                  ORDER BY q.position, q.id LIMIT 1))`
 
 // severalFactsSQL and severalBarcodeFactsSQL are the statements for each of several check-outs. So
