@@ -142,11 +142,11 @@ func (c CheckIn) closeLoan(seen Seen) records.Record {
 	loan["status"] = map[string]any{"name": closed}
 	loan["action"] = c.loanAction
 	delete(loan, "actionComment") // it belonged to the action before
-	endBilling(loan, seen.Item)
 	if c.loan != nil {
 		loan = clone(c.loan)
 		keepHidden(loan, seen.Loan)
 	}
+	endBilling(loan, seen.Item)
 	loan["returnDate"] = c.date
 	loan["systemReturnDate"] = seen.Now.UTC().Format(schemas.FolioTime)
 	loan["checkinServicePointId"] = c.servicePointID

@@ -56,6 +56,7 @@ func (r LoanReplacement) Decide(ctx context.Context, seen Seen) (Change, error) 
 	}
 	if status := seen.Item.Text("status.name"); records.IsOpenLoan(loan) && status != declaredLost && status != checkedOut {
 		loan["itemStatus"] = checkedOut
+		endBilling(loan, seen.Item)
 		change.setItem(withStatus(seen.Item, checkedOut))
 	}
 	if moved {
@@ -88,7 +89,7 @@ func (r LoanReplacement) check(seen Seen, loan records.Record, moved bool) error
 
 // keepHidden takes over what circulation's clients do not get, and so cannot send back.
 func keepHidden(loan, stored records.Record) {
-	for _, key := range []string{"itemStatus", "patronGroupIdAtCheckout"} {
+	for _, key := range []string{"itemStatus", "patronGroupIdAtCheckout", delayedBilling} {
 		if value, exists := stored[key]; exists && loan[key] == nil {
 			loan[key] = value
 		}

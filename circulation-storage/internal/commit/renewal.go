@@ -32,6 +32,8 @@ type Renewal struct {
 const (
 	renewed        = "renewed"
 	renewedByStaff = "renewedThroughOverride"
+
+	delayedBilling = "agedToLostDelayedBilling" // of a loan
 )
 
 // ChangesItem reports whether the item gets another status.
@@ -107,11 +109,10 @@ func (r Renewal) Decide(ctx context.Context, seen Seen) (Change, error) {
 // endBilling takes off the loan that an item which is aged to lost will be billed. As in FOLIO, the loan
 // still says when it aged.
 func endBilling(loan, item records.Record) {
-	const detail = "agedToLostDelayedBilling"
-	if billing := clone(loan.Object(detail)); billing != nil && item.Text("status.name") == agedToLost {
+	if billing := clone(loan.Object(delayedBilling)); billing != nil && item.Text("status.name") == agedToLost {
 		delete(billing, "lostItemHasBeenBilled")
 		delete(billing, "dateLostItemShouldBeBilled")
-		loan[detail] = map[string]any(billing)
+		loan[delayedBilling] = map[string]any(billing)
 	}
 }
 

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -73,6 +74,45 @@ func TestReplaceLoan_WritesTheLoanAndKeepsWhatClientsDoNotGet(t *testing.T) {
 	l.mustChange(c.loan, "staffInfoAdded", `,"comment":"x"`)
 	if err := l.replaceLoan(id, c, moved); err != nil || field(t, l.stored("loan", c.loan), "action") != "staffInfoAdded" {
 		t.Errorf("the repeat: got %v and the loan %s, want nothing changed", err, l.stored("loan", c.loan))
+	}
+}
+
+// An item that aged to lost and is with the patron, or back, will not be billed.
+func TestReplaceLoan_KeepsWhenTheItemAgedToLost(t *testing.T) {
+	t.Parallel()
+	l := newHarness(t)
+	type detail = map[string]any
+	const toBill, aged = "2026-04-01T00:00:00Z", "2026-03-01T00:00:00Z"
+	for name, tt := range map[string]struct {
+		status string
+		more   string // besides what the client sends of an open loan
+		want   detail
+	}{
+		"its item is lost": {"Declared lost", "", detail{"dateLostItemShouldBeBilled": toBill, "agedToLostDate": aged}},
+		"its item is lent": {"Aged to lost", "", detail{"agedToLostDate": aged}},
+		"its item is back": {"Aged to lost", toClosed, detail{"agedToLostDate": aged}},
+		"a client sends it": {
+			"Checked out", `,"agedToLostDelayedBilling":{"lostItemHasBeenBilled":true}`, detail{"lostItemHasBeenBilled": true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := l.lent()
+			l.setStatus(c.item, tt.status)
+			l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || jsonb_build_object('agedToLostDelayedBilling', `+
+				`jsonb_build_object('dateLostItemShouldBeBilled', $2::text, 'agedToLostDate', $3::text)) WHERE id = $1`,
+				c.loan, toBill, aged)
+			write := l.replaceLoan
+			if tt.more == toClosed {
+				write = func(id uuid.UUID, c lending, _ string) error { return l.closeLoan(id, c, 2, "") }
+			}
+			if err := write(uuid.New(), c, tt.more); err != nil {
+				t.Fatal(err)
+			}
+			if got := field(t, l.stored("loan", c.loan), "agedToLostDelayedBilling"); !reflect.DeepEqual(got, any(tt.want)) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
 	}
 }
 
