@@ -125,15 +125,21 @@ func NamePolicy(p policy.LoanPolicy) []fault.Parameter {
 	return []fault.Parameter{fault.Param("loanPolicyName", p.Name), fault.Param("loanPolicyId", p.ID)}
 }
 
-// ComputeRecall returns when a recalled loan is due by the loan policy that the rules chose. Faults:
-// Internal without the policy; Invalid if it gives no date.
-func ComputeRecall(ctx context.Context, policies LoanPolicies, policyID string, t policy.RecallTerms) (time.Time, error) {
-	found, err := policies.LoanPolicy(ctx, policyID)
+// ComputeRecall returns when a recalled loan is due by the loan policy that the rules chose. It reads the
+// schedule that limits a loan which is lent. Faults: Internal without policy or schedule; Invalid if the
+// policy gives no date.
+func ComputeRecall(ctx context.Context, records RecordsWithPolicies, policyID string, t policy.RecallTerms) (time.Time, error) {
+	found, err := records.LoanPolicy(ctx, policyID)
 	if fault.Is(err, fault.NotFound) {
 		return time.Time{}, NewPolicyNotFound(policyID)
 	}
 	if err != nil {
 		return time.Time{}, err
+	}
+	if t.Lent {
+		if t.Schedule, err = ReadSchedule(ctx, records, found.ScheduleID, policyID); err != nil {
+			return time.Time{}, err
+		}
 	}
 	due, err := found.Recall(t)
 	if refused, ok := errors.AsType[*policy.DueDateError](err); ok {

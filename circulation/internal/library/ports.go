@@ -33,3 +33,9 @@ type Records interface {
 type LoanPolicies interface {
 	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
 }
+
+// RecordsWithPolicies finds both.
+type RecordsWithPolicies interface {
+	Records
+	LoanPolicies
+}

@@ -93,15 +93,18 @@ type RecallTerms struct {
 	DueDate time.Time
 	// PatronExpires is the end of the borrower's card; zero if it has none.
 	PatronExpires time.Time
-	// Schedule limits a loan that is made while the recall waits; zero for one that is recalled later.
+	// Schedule is the record that the policy's ScheduleID names.
 	Schedule FixedSchedule
+	// Lent is set for a loan that is recalled later, and not for one that is made while the recall waits.
+	Lent bool
 }
 
 // Recall returns when a recalled loan is due: after the return interval from now, at once without
 // one, but not before the guaranteed period after the loan date ends. A loan that is due before
 // keeps its date, and so does an overdue one, unless the policy lets recalls extend overdue loans.
 // An overdue loan then has the alternate interval, if there is one. The date is never later than
-// t.PatronExpires, nor on a later day than t.Schedule has for the loan date.
+// t.PatronExpires, nor on a later day than t.Schedule has for the date itself, or for the loan date of
+// a loan that is not lent yet.
 //
 // The error is always a *DueDateError. Source: FOLIO's LoanPolicy.recall, with its messages.
 func (p LoanPolicy) Recall(t RecallTerms) (time.Time, error) {
@@ -122,5 +125,9 @@ func (p LoanPolicy) Recall(t RecallTerms) (time.Time, error) {
 	case guaranteed.After(due):
 		due = guaranteed
 	}
-	return notAfter(t.Schedule.limitDay(t.LoanDate, due), t.PatronExpires), nil
+	inRange := t.LoanDate
+	if t.Lent {
+		inRange = due
+	}
+	return notAfter(t.Schedule.limitDay(inRange, due), t.PatronExpires), nil
 }

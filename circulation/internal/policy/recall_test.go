@@ -24,6 +24,7 @@ func TestLoanPolicy_Recall(t *testing.T) {
 		name, terms, now, want string
 		dueless                bool
 		expires                string // the end of the patron's card
+		schedule               string
 	}{
 		{name: "no terms", now: "2026-03-12 09:00", want: "2026-03-12 09:00"},
 		{name: "return interval", terms: fiveDays, now: "2026-03-12 09:00", want: "2026-03-17 09:00"},
@@ -63,13 +64,28 @@ func TestLoanPolicy_Recall(t *testing.T) {
 			name: "due after the card", terms: fiveDays, now: "2026-03-27 09:00", want: "2026-03-28 10:00",
 			expires: "2026-03-28 10:00",
 		},
+		{
+			name: "guaranteed period ends after the date of its range", terms: fiveDays + "," + guaranteed,
+			now: "2026-03-02 09:00", want: "2026-03-08 00:00", schedule: dueInRange("03-01", "03-31", "03-08"),
+		},
+		{
+			name: "guaranteed period ends on the day of the limit", terms: fiveDays + "," + guaranteed,
+			now: "2026-03-02 09:00", want: "2026-03-11 10:00", schedule: dueInRange("03-01", "03-31", "03-11"),
+		},
+		{
+			name: "guaranteed period ends in no range", terms: fiveDays + "," + guaranteed,
+			now: "2026-03-02 09:00", want: "2026-03-11 10:00", schedule: dueInRange("03-01", "03-10", "03-08"),
+		},
 		{name: "no due date", terms: fiveDays, now: "2026-04-02 09:00", want: "2026-04-07 09:00", dueless: true},
 	} {
 		terms := policy.RecallTerms{
-			Now: clock(t, tt.now), LoanDate: clock(t, "2026-03-01 10:00"), DueDate: clock(t, "2026-03-29 10:00"),
+			Now: clock(t, tt.now), LoanDate: clock(t, "2026-03-01 10:00"), DueDate: clock(t, "2026-03-29 10:00"), Lent: true,
 		}
 		if tt.dueless {
 			terms.DueDate = time.Time{}
+		}
+		if tt.schedule != "" {
+			terms.Schedule, _ = policy.ParseFixedSchedule([]byte(tt.schedule))
 		}
 		if tt.expires != "" {
 			terms.PatronExpires = clock(t, tt.expires)
@@ -79,6 +95,11 @@ func TestLoanPolicy_Recall(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want %s", tt.name, got, err, tt.want)
 		}
 	}
+}
+
+// dueInRange is a schedule of one range of days of this year.
+func dueInRange(from, to, due string) string {
+	return `{"id":"s","schedules":[{"from":"2026-` + from + `","to":"2026-` + to + `","due":"2026-` + due + `"}]}`
 }
 
 func TestLoanPolicy_RecallByAnInvalidPeriod(t *testing.T) {

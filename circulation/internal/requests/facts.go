@@ -208,5 +208,6 @@ func (s *Service) computeDueDate(ctx context.Context, f facts) (time.Time, error
 	id := lent.Rules.Match(policy.KindLoan, criteria).PolicyID
 	return library.ComputeRecall(ctx, s.Library, id, policy.RecallTerms{
 		Now: s.Now().UTC(), LoanDate: f.loan.LoanDate.UTC(), DueDate: f.loan.DueDate.UTC(), PatronExpires: lent.User.ExpirationDate.Time,
+		Lent: true,
 	})
 }

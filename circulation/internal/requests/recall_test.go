@@ -40,6 +40,14 @@ func TestCreate_RecallChangesTheDueDate(t *testing.T) {
 			},
 		},
 		{
+			name: "after the schedule's date", due: "2026-03-01T00:00:00.000Z",
+			change: func(l *fakeLibrary) {
+				l.Policy = strings.Replace(withRecalls(`"minimumGuaranteedLoanPeriod":{"duration":10,"intervalId":"Days"}`),
+					"{", `{"loansPolicy":{"profileId":"Rolling","fixedDueDateScheduleId":"s"},`, 1)
+				l.Schedule = `{"id":"s","schedules":[{"from":"2026-02-15","to":"2026-03-31","due":"2026-03-01"}]}`
+			},
+		},
+		{
 			name:   "due before",
 			change: func(l *fakeLibrary) { l.Policy = strings.Replace(fiveDays, ":5", ":50", 1) }, due: judged,
 		},
