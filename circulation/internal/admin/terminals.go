@@ -38,6 +38,7 @@ type TerminalChange struct {
 
 // NewTerminal is a machine that staff add, as it is stored. What it leaves out is the service's choice.
 type NewTerminal struct {
+	ID             string `json:"id,omitempty"` // of the form, so that one that was sent twice is known
 	Login          string `json:"login"`
 	Name           string `json:"name"`
 	ServicePointID string `json:"servicePointId"`

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
@@ -28,6 +30,7 @@ type terminalsPage struct {
 	May      bool   // change machines
 	Action   string
 	Problems []field
+	NewID    string // of the machine that the form adds
 	Login    field
 	Name     field
 	Password field
@@ -134,7 +137,7 @@ func (p *pages) showTerminalsWith(v *visit, refusal error, typed admin.NewTermin
 		p.log.WarnContext(v.ctx(), "page shown without what machines do", "err", err)
 	}
 	shown := terminalsPage{
-		Unknown: err != nil, May: v.may(admin.MayChangeTerminals), Action: v.path("/machines"),
+		Unknown: err != nil, May: v.may(admin.MayChangeTerminals), Action: v.path("/machines"), NewID: uuid.NewString(),
 		Login:    v.newField("login", "machines.login", "machines.loginHint", typed.Login),
 		Name:     v.newField("name", "machines.name", "machines.nameHint", typed.Name),
 		Password: v.newPasswordField(), Place: v.newPlaceMenu(places, typed.ServicePointID, "machines.choose"),
@@ -248,7 +251,7 @@ func isExplained(err error) bool {
 
 func (p *pages) addTerminal(v *visit) error {
 	typed := admin.NewTerminal{
-		Login: strings.TrimSpace(v.c.FormValue("login")), Name: strings.TrimSpace(v.c.FormValue("name")),
+		ID: v.c.FormValue("id"), Login: strings.TrimSpace(v.c.FormValue("login")), Name: strings.TrimSpace(v.c.FormValue("name")),
 		ServicePointID: v.c.FormValue("place"), Password: v.c.FormValue("password"),
 	}
 	err := v.checkPassword(typed.Password)
@@ -256,7 +259,17 @@ func (p *pages) addTerminal(v *visit) error {
 		err = p.admin.AddTerminal(v.ctx(), typed)
 	}
 	if isExplained(err) {
-		return p.showTerminalsWith(v, err, typed)
+		found, readErr := p.admin.Terminals(v.ctx())
+		if readErr != nil {
+			return readErr
+		}
+		sentTwice := func(t library.Terminal) bool {
+			return t.ID == typed.ID && t.Login == typed.Login && t.Name == typed.Name && strings.EqualFold(t.ServicePointID, typed.ServicePointID)
+		}
+		if !slices.ContainsFunc(found, sentTwice) {
+			return p.showTerminalsWith(v, err, typed)
+		}
+		err = nil
 	}
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -109,6 +110,38 @@ func TestTerminalsPage_AddsAMachine(t *testing.T) {
 	p.want(t, http.StatusServiceUnavailable)
 	p.lacks(t, "right-secret")
 }
+
+// A visitor may send the form twice, or go back to it and add another machine.
+func TestTerminalsPage_AddsAMachineOnce(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		id, login, name string
+		status          int
+	}{
+		"sent twice":      {id: annID, login: "desk-1", name: "Hall", status: http.StatusSeeOther},
+		"another login":   {id: annID, login: "desk-2", name: "Hall", status: http.StatusUnprocessableEntity},
+		"another name":    {id: annID, login: "desk-1", name: "Annex", status: http.StatusUnprocessableEntity},
+		"another's login": {id: benID, login: "desk-1", name: "Hall", status: http.StatusUnprocessableEntity},
+		"without an id":   {login: "desk-1", name: "Hall", status: http.StatusUnprocessableEntity},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := &machines{list: []records.Terminal{{ID: annID, Name: "Hall", Login: "desk-1", ServicePointID: heldID}}}
+			m.refusal = fault.StorageRefusal("value already exists", fault.Param("login", tt.login))
+			p := visit(t, &library{Admin: m}).post(t, machinesPath, url.Values{
+				"id": {tt.id}, "login": {tt.login}, "name": {tt.name}, "place": {heldID}, "password": {"right-secret"},
+			})
+			if p.status != tt.status || m.added[0].ID != tt.id {
+				t.Errorf("got %d for %+v, want %d", p.status, m.added, tt.status)
+			}
+			if p.status != http.StatusSeeOther && !newMachine.MatchString(p.raw) {
+				t.Error("the form has no new id")
+			}
+		})
+	}
+}
+
+var newMachine = regexp.MustCompile(`name="id" value="[0-9a-f-]{36}"`)
 
 func TestTerminalsPage_SetsAPassword(t *testing.T) {
 	t.Parallel()
