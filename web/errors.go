@@ -38,9 +38,7 @@ func (o Options) writeError(err error, c echo.Context) {
 	}
 	header := c.Response().Header()
 	header.Set(fault.Header, string(f.Code))
-	if after := retryAfter(f); after > 0 {
-		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
-	}
+	SetRetryAfter(header, f)
 	if f.Code == fault.Overloaded {
 		header.Set("Connection", "close") // frees its memory, and the next try may reach another instance
 	}
@@ -63,11 +61,16 @@ func statusOf(err error, f *fault.Error) int {
 // restart or a failover, and end within seconds.
 const outageRetryAfter = time.Second
 
-func retryAfter(f *fault.Error) time.Duration {
+// SetRetryAfter says when the caller may try again, if that is known. Error answers have it by
+// themselves, and handlers that answer f set it.
+func SetRetryAfter(header http.Header, f *fault.Error) {
+	after := f.RetryAfter
 	if f.Code == fault.Unavailable {
-		return cmp.Or(f.RetryAfter, outageRetryAfter)
+		after = cmp.Or(after, outageRetryAfter)
 	}
-	return f.RetryAfter
+	if after > 0 {
+		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
+	}
 }
 
 func (o Options) writeFault(c echo.Context, status int, f *fault.Error) error {

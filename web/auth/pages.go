@@ -277,6 +277,7 @@ func (p *Pages) signIn(c echo.Context) error {
 		status := http.StatusUnprocessableEntity
 		if fault.Is(err, fault.TooManyTries) {
 			status = http.StatusTooManyRequests
+			web.SetRetryAfter(c.Response().Header(), web.ToFault(err))
 		}
 		return p.showForm(c, status, form)
 	}

@@ -300,7 +300,11 @@ func TestPages_SlowDownWrongPasswords(t *testing.T) {
 		for range 5 {
 			wantStatus(t, v.signIn("Ann", "wrong horse battery", ""), http.StatusUnprocessableEntity, "The password is wrong")
 		}
-		wantStatus(t, v.signIn("Ann", password, ""), http.StatusTooManyRequests, "Wait for 10 s")
+		form := v.signIn("Ann", password, "")
+		wantStatus(t, form, http.StatusTooManyRequests, "Wait for 10 s")
+		if after := form.Header().Get("Retry-After"); after != "10" {
+			t.Errorf("Retry-After of the form is %q", after)
+		}
 		v.header.Set("Authorization", basic("Ann:"+password)) // the same for programs
 		slowed := v.get("/desk/diku/")
 		wantStatus(t, slowed, http.StatusTooManyRequests, "Too many wrong passwords")

@@ -44,6 +44,7 @@ func WithErrors(show func(c echo.Context, err error) error) echo.MiddlewareFunc 
 			keepLanguage(c)
 			err := h(c)
 			if err != nil && !errors.Is(err, context.Canceled) && !c.Response().Committed {
+				web.SetRetryAfter(c.Response().Header(), web.ToFault(err))
 				err = errors.Join(err, show(c, err))
 			}
 			return err

@@ -53,6 +53,26 @@ func TestErrorPage_HasNoSecrets(t *testing.T) {
 	}
 }
 
+// Programs read pages too, and have to know when they may try again.
+func TestErrorPage_SaysWhenToTryAgain(t *testing.T) {
+	t.Parallel()
+	r := &http.Request{Header: http.Header{}}
+	r.SetBasicAuth("Ada", "wrong")
+	v := visitAs(t, &library{}, auth.Basic, r.Header)
+	for range 5 {
+		v.get(t, "/staff/diku/").want(t, http.StatusUnauthorized)
+	}
+	p := v.get(t, "/staff/diku/")
+	p.want(t, http.StatusTooManyRequests)
+	if after := p.header.Get("Retry-After"); after == "" {
+		t.Error("after wrong passwords, there is no Retry-After")
+	}
+	p = visit(t, &library{err: fault.New(fault.Unavailable, "Storage was not reached")}).get(t, "/staff/diku/")
+	if after := p.header.Get("Retry-After"); after != "1" {
+		t.Errorf("while storage is away, Retry-After is %q", after)
+	}
+}
+
 // An error page asks storage nothing: it may be what went wrong.
 func TestErrorPage_NamesTheVisitorWithoutAskingStorage(t *testing.T) {
 	t.Parallel()
