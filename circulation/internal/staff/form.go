@@ -67,9 +67,10 @@ func checkReason(r *page.Reason) (why string, usable bool) {
 	return why, r.Wrong.Code == ""
 }
 
-// describeReason says what is wrong with a reason that cannot be used.
+// describeReason says what is wrong with a reason that cannot be used. As for schemas.ParseChangeReason,
+// a line break is one character.
 func describeReason(reason string) texts.Text {
-	if n := utf8.RuneCountInString(strings.TrimSpace(reason)); n > schemas.MaxChangeReason {
+	if n := utf8.RuneCountInString(strings.TrimSpace(strings.ReplaceAll(reason, "\r\n", "\n"))); n > schemas.MaxChangeReason {
 		return texts.Text{Code: "reason.long", Values: texts.Values{"most": strconv.Itoa(schemas.MaxChangeReason), "count": strconv.Itoa(n)}}
 	}
 	return texts.Text{Code: "reason.controls"}

@@ -172,6 +172,8 @@ func TestReleasePage_NeedsAReason(t *testing.T) {
 		strings.Repeat("é", schemas.MaxChangeReason+1):       "The reason must have at most 500 characters",
 		"<i>" + strings.Repeat("x", schemas.MaxChangeReason): "The reason must have at most 500 characters",
 		"a\x07b": "The reason must have no control characters",
+		"a\x0bb" + strings.Repeat("\r\nx", schemas.MaxChangeReason/2-2): "The reason must have no control characters",
+		"é" + strings.Repeat("\r\n", 9) + strings.Repeat("x", 500):      "at most 500 characters, not 510",
 	} {
 		d := &backend{locks: []schemas.CheckoutLock{held()}}
 		v := visit(t, &library{Admin: d})
