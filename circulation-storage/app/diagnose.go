@@ -8,6 +8,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/doctor"
 	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/readiness"
 	"checkoutlock/config/command"
 	"checkoutlock/schemas/okapi"
 )
@@ -66,11 +67,11 @@ func (l Listing) examine(ctx context.Context, db *postgres.DB, own doctor.Settin
 			continue
 		}
 		found = true
-		tenant, err := db.InspectTenant(okapi.WithTenant(ctx, s.Tenant), s)
+		more, err := examineTenant(okapi.WithTenant(ctx, s.Tenant), db, s, own)
 		if err != nil {
 			return findings, err
 		}
-		findings = append(findings, tenant.Examine(own)...)
+		findings = append(findings, more...)
 	}
 	if !found {
 		findings = append(findings, doctor.Finding{
@@ -78,4 +79,24 @@ func (l Listing) examine(ctx context.Context, db *postgres.DB, own doctor.Settin
 		})
 	}
 	return findings, nil
+}
+
+// examineTenant returns no finding of a tenant that was purged since its schema s was read. Its error is
+// not that of this tenant alone.
+func examineTenant(ctx context.Context, db *postgres.DB, s readiness.Schema, own doctor.Settings) ([]doctor.Finding, error) {
+	tenant, err := db.InspectTenant(ctx, s)
+	if err == nil {
+		return tenant.Examine(own), nil
+	}
+	now, readErr := db.Schema(ctx)
+	switch {
+	case readErr != nil:
+		return nil, err
+	case !now.Installed:
+		return nil, nil
+	}
+	return []doctor.Finding{{
+		Check: s.Tenant.String() + ": records", Level: doctor.Broken, Text: err.Error(),
+		Advice: "see that the tables are there, that the user of DATABASE_URL owns them, and that nothing locks them",
+	}}, nil
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -212,5 +214,66 @@ func TestDoctor_FindsWhatIsWrong(t *testing.T) {
 	found, status = levels()
 	if found["migrations"] != "broken" || status != 2 {
 		t.Errorf("a dirty schema: %v with status %d", found, status)
+	}
+}
+
+func TestDoctor_GoesOnAfterATenantThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	db, broken := pgtest.New(t)
+	_, purged := pgtest.New(t)
+	_, sound := pgtest.New(t)
+	names := []string{broken.String(), purged.String(), sound.String()}
+	slices.Sort(names) // as doctor reads them
+	schema := func(i int) string { return names[i] + strings.TrimPrefix(postgres.SchemaName(sound), sound.String()) }
+	rename := func(ctx context.Context, from, to string) {
+		t.Helper()
+		if _, err := db.Pool().Exec(ctx, "ALTER TABLE "+schema(0)+"."+from+" RENAME TO "+to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename(t.Context(), "outbox", "lost")
+	t.Cleanup(func() { rename(context.Background(), "lost", "outbox") })
+
+	tx, err := db.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	// The tenant is still listed while its settings are locked.
+	if _, err := tx.Exec(t.Context(), "LOCK TABLE "+schema(1)+".lock_settings_version"); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan string, 1)
+	go func() {
+		out, _ := runCommand(t, pgtest.URL(t), "doctor", "-json")
+		ended <- out
+	}()
+	const blockedSQL = `
+SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))`
+	for blocked := false; !blocked; {
+		select {
+		case out := <-ended:
+			t.Fatal(out)
+		default:
+		}
+		if err := tx.QueryRow(t.Context(), blockedSQL).Scan(&blocked); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := tx.Exec(t.Context(), "DROP SCHEMA "+schema(1)+" CASCADE"); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	out := <-ended
+	for want, there := range map[string]bool{
+		names[0] + ": records": true, names[0] + ": outbox": false, names[1] + ": ": false, names[2] + ": outbox": true,
+		`"check": "database",
+    "level": "broken"`: false,
+	} {
+		if strings.Contains(out, want) != there {
+			t.Errorf("%q is there: %t, want %t:\n%s", want, !there, there, out)
+		}
 	}
 }
