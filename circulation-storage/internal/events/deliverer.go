@@ -300,8 +300,11 @@ func (d *Deliverer) giveUp(ctx context.Context) {
 			continue
 		}
 		ctx := okapi.WithTenant(ctx, id)
-		if err := d.store.GiveUp(ctx, d.holder); err != nil {
+		err := d.store.GiveUp(ctx, d.holder)
+		if err != nil {
 			d.log.DebugContext(ctx, "lease on events not given up", "err", err)
+		}
+		if fault.Is(err, fault.Unavailable) { // it is that of all tenants
 			return
 		}
 	}
