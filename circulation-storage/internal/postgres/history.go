@@ -137,7 +137,7 @@ DELETE FROM {schema}.check_out_history h USING old WHERE h.id = old.id`
 // Sweep deletes at most limit check-outs that ended longer ago than retention, and returns how many. It
 // skips those in use. It also deletes old numbers of waiting check-outs.
 func (s *HistoryStore) Sweep(ctx context.Context, retention time.Duration, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping past check-outs", sweepHistorySQL, seldom, retention, limit)
+	return s.db.sweep(ctx, "sweeping past check-outs", sweepHistorySQL, retention, limit)
 }
 
 const (
@@ -283,7 +283,7 @@ SELECT count(*), coalesce((array_agg(u.machine))[1], ''), coalesce((array_agg(u.
 // CountUnknownPlaces counts the machines that sent a service point which does not exist in the time
 // before now. It returns the last one too, and the service point that it sent.
 func (s *HistoryStore) CountUnknownPlaces(ctx context.Context, within time.Duration) (n int, machine, servicePointID string, err error) {
-	err = s.db.readRow(ctx, s.db.conns.Ordinary, "counting unknown service points", countUnknownPlacesSQL, []any{seldom, within}, &n, &machine, &servicePointID)
+	err = s.db.count(ctx, "counting unknown service points", countUnknownPlacesSQL, []any{within}, &n, &machine, &servicePointID)
 	return n, machine, servicePointID, err
 }
 

@@ -110,7 +110,7 @@ SELECT count(*), coalesce(max(clock_timestamp() - l.creation_date), interval '0'
 // ReadGauges reads the numbers of the tenant.
 func (db *DB) ReadGauges(ctx context.Context) (Gauges, error) {
 	var g Gauges
-	err := db.readRow(ctx, db.conns.Ordinary, "reading gauges", gaugesSQL, []any{seldom, maxCountedEvents}, &g.HeldLocks, &g.OldestLock, &g.Events)
+	err := db.count(ctx, "reading gauges", gaugesSQL, []any{maxCountedEvents}, &g.HeldLocks, &g.OldestLock, &g.Events)
 	return g, err
 }
 
@@ -143,6 +143,6 @@ const countOverLimitSQL = `SELECT count(*) FROM (` + overLimit + `) over`
 // check-out counted.
 func (db *DB) CountOverLimit(ctx context.Context) (int, error) {
 	var n int
-	err := db.readRow(ctx, db.conns.Ordinary, "counting patrons over their limit", countOverLimitSQL, []any{seldom, recountedFor, maxRecounted}, &n)
+	err := db.count(ctx, "counting patrons over their limit", countOverLimitSQL, []any{recountedFor, maxRecounted}, &n)
 	return n, err
 }

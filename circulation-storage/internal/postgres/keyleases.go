@@ -150,5 +150,5 @@ func (s *KeyLeaseStore) updateLease(ctx context.Context, op, statement string, a
 
 // Sweep deletes at most limit expired keys, and returns how many. It skips keys in use.
 func (s *KeyLeaseStore) Sweep(ctx context.Context, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping idempotency keys", sweepKeysSQL, seldom, limit)
+	return s.db.sweep(ctx, "sweeping idempotency keys", sweepKeysSQL, limit)
 }

@@ -101,5 +101,5 @@ UPDATE {schema}.check_out_lock_change c SET lock_user_id = NULL FROM old WHERE c
 // BlankReleases removes the patron from at most limit forced releases that are
 // older than age, by the database's clock, and returns how many. The changes stay.
 func (s *LockChangeStore) BlankReleases(ctx context.Context, age time.Duration, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.conns.Ordinary, "removing patrons from old changes", blankReleasesSQL, seldom, age, limit)
+	return s.db.sweep(ctx, "removing patrons from old changes", blankReleasesSQL, age, limit)
 }

@@ -253,7 +253,7 @@ RETURNING ` + notDurable
 
 // Sweep implements lock.Store.
 func (s *LockStore) Sweep(ctx context.Context, grace time.Duration, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping locks", sweepSQL, seldom, grace, limit)
+	return s.db.sweep(ctx, "sweeping locks", sweepSQL, grace, limit)
 }
 
 var heldSQL = `SELECT count(*) FROM {schema}.check_out_lock l WHERE NOT ` + own

@@ -162,5 +162,5 @@ func (s *OutboxStore) GiveUp(ctx context.Context, holder uuid.UUID) error {
 
 // Sweep deletes at most limit events that are older than retention, and returns how many.
 func (s *OutboxStore) Sweep(ctx context.Context, retention time.Duration, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping the outbox", sweepEventsSQL, seldom, retention, limit)
+	return s.db.sweep(ctx, "sweeping the outbox", sweepEventsSQL, retention, limit)
 }

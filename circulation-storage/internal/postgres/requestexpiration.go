@@ -34,7 +34,11 @@ func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (closed int
 	defer func() { s.obs.RequestsExpired(closed) }()
 	stuck := []uuid.UUID{}
 	for {
-		queues, err := readRows(ctx, s.db, "finding expired requests", expiredQueuesSQL, []any{seldom, limit, formatIDs(stuck)}, pgx.RowToStructByPos[commit.ExpiredQueue])
+		var queues []commit.ExpiredQueue
+		err := s.db.runTx(ctx, s.db.conns.Ordinary, seldomTx, "finding expired requests", func(tx pgx.Tx) (err error) {
+			queues, err = collectRows(ctx, tx, expiredQueuesSQL, []any{seldom, limit, formatIDs(stuck)}, pgx.RowToStructByPos[commit.ExpiredQueue])
+			return err
+		})
 		if err != nil {
 			return closed, errors.Join(failed, err)
 		}

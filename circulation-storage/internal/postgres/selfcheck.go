@@ -137,6 +137,6 @@ DELETE FROM {schema}.self_check_note n USING old WHERE n.id = old.id`
 // notes of schemas.TerminalNoteDays. It returns how many notes.
 func (s *RecordStore) SweepTerminals(ctx context.Context, limit int) (int, error) {
 	const day = 24 * time.Hour
-	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping what terminals did", sweepTerminalsSQL, seldom,
+	return s.db.sweep(ctx, "sweeping what terminals did", sweepTerminalsSQL,
 		schemas.TerminalStateDays*day, schemas.TerminalNoteDays*day, limit)
 }

@@ -127,6 +127,26 @@ func (db *DB) lookUpRow(ctx context.Context, pool *pgxpool.Pool, op, statement s
 // PostgreSQL keeps it no longer than it runs. Else each connection would have those of all tenants.
 const seldom = pgx.QueryExecModeExec
 
+// seldomTx waits briefly for tables that an upgrade or a restore of the tenant locks. Else the sweeps and
+// counts of that tenant would keep the connections that calls of all tenants need.
+var seldomTx = database.Bounds{Idle: shortTx.Idle, Lock: impatientWait}
+
+// sweep is exec for such a statement.
+func (db *DB) sweep(ctx context.Context, op, statement string, args ...any) (n int, err error) {
+	err = db.runTx(ctx, db.conns.Ordinary, seldomTx, op, func(tx pgx.Tx) (err error) {
+		n, err = runStatement(ctx, tx, statement, append([]any{seldom}, args...)...)
+		return err
+	})
+	return n, err
+}
+
+// count is readRow for such a statement.
+func (db *DB) count(ctx context.Context, op, statement string, args []any, dest ...any) error {
+	return db.runTx(ctx, db.conns.Ordinary, seldomTx, op, func(tx pgx.Tx) error {
+		return scanRow(ctx, tx, statement, append([]any{seldom}, args...), dest...)
+	})
+}
+
 // readRows returns what scan makes of each row.
 func readRows[T any](ctx context.Context, db *DB, op, statement string, args []any, scan pgx.RowToFunc[T]) ([]T, error) {
 	var found []T

@@ -21,7 +21,7 @@ RETURNING ` + notDurable
 // day old: at most limit of each. It returns how many.
 func (s *CommitStore) SweepRepeats(ctx context.Context, limit int) (swept int, err error) {
 	for _, table := range repeatTables {
-		n, err := s.db.exec(ctx, s.db.conns.Ordinary, "sweeping a "+table, nameTable(sweepRepeatsSQL, table), seldom, limit)
+		n, err := s.db.sweep(ctx, "sweeping a "+table, nameTable(sweepRepeatsSQL, table), limit)
 		if err != nil {
 			return swept, err
 		}
@@ -43,5 +43,5 @@ DELETE FROM {schema}.loan_history h USING old WHERE h.id = old.id`
 // SweepLoanHistory deletes at most limit entries of the history of loans that are older than retention,
 // and returns how many.
 func (s *RecordStore) SweepLoanHistory(ctx context.Context, retention time.Duration, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping the history of loans", sweepLoanHistorySQL, seldom, retention, limit)
+	return s.db.sweep(ctx, "sweeping the history of loans", sweepLoanHistorySQL, retention, limit)
 }

@@ -46,10 +46,14 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// pollSchemas reads all schemas, counts their states and logs changes. It gives up when the next poll
-// is due. It does not log an outage, because the connection watch does.
+// pollTimeout bounds the reading of all schemas. A restore locks the table of versions of its tenant for
+// minutes, and calls of other tenants need the connection.
+const pollTimeout = 5 * time.Second
+
+// pollSchemas reads all schemas, counts their states and logs changes. It does not log an outage, because
+// the connection watch does.
 func (w *Watch) pollSchemas(ctx context.Context) {
-	reading, cancel := context.WithTimeout(ctx, w.interval)
+	reading, cancel := context.WithTimeout(ctx, min(w.interval, pollTimeout))
 	defer cancel()
 	schemas, err := w.schemas.Schemas(reading)
 	if err != nil {

@@ -23,8 +23,9 @@ type database struct {
 	mu      sync.Mutex
 	schemas map[string]readiness.Schema
 	err     error
-	reads   int  // of single schemas
-	silent  bool // the next read of all has no answer
+	reads   int           // of single schemas
+	silent  bool          // the next read of all has no answer
+	waited  time.Duration // by that read
 }
 
 func (d *database) set(name string, version uint, dirty bool) {
@@ -54,7 +55,9 @@ func (d *database) Schemas(ctx context.Context) ([]readiness.Schema, error) {
 	d.silent = false
 	d.mu.Unlock()
 	if silent {
+		begun := time.Now()
 		<-ctx.Done()
+		d.waited = time.Since(begun)
 		return nil, ctx.Err()
 	}
 	d.mu.Lock()
@@ -187,6 +190,9 @@ func TestWatch_PollsAgainAfterAPollWithoutAnAnswer(t *testing.T) {
 		nextPoll()
 		if err := b.watch.Check(inTenant(t, "old")); !fault.Is(err, fault.TenantNotReady) {
 			t.Errorf("got %v, want %s", err, fault.TenantNotReady)
+		}
+		if b.waited > 5*time.Second {
+			t.Errorf("the poll kept its connection for %s", b.waited)
 		}
 	})
 }
