@@ -116,11 +116,11 @@ func newGauges(db *postgres.DB, log *slog.Logger) web.Gauges {
 		var all postgres.Gauges
 		for _, id := range ids {
 			one, err := db.ReadGauges(okapi.WithTenant(ctx, id))
-			if fault.Is(err, fault.UnknownTenant) || fault.Is(err, fault.TenantNotReady) {
-				continue
-			}
-			if err != nil {
+			switch {
+			case fault.Is(err, fault.Unavailable), ctx.Err() != nil: // it is that of all tenants
 				return err
+			case err != nil: // its calls and its sweeps say why
+				continue
 			}
 			all.HeldLocks, all.OldestLock, all.Events = all.HeldLocks+one.HeldLocks, max(all.OldestLock, one.OldestLock), all.Events+one.Events
 		}

@@ -84,3 +84,14 @@ func TestGauges_OfAPurgedTenantEnd(t *testing.T) {
 		})
 	}
 }
+
+func TestGauges_OfOtherTenantsBesideOneThatIsRestored(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	lockTables(t, db, id)
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(newGauges(db, slog.New(slog.DiscardHandler)))
+	if found, err := reg.Gather(); err != nil || len(found) != 3 {
+		t.Errorf("got %d gauges, %v, want 3", len(found), err)
+	}
+}
