@@ -108,7 +108,9 @@ func forTenant(c echo.Context) (context.Context, okapi.Tenant, error) {
 	if err != nil {
 		return nil, id, fault.New(fault.Malformed, "Header %s: %v", okapi.TenantHeader, err)
 	}
-	return okapi.WithTenant(c.Request().Context(), id), id, nil
+	ctx := c.Request().Context()
+	okapi.Carried(ctx).Tenant = id // the request's line of the log has it too
+	return ctx, id, nil
 }
 
 // post handles POST /_/tenant: 204 when the work is done, 201 with the job's Location if it takes
