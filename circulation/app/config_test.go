@@ -34,7 +34,9 @@ func TestConfig_ReportsBadSettingsWithAllowedValues(t *testing.T) {
 		"storage is this service": {
 			[]string{"STORAGE_URL=http://localhost:9801"}, []string{`STORAGE_URL is "http://localhost:9801", allowed:`},
 		},
-		"storage with query": {[]string{"STORAGE_URL=http://x?a=b"}, []string{"STORAGE_URL is"}},
+		"storage, no such port": {[]string{"STORAGE_URL=http://x:99999"}, []string{`STORAGE_URL is "http://x:99999"`}},
+		"storage, port 0":       {[]string{"STORAGE_URL=http://x:0"}, []string{`STORAGE_URL is "http://x:0"`}},
+		"storage with query":    {[]string{"STORAGE_URL=http://x?a=b"}, []string{"STORAGE_URL is"}},
 		"storage is no URL": {
 			[]string{"STORAGE_URL=http://u:secret@x:port"},
 			[]string{"STORAGE_URL is no URL, allowed: an absolute http or https URL"},

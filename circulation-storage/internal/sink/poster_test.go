@@ -149,12 +149,13 @@ func TestSettings_NameAllThatIsWrong(t *testing.T) {
 		"SASL without broker": {
 			environ: []string{"EVENTS_SASL=PLAIN", "EVENTS_USER=u", "EVENTS_PASSWORD=p"}, says: []string{"need EVENTS_BROKERS"},
 		},
-		"no host":            {environ: []string{"EVENTS_BROKERS=:9092"}, says: []string{"EVENTS_BROKERS is"}},
-		"a blank":            {environ: []string{"EVENTS_BROKERS=a:1, b:1"}, says: []string{`EVENTS_BROKERS is " b:1"`}},
-		"port 0":             {environ: []string{"EVENTS_BROKERS=a:0"}, says: []string{"EVENTS_BROKERS is"}},
-		"port 70000":         {environ: []string{"EVENTS_BROKERS=a:70000"}, says: []string{"EVENTS_BROKERS is"}},
-		"no host in URL":     {environ: []string{"EVENTS_URL=http:///events"}, says: []string{"EVENTS_URL cannot be used"}},
-		"TLS without broker": {environ: []string{"EVENTS_TLS=true"}, says: []string{"need EVENTS_BROKERS"}},
+		"no host":             {environ: []string{"EVENTS_BROKERS=:9092"}, says: []string{"EVENTS_BROKERS is"}},
+		"a blank":             {environ: []string{"EVENTS_BROKERS=a:1, b:1"}, says: []string{`EVENTS_BROKERS is " b:1"`}},
+		"port 0":              {environ: []string{"EVENTS_BROKERS=a:0"}, says: []string{"EVENTS_BROKERS is"}},
+		"port 70000":          {environ: []string{"EVENTS_BROKERS=a:70000"}, says: []string{"EVENTS_BROKERS is"}},
+		"no such port in URL": {environ: []string{"EVENTS_URL=http://x:99999"}, says: []string{"EVENTS_URL cannot be used"}},
+		"no host in URL":      {environ: []string{"EVENTS_URL=http:///events"}, says: []string{"EVENTS_URL cannot be used"}},
+		"TLS without broker":  {environ: []string{"EVENTS_TLS=true"}, says: []string{"need EVENTS_BROKERS"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -137,6 +137,10 @@ func TestSettings(t *testing.T) {
 			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_RESOURCE_CHECK_URL=http:content"},
 			"SUNBIRD_RESOURCE_CHECK_URL",
 		},
+		"a check at no such port": {
+			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_RESOURCE_CHECK_URL=http://content:99999"},
+			"SUNBIRD_RESOURCE_CHECK_URL",
+		},
 		"a check": {
 			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_RESOURCE_CHECK_URL=http://content:9000"}, "",
 		},
