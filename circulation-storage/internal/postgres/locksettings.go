@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -47,8 +46,10 @@ SELECT v.version::text, e.jsonb::text,
 	// While it waits, commits queue after it. So it gives up early, lets them pass and
 	// tries again. Four attempts take less than 5 s together, and longer than a frozen
 	// commit lives.
-	lockSettingsTableSQL  = `SET LOCAL lock_timeout = '1200ms'; LOCK TABLE {schema}.lock_settings_version IN EXCLUSIVE MODE`
-	raiseVersionSQL       = `UPDATE {schema}.lock_settings_version SET version = version + 1 RETURNING version`
+	lockSettingsTableSQL = `SET LOCAL lock_timeout = '1200ms'; LOCK TABLE {schema}.lock_settings_version IN EXCLUSIVE MODE`
+	readVersionSQL       = `SELECT version::text FROM {schema}.lock_settings_version`
+	// The step is random: if a failover loses a change, no other change makes the lost version again.
+	raiseVersionSQL       = `UPDATE {schema}.lock_settings_version SET version = version + 1 + floor(random() * 1000000000)::bigint`
 	writeSettingsEntrySQL = `
 INSERT INTO {schema}.settings_entry (id, jsonb) VALUES ($1::uuid, $2::jsonb)
 ON CONFLICT ON CONSTRAINT settings_entry_pkey DO UPDATE SET jsonb = excluded.jsonb`
@@ -68,14 +69,14 @@ func (s *LockSettingsStore) State(ctx context.Context) (schemas.LockSettingsStat
 func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error) {
 	var state schemas.LockSettingsState
 	err := s.db.inTx(ctx, "changing the lock settings", func(tx pgx.Tx) error {
-		var version int64
+		var version string // before the change
 		var before json.RawMessage
 		w := records.Write{UserID: okapi.FromContext(ctx).UserID}
 		if err := raiseVersion(ctx, tx, &version, &before, &w.Now); err != nil {
 			return err
 		}
-		if stored := strconv.FormatInt(version-1, 10); change.Version != "" && change.Version != stored {
-			return fault.New(fault.Conflict, "The lock settings have version %s, not %.100s: read them again", stored, change.Version)
+		if change.Version != "" && change.Version != version {
+			return fault.New(fault.Conflict, "The lock settings have version %s, not %.100s: read them again", version, change.Version)
 		}
 		var err error
 		if w.Stored, err = decodeStored(before); err != nil {
@@ -117,13 +118,14 @@ func lockSettingsTable(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// raiseVersion locks and reads the entry under the raised version.
-func raiseVersion(ctx context.Context, tx pgx.Tx, version *int64, entry *json.RawMessage, now *time.Time) error {
+// raiseVersion raises the version, and returns the one before. It locks and reads the entry.
+func raiseVersion(ctx context.Context, tx pgx.Tx, version *string, entry *json.RawMessage, now *time.Time) error {
 	if err := lockSettingsTable(ctx, tx); err != nil {
 		return err
 	}
 	var b batch
-	b.query(raiseVersionSQL, nil, version)
+	b.query(readVersionSQL, nil, version)
+	b.query(raiseVersionSQL, nil)
 	b.query(lockSettingsEntrySQL, nil, entry)
 	b.query(clockSQL, nil, now)
 	if err := b.send(ctx, tx); err != nil {
@@ -146,7 +148,7 @@ func newSettingsEntry(stored records.Record, value json.RawMessage) (records.Rec
 // Remove implements httpapi.LockSettingsStore. No entry is no error.
 func (s *LockSettingsStore) Remove(ctx context.Context) error {
 	return s.db.inTx(ctx, "removing the lock settings", func(tx pgx.Tx) error {
-		var version int64
+		var version string
 		var before json.RawMessage
 		var now time.Time
 		if err := raiseVersion(ctx, tx, &version, &before, &now); err != nil || before == nil {

@@ -93,6 +93,30 @@ func TestLockSettings_OldVersionIsAConflict(t *testing.T) {
 	}
 }
 
+// A failover to a standby that lags, a restore, or a purge takes the version back.
+func TestLockSettings_NoOtherChangeMakesALostVersionAgain(t *testing.T) {
+	t.Parallel()
+	l := newHarness(t)
+	before := l.state().Version
+	lost, err := l.settings.Change(l.ctx(), changeTo(`{"checkOutLockFeatureEnabled":false}`, before))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.exec(`DELETE FROM {schema}.settings_entry`)
+	l.exec(`UPDATE {schema}.lock_settings_version SET version = $1::text::bigint`, before)
+	if _, err := l.settings.Change(l.ctx(), changeTo(`{"checkOutLockFeatureEnabled":true}`, before)); err != nil {
+		t.Fatal(err)
+	}
+	c := l.withoutLock(l.addItem("Available", ""))
+	c.settings = lost.Version
+	if got := <-l.start(c); !fault.Is(got.err, fault.SettingsChanged) {
+		t.Errorf("a check-out under the lost settings: got %v, want %s", got.err, fault.SettingsChanged)
+	}
+	if _, err := l.settings.Change(l.ctx(), changeTo(`{"lockTtl":300}`, lost.Version)); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a change of the lost settings: got %v, want %s", err, fault.Conflict)
+	}
+}
+
 func TestLockSettings_TwentyChangesOfOneVersion(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)

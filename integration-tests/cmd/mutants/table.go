@@ -116,7 +116,7 @@ var mutations = []mutation{
 	},
 	{
 		promise: "settings that changed are not overwritten", file: storageSQL + "locksettings.go",
-		old: `change.Version != "" && change.Version != stored`, new: `change.Version == "0" && change.Version != stored`,
+		old: `change.Version != "" && change.Version != version`, new: `change.Version == "0" && change.Version != stored`,
 		tests: storageSQL, test: "TestLockSettings_TwentyChangesOfOneVersion",
 	},
 	{
