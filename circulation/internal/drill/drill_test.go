@@ -207,14 +207,32 @@ func TestService_RunsOneAtATimeWithAGap(t *testing.T) {
 
 func TestService_NoticesAnotherInstancesDrill(t *testing.T) {
 	t.Parallel()
-	b := newBackend()
-	b.disturb = func(b *backend) {
-		if b.on && len(b.lent) == 3 {
-			b.version++
-		}
-	}
-	if _, err := b.newService().Run(visitor(t)); !fault.Is(err, fault.Conflict) {
-		t.Errorf("got %v, want CONFLICT", err)
+	for name, disturb := range map[string]func(b *backend){
+		"that begins": func(b *backend) {
+			if b.on && len(b.lent) == 3 {
+				b.version++
+			}
+		},
+		"that has begun before and lends": func(b *backend) {
+			if !b.on && len(b.lent) == 3 {
+				b.lent["lent by the other one"] = true
+				b.lend = func() error { return fault.Validation(fault.Refusal("ITEM_ALREADY_CHECKED_OUT", "lent")) }
+			}
+		},
+		"that has begun before and takes back": func(b *backend) {
+			if b.on && len(b.lent) == drill.Limit {
+				clear(b.lent)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBackend()
+			b.disturb = disturb
+			if r, err := b.newService().Run(visitor(t)); !fault.Is(err, fault.Conflict) {
+				t.Errorf("got %+v, %v, want CONFLICT", r, err)
+			}
+		})
 	}
 }
 
