@@ -129,7 +129,9 @@ func (b *backlog) noteAnswer(r report, err error) (more bool, refused int) {
 	case fault.Is(err, fault.TooLarge) && len(r.content.CheckOuts) > 1:
 		b.batch = len(r.content.CheckOuts) / 2
 		return true, 0
-	case fault.Is(err, fault.Invalid), fault.Is(err, fault.Malformed), fault.Is(err, fault.UnknownTenant), fault.Is(err, fault.TooLarge):
+	case fault.Is(err, fault.UnknownTenant): // a caller's mistake: no history misses its check-outs
+		b.removeReported(r)
+	case fault.Is(err, fault.Invalid), fault.Is(err, fault.Malformed), fault.Is(err, fault.TooLarge):
 		refused = b.removeReported(r)
 	default:
 		b.pauseEnds = time.Now().Add(b.pauses.NextBackOff())

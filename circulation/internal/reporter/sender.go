@@ -54,7 +54,7 @@ func (r *Recorder) sendReport(ctx context.Context, b *backlog) (more bool) {
 	if dropped += refused; dropped > 0 {
 		r.dropped(dropped)
 	}
-	if err != nil {
+	if err != nil && !fault.Is(err, fault.UnknownTenant) {
 		r.logFailure(ctx, refused, err)
 	}
 	return more
