@@ -90,7 +90,7 @@ func registerAdmission(reg prometheus.Registerer, line *admission.Line) {
 // are hundreds at most.
 func newFeatureGauge(store *settings.Store, log *slog.Logger) web.Gauges {
 	enabled := prometheus.NewDesc("circulation_checkout_lock_enabled",
-		"1 if the check-out lock was on for the tenant when this process last read its settings, else 0.", []string{"tenant"}, nil)
+		"1 if the check-out lock was on for the tenant when this process read its settings in the last 4 minutes, else 0.", []string{"tenant"}, nil)
 	return web.Gauges{Descs: []*prometheus.Desc{enabled}, Log: log, Read: func(_ context.Context, set web.SetGauge) error {
 		for tenant, on := range store.ListEnabled() {
 			value := 0.0

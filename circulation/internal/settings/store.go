@@ -27,6 +27,9 @@ const (
 	firstReadTimeout = 10 * time.Second
 	// logEvery is how often the log repeats that a tenant's settings are unusable.
 	logEvery = 10 * time.Second
+	// listAge is how long ListEnabled lists a reading. It is below the time after which the alert
+	// FeatureDiffers fires, so that no instance that idles during a change fires it.
+	listAge = 4 * time.Minute
 	// maxTenants bounds the tenants remembered.
 	maxTenants = 1000
 )
@@ -257,14 +260,14 @@ func (s *Store) lastGood(k *known) Settings {
 	return s.env.Settings()
 }
 
-// ListEnabled returns whether the lock is on, by tenant, as of the last readings. It leaves out
-// tenants whose own settings were never read, whose names may be invented.
+// ListEnabled returns whether the lock is on, by tenant, as of the readings of the last minutes. It leaves
+// out tenants whose own settings were never read, whose names may be invented.
 func (s *Store) ListEnabled() map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	enabled := map[string]bool{}
 	for id, k := range s.tenants {
-		if k.good {
+		if k.good && time.Since(k.begun) < listAge {
 			enabled[id.String()] = k.settings.Enabled
 		}
 	}

@@ -3,6 +3,7 @@ package settings_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,6 +77,26 @@ func TestStore_DropsTheTenantReadLongestAgo(t *testing.T) {
 		known := b.ListEnabled()
 		if len(known) != 999 || known["t0"] || known["t1"] || !known["t2"] {
 			t.Errorf("%d tenants are known, t2 among them: %t; want all but the two oldest", len(known), known["t2"])
+		}
+	})
+}
+
+// Another instance may use other settings by then, and that is no difference between the two.
+func TestStore_ListsNoTenantThatIdles(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newHarness(on)
+		b.Current(inTenant(t, "diku"))
+		b.Current(inTenant(t, "idle"))
+		<-time.After(3 * time.Minute)
+		b.storage.fail(errors.New("down"))
+		b.Current(inTenant(t, "diku"))
+		if known := b.ListEnabled(); len(known) != 2 {
+			t.Errorf("lists %v after 3 minutes, want both", known)
+		}
+		<-time.After(2 * time.Minute)
+		if known := b.ListEnabled(); !maps.Equal(known, map[string]bool{"diku": true}) {
+			t.Errorf("lists %v after 5 minutes, want what was used in the last ones", known)
 		}
 	})
 }
