@@ -75,8 +75,8 @@ func SplitAddr(name, addr string) (host string, port int, err error) {
 	return cmp.Or(host, "0.0.0.0"), port, nil
 }
 
-// HasPort reports whether the URL names no port, or one that can be called.
-func HasPort(u *url.URL) bool {
+// HasValidPort reports whether the URL's port is left out, or from 1 to 65535.
+func HasValidPort(u *url.URL) bool {
 	n, err := strconv.ParseUint(u.Port(), 10, 16)
 	return u.Port() == "" || err == nil && n > 0
 }
@@ -131,7 +131,7 @@ type Traces struct {
 func (t Traces) Validate() error {
 	var wrong error
 	u, err := url.Parse(t.Endpoint)
-	if t.Endpoint != "" && (err != nil || u.Host == "" || !HasPort(u) || u.User != nil || u.Scheme != "http" && u.Scheme != "https") {
+	if t.Endpoint != "" && (err != nil || u.Host == "" || !HasValidPort(u) || u.User != nil || u.Scheme != "http" && u.Scheme != "https") {
 		wrong = errors.New("OTEL_EXPORTER_OTLP_ENDPOINT cannot be used, allowed: a URL without a password, such as http://127.0.0.1:4318")
 	}
 	return errors.Join(wrong, CheckRange("OTEL_TRACES_SAMPLER_ARG", t.Ratio, 0, 1))

@@ -123,7 +123,7 @@ func (c *Config) storageURL() (*url.URL, error) {
 		return nil, errors.New("STORAGE_URL is no URL, allowed: " + allowed)
 	}
 	isOwn := web.IsLoopback(u.Host) && u.Port() == strconv.Itoa(c.HTTP.Port)
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || !config.HasPort(u) || u.RawQuery != "" || u.Fragment != "" || isOwn {
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || !config.HasValidPort(u) || u.RawQuery != "" || u.Fragment != "" || isOwn {
 		return nil, config.OutOfRange("STORAGE_URL", strconv.Quote(u.Redacted()), allowed)
 	}
 	return u, nil

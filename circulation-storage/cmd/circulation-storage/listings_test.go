@@ -219,15 +219,16 @@ func TestDoctor_FindsWhatIsWrong(t *testing.T) {
 
 func TestDoctor_GoesOnAfterATenantThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	db, broken := pgtest.New(t)
-	_, purged := pgtest.New(t)
-	_, sound := pgtest.New(t)
-	names := []string{broken.String(), purged.String(), sound.String()}
-	slices.Sort(names) // as doctor reads them
-	schema := func(i int) string { return names[i] + strings.TrimPrefix(postgres.SchemaName(sound), sound.String()) }
+	db, first := pgtest.New(t)
+	_, second := pgtest.New(t)
+	_, third := pgtest.New(t)
+	tenants := []okapi.Tenant{first, second, third}
+	// As doctor reads them.
+	slices.SortFunc(tenants, func(a, b okapi.Tenant) int { return strings.Compare(a.String(), b.String()) })
+	broken, purged, sound := tenants[0], tenants[1], tenants[2]
 	rename := func(ctx context.Context, from, to string) {
 		t.Helper()
-		if _, err := db.Pool().Exec(ctx, "ALTER TABLE "+schema(0)+"."+from+" RENAME TO "+to); err != nil {
+		if _, err := db.Pool().Exec(ctx, "ALTER TABLE "+postgres.SchemaName(broken)+"."+from+" RENAME TO "+to); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -240,7 +241,7 @@ func TestDoctor_GoesOnAfterATenantThatCannotBeRead(t *testing.T) {
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
 	// The tenant is still listed while its settings are locked.
-	if _, err := tx.Exec(t.Context(), "LOCK TABLE "+schema(1)+".lock_settings_version"); err != nil {
+	if _, err := tx.Exec(t.Context(), "LOCK TABLE "+postgres.SchemaName(purged)+".lock_settings_version"); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan string, 1)
@@ -260,7 +261,7 @@ SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY
 			t.Fatal(err)
 		}
 	}
-	if _, err := tx.Exec(t.Context(), "DROP SCHEMA "+schema(1)+" CASCADE"); err != nil {
+	if _, err := tx.Exec(t.Context(), "DROP SCHEMA "+postgres.SchemaName(purged)+" CASCADE"); err != nil {
 		t.Fatal(err)
 	}
 	if err := tx.Commit(t.Context()); err != nil {
@@ -268,7 +269,8 @@ SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY
 	}
 	out := <-ended
 	for want, there := range map[string]bool{
-		names[0] + ": records": true, names[0] + ": outbox": false, names[1] + ": ": false, names[2] + ": outbox": true,
+		broken.String() + ": records": true, broken.String() + ": outbox": false,
+		purged.String() + ": ": false, sound.String() + ": outbox": true,
 		`"check": "database",
     "level": "broken"`: false,
 	} {

@@ -95,20 +95,21 @@ func withStatus(item records.Record, status string) records.Record {
 	return item
 }
 
+// stampOnly is the Prepare of a type whose records are only stamped.
+func stampOnly(stamp func(records.Write)) func(context.Context, records.Reader, records.Write) error {
+	return func(_ context.Context, _ records.Reader, w records.Write) error {
+		stamp(w)
+		return nil
+	}
+}
+
 // complete makes the records of the change ready to be written, by the rules of their types, over the
 // stored ones. It does not read the holdings records of the items, which would have to be locked
 // before them: they only change their statuses. Requests of a queue keep what they are for. So one that
 // breaks a rule of new requests keeps no others waiting.
 func (c Change) complete(ctx context.Context, now time.Time, loan records.Record, items, queue []records.Record) (Change, error) {
 	user, item, queued := okapi.FromContext(ctx).UserID, records.Item, records.Request
-	item.Prepare = func(_ context.Context, _ records.Reader, w records.Write) error {
-		records.StampStatus(w)
-		return nil
-	}
-	queued.Prepare = func(_ context.Context, _ records.Reader, w records.Write) error {
-		records.StampClosed(w)
-		return nil
-	}
+	item.Prepare, queued.Prepare = stampOnly(records.StampStatus), stampOnly(records.StampClosed)
 	var err error
 	write := func(t records.Type, r, stored records.Record) {
 		if r != nil && err == nil {

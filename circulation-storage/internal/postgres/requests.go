@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -120,16 +119,15 @@ func (s *CommitStore) OrderQueue(ctx context.Context, o commit.QueueOrder) (sche
 const isWaiting = `r.is_open IS NOT FALSE`
 
 // otherRequestsSQL reads the requests of other titles for item $1 and the items of a title's queue, except those
-// in that queue. The items were moved since, and each of their requests has a position of its own.
-const otherRequestsSQL = `
+// in that queue. The items were moved since, and each of their requests has a position of its own. $2 is the
+// title, NULL for the item's, and $3 says whether the queue has what waits for the item.
+const (
+	otherRequestsSQL = `
 SELECT r.jsonb::text FROM {schema}.request r
- WHERE r.item_id = ANY (ARRAY(SELECT item_id FROM {schema}.request WHERE instance_id = {instance} AND is_open) || $1::uuid)
-   AND ` + isWaiting + ` AND r.instance_id IS DISTINCT FROM {instance} AND NOT ({joined} AND r.item_id = $1::uuid AND ` + isOfItem + `)`
-
-var (
-	otherRequestsOfItemSQL  = strings.NewReplacer("{instance}", instanceOfItem, "{joined}", "true").Replace(otherRequestsSQL)
-	otherRequestsJoinedSQL  = strings.NewReplacer("{instance}", "$2::uuid", "{joined}", "true").Replace(otherRequestsSQL)
-	otherRequestsOfTitleSQL = strings.NewReplacer("{instance}", "$2::uuid", "{joined}", "false").Replace(otherRequestsSQL)
+ WHERE r.item_id = ANY (ARRAY(SELECT item_id FROM {schema}.request WHERE instance_id = ` + titleOfQueue + ` AND is_open) || $1::uuid)
+   AND ` + isWaiting + ` AND r.instance_id IS DISTINCT FROM ` + titleOfQueue + `
+   AND NOT ($3::boolean AND r.item_id = $1::uuid AND ` + isOfItem + `)`
+	titleOfQueue = `coalesce($2::uuid, ` + instanceOfItem + `)`
 )
 
 const getRequestSQL = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schema}.request WHERE id = $1::uuid),

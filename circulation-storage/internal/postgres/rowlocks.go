@@ -191,17 +191,18 @@ func (b *batch) lockRows(l rowLocks, seen *commit.Seen) {
 	case !l.queue:
 	case l.titleLevel && l.joins:
 		b.queryAll(lockJoinedQueueSQL, []any{l.itemID, l.instanceID}, (*[]records.Record)(&seen.Queue))
-		b.queryAll(otherRequestsJoinedSQL, []any{l.itemID, l.instanceID}, (*[]records.Record)(&seen.OtherTitles))
 	case l.titleLevel && l.instanceID != uuid.Nil:
 		b.queryAll(lockInstanceQueueSQL, []any{l.instanceID}, (*[]records.Record)(&seen.Queue))
-		b.queryAll(otherRequestsOfTitleSQL, []any{l.itemID, l.instanceID}, (*[]records.Record)(&seen.OtherTitles))
 	case l.titleLevel:
 		b.queryAll(lockInstanceQueueOfItemSQL, []any{l.itemID}, (*[]records.Record)(&seen.Queue))
-		b.queryAll(otherRequestsOfItemSQL, []any{l.itemID}, (*[]records.Record)(&seen.OtherTitles))
 	case len(l.itemIDs) > 0:
 		b.queryAll(lockItemQueuesSQL, []any{formatIDs(l.itemIDs)}, (*[]records.Record)(&seen.Queue))
 	default:
 		b.queryAll(lockItemQueueSQL, []any{l.itemID}, (*[]records.Record)(&seen.Queue))
+	}
+	if l.queue && l.titleLevel {
+		joins := l.joins || l.instanceID == uuid.Nil
+		b.queryAll(otherRequestsSQL, []any{l.itemID, nullable(l.instanceID), joins}, (*[]records.Record)(&seen.OtherTitles))
 	}
 }
 

@@ -69,7 +69,7 @@ func (s Settings) Validate() error {
 	if s.URL != "" {
 		u, err := url.Parse(s.URL)
 		switch {
-		case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", !config.HasPort(u), u.User != nil:
+		case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", !config.HasValidPort(u), u.User != nil:
 			errs = append(errs, errors.New("EVENTS_URL cannot be used, allowed: http://host/path or https://host/path, without a password"))
 		case len(s.Brokers) > 0:
 			errs = append(errs, errors.New("EVENTS_URL and EVENTS_BROKERS exclude each other: events go to one of them"))

@@ -181,8 +181,8 @@ func (s *Service) runRound(ctx context.Context, on bool) (Round, error) {
 		return r, fmt.Errorf("reading the settings after the drill: %w", err)
 	}
 	// A drill that began before this one may still lend and take back until it notices the new version.
-	others := r.Lent+r.Refused > CheckOuts || r.Lent+r.Refused+r.Failed < CheckOuts
-	if now.Version != set.Version || others {
+	disturbed := r.Lent+r.Refused > CheckOuts || r.Lent+r.Refused+r.Failed < CheckOuts
+	if now.Version != set.Version || disturbed {
 		return r, fault.New(fault.Conflict, "Another drill ran at the same time, so this one shows nothing. Try again.")
 	}
 	return r, nil

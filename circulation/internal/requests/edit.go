@@ -37,8 +37,8 @@ type Keeper interface {
 // the request: the next ones move up, and a Paged item that no other request names is Available. An
 // unknown id places the request, unless the status is closed.
 //
-// Faults: those of Create; NotFound for a request to close that does not exist; Invalid for a request that is closed, or for another item, patron or
-// type; RequestChanged if the request keeps changing.
+// Faults: those of Create; NotFound for a request to close that does not exist; Invalid for a request
+// that is closed, or for another item, patron or type; RequestChanged if the request keeps changing.
 func (s *Service) Edit(ctx context.Context, id string, body []byte) error {
 	doc, err := jsonschema.DecodeObject(body)
 	if err != nil {

@@ -77,5 +77,5 @@ func (s Settings) Validate() error {
 // isURL reports whether text is empty, or an address of a service.
 func isURL(text string) bool {
 	u, err := url.Parse(text)
-	return text == "" || err == nil && u.Host != "" && config.HasPort(u) && (u.Scheme == "http" || u.Scheme == "https")
+	return text == "" || err == nil && u.Host != "" && config.HasValidPort(u) && (u.Scheme == "http" || u.Scheme == "https")
 }
