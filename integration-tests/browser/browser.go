@@ -35,7 +35,7 @@ const FarHost = "library.test"
 const (
 	// patience is the longest wait for a condition. It is long, because machines that run
 	// tests may be slow.
-	patience = 20 * time.Second
+	patience = time.Minute
 	// startTimeout bounds the start of Chromium, and closeTimeout its end.
 	startTimeout = time.Minute
 	closeTimeout = 20 * time.Second
