@@ -280,7 +280,7 @@ func urlOf(hosts ...string) string {
 // await waits until f is true.
 func await(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	const patience = time.Minute
+	const patience = 3 * time.Minute
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); !f(); <-tick.C {

@@ -113,7 +113,7 @@ func (s scenario) run(t *testing.T, l *library) (rows string) {
 	c := l.cluster
 	c.awaitHealth(t)
 	l.awaitReady(t)
-	const patrons = 4000
+	const patrons = 8000 // for four minutes
 	first := l.addPatrons(t, patrons)
 	for i := range ways {
 		l.lines.take(i)
