@@ -11,7 +11,7 @@ import (
 const wakeLimit = 250 * time.Millisecond
 
 func TestWaiters_WakeAcrossInstances(t *testing.T) {
-	t.Parallel()
+	// The test is not parallel, because it measures times.
 	database := createDatabase(t)
 	a, b := startInstance(t, database), startInstance(t, database)
 	var took []time.Duration
