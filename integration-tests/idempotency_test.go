@@ -57,7 +57,7 @@ func checkSameAnswer(t *testing.T, what string, got, want stack.Answer) {
 // lendWithKeyForSure repeats a check-out that was not answered in time, as clients with a key may.
 func (p *pair) lendWithKeyForSure(t *testing.T, i int, key string, body any) stack.Answer {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; {
+	for end := time.Now().Add(3 * time.Minute); ; {
 		a := p.lendWithKey(t, i, key, body)
 		late := a.Status == http.StatusGatewayTimeout || a.Status == http.StatusServiceUnavailable ||
 			a.Header.Get(fault.Header) == string(fault.RequestRunning)
