@@ -146,7 +146,7 @@ func TestSIP2_RepeatsOfUnknownOutcomes(t *testing.T) {
 	} {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
-			p, g := startGatedPair(t, circulation.Validated, 5*time.Second)
+			p, g := startGatedPair(t, circulation.Validated, 10*time.Second)
 			id, patron := p.addPatron(t)
 			book := p.addBooks(t, 1)[0]
 			m := p.newMachine(t, p.Machines[0])
