@@ -44,6 +44,7 @@ var settings = []string{
 	"SUNBIRD_ADDR=127.0.0.1:0", "SUNBIRD_AUTH=header", "SUNBIRD_LOCK_TTL=" + lockTTL.String(),
 	"SUNBIRD_ADMINS=" + administrator, "SUNBIRD_RESUME_WITHIN=0s",
 	"MUTEX_ADDR=127.0.0.1:0", "MUTEX_TTL=" + lockTTL.String(),
+	"DATABASE_WAIT=" + patience.String(),
 }
 
 // childVariable makes the test binary an instance on that database. It serves until it is
