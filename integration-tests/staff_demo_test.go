@@ -83,7 +83,7 @@ func (p *pair) lendInAllWays(t *testing.T) []schemas.PastCheckOut {
 	}
 	p.releaseLock(t, held)
 	var list []schemas.PastCheckOut
-	waitUntil(t, 20*time.Second, "the history has all check-outs", func() bool {
+	waitUntil(t, patience, "the history has all check-outs", func() bool {
 		var past schemas.PastCheckOuts
 		p.readInto(t, "/check-out-history-storage/check-outs?limit=50", &past)
 		list = past.CheckOuts

@@ -39,7 +39,7 @@ func waitForTicks(t *testing.T, tab *browser.Page, id string, n int) {
 	age := func() string { return tab.Text(lockRow(id) + "td:nth-child(3)") }
 	for range n {
 		was := age()
-		waitUntil(t, 10*time.Second, "the age of the lock changes", func() bool { return age() != was })
+		waitUntil(t, patience, "the age of the lock changes", func() bool { return age() != was })
 	}
 }
 

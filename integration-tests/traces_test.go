@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -98,7 +97,7 @@ func TestTraces_FollowACheckOutThroughBothServices(t *testing.T) {
 			t.Logf("found %v", slices.Sorted(maps.Keys(found)))
 		}
 	}()
-	waitUntil(t, 10*time.Second, "the spans of the check-out", func() bool {
+	waitUntil(t, patience, "the spans of the check-out", func() bool {
 		found = sent.ofTrace(sampledTrace)
 		return !slices.ContainsFunc(parents, func(pair [2]string) bool { return found[pair[0]] == nil })
 	})
