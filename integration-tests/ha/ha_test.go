@@ -113,7 +113,7 @@ func (s scenario) run(t *testing.T, l *library) (rows string) {
 	c := l.cluster
 	c.awaitHealth(t)
 	l.awaitReady(t)
-	const patrons = 8000 // for four minutes
+	const patrons = 8000 // as many as the desks serve in four minutes
 	first := l.addPatrons(t, patrons)
 	for i := range ways {
 		l.lines.take(i)
