@@ -60,9 +60,9 @@ func (p *pair) readState(t *testing.T, userID, book string) state {
 // readInto decodes a JSON document of storage.
 func (p *pair) readInto(t *testing.T, path string, into any) {
 	t.Helper()
-	a := callEndpoint(t, p.Storage, http.MethodGet, path, nil)
-	if a.Status != http.StatusOK {
-		t.Fatalf("GET %s: %d %s", path, a.Status, a.Body)
+	a, err := p.Storage.Must(t.Context(), http.MethodGet, path, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := a.JSON(into); err != nil {
 		t.Fatal(err)

@@ -82,16 +82,30 @@ func (c Client) Do(ctx context.Context, method, path string, body any) (Answer, 
 	return answer, err
 }
 
-// Must is Do with an error for each status other than 2xx.
+// getPause is the time between two attempts of a GET, getTime the time for all.
+const (
+	getPause = 100 * time.Millisecond
+	getTime  = 30 * time.Second
+)
+
+// Must is Do for a call that has to be answered 2xx; any other answer is an error. It repeats a GET that is
+// answered 503, for getTime: storage on a busy host may not get a connection to PostgreSQL in time.
 func (c Client) Must(ctx context.Context, method, path string, body any) (Answer, error) {
-	a, err := c.Do(ctx, method, path, body)
-	if err != nil {
-		return a, fmt.Errorf("%s %s: %w", method, path, err)
+	for end := time.Now().Add(getTime); ; {
+		a, err := c.Do(ctx, method, path, body)
+		switch {
+		case err != nil:
+			return a, fmt.Errorf("%s %s: %w", method, path, err)
+		case a.Status/100 == 2:
+			return a, nil
+		case method != http.MethodGet, a.Status != http.StatusServiceUnavailable, time.Now().After(end):
+			return a, fmt.Errorf("%s %s: answered %d %s", method, path, a.Status, a.Body)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(getPause):
+		}
 	}
-	if a.Status/100 != 2 {
-		return a, fmt.Errorf("%s %s: answered %d %s", method, path, a.Status, a.Body)
-	}
-	return a, nil
 }
 
 // InstallTenant installs the client's tenant, with the demo library if sample is set. It
