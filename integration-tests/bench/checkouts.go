@@ -13,7 +13,7 @@ func measureCheckOuts(ctx context.Context, b *bench) (err error) {
 	if err := countCheckOuts(ctx, b); err != nil {
 		return err
 	}
-	desks, err := startDesks(ctx, b)
+	desks, err := startDesks(ctx, b, append([]build{b.plain()}, b.builds...))
 	if err != nil {
 		return err
 	}
@@ -37,8 +37,8 @@ func measureCheckOuts(ctx context.Context, b *bench) (err error) {
 	}
 	b.report.table(rows)
 	for _, d := range desks[1:] {
-		off, on := median(all[visit{d, false, 1}], readDeskP50), median(all[visit{d, true, 1}], readDeskP50)
-		b.report.note("The lock's share of a check-out (%s, p50 at 1 client): %.0f %%.", d.build.name, 100*(1-float64(off)/float64(on)))
+		free := medianRatio(all[visit{d, false, 1}], all[visit{d, true, 1}], readDeskP50)
+		b.report.note("The lock's share of a check-out (%s, p50 at 1 client): %.0f %%.", d.build.name, 100*(1-free))
 	}
 	return measureLimits(ctx, b)
 }
@@ -58,10 +58,10 @@ func formatCPU(all []deskFigures) string {
 	return fmt.Sprintf("%d / %d", median(all, readServices).Microseconds(), median(all, readPostgreSQL).Microseconds())
 }
 
-// startDesks starts a desk of the plain service, then one of each build.
-func startDesks(ctx context.Context, b *bench) ([]*desk, error) {
+// startDesks starts a desk of each build.
+func startDesks(ctx context.Context, b *bench, builds []build) ([]*desk, error) {
 	var desks []*desk
-	for _, build := range append([]build{b.plain()}, b.builds...) {
+	for _, build := range builds {
 		d, err := startDesk(ctx, b, build, noLimit, detours{})
 		if err != nil {
 			return nil, errors.Join(err, stopDesks(desks))

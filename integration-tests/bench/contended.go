@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -157,7 +158,7 @@ func contendOnce(ctx context.Context, clients []*lockClient, acquire acquireFunc
 // measureHandOver measures how long a waiter in the second storage waits on after the
 // lock was released in the first.
 func measureHandOver(ctx context.Context, b *bench) error {
-	rows := [][]string{{"held for", "what", "hand-over p50", "p99"}}
+	rows := [][]string{{"held for", "what", "hand-over p50", "of base", "p99"}}
 	all := make([]*twoStorages, len(b.builds))
 	var err error
 	for i, build := range b.builds {
@@ -167,18 +168,19 @@ func measureHandOver(ctx context.Context, b *bench) error {
 	}
 	for _, held := range []time.Duration{4 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
 		latencies := make([][]time.Duration, len(all))
-		for range b.repetitions * 20 {
-			for i, two := range all {
-				took, err := handOver(ctx, two, held)
+		for n := range b.repetitions * 20 {
+			for i := range all {
+				at := (i + n) % len(all) // another one is the first each time
+				took, err := handOver(ctx, all[at], held)
 				if err != nil {
 					return err
 				}
-				latencies[i] = append(latencies[i], took)
+				latencies[at] = append(latencies[at], took)
 			}
 		}
 		for i, two := range all {
-			f := summarize(latencies[i], time.Second)
-			rows = append(rows, []string{held.String(), two.build.name, formatMillis(f.percentile(0.5)), formatMillis(f.percentile(0.99))})
+			row := append([]string{held.String(), two.build.name}, formatTimes(latencies[i], latencies[len(all)-1])...)
+			rows = append(rows, append(row, formatMillis(summarize(slices.Clone(latencies[i]), time.Second).percentile(0.99))))
 		}
 	}
 	b.report.table(rows)

@@ -12,100 +12,162 @@ import (
 	"github.com/google/uuid"
 )
 
+// An operation is done at a desk; n counts from 0.
+type operation func(ctx context.Context, d *desk, n int) error
+
+// In each repetition, each list is read listReads times, and growthCheckOuts items are lent.
+const (
+	listReads       = 5
+	growthCheckOuts = 50
+)
+
 // measureGrowth measures lists and check-outs while the library's loans grow.
 func measureGrowth(ctx context.Context, b *bench) (err error) {
-	d, err := startDesk(ctx, b, b.builds[0], noLimit, detours{})
+	desks, err := startDesks(ctx, b, b.builds)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
-	if err := d.turn(ctx, true); err != nil {
+	defer func() { err = errors.Join(err, stopDesks(desks)) }()
+	if err := turnAll(ctx, true, desks); err != nil {
 		return err
 	}
-	open := url.QueryEscape("status.name==Open")
-	lists := []struct{ name, url string }{
-		{"all loans, limit 10", d.storage.url + "/loan-storage/loans?limit=10"},
-		{"the same, sortby loanDate", d.storage.url + "/loan-storage/loans?limit=10&query=" + url.QueryEscape("cql.allRecords=1 sortby loanDate")},
-		{"status.name==Open, limit 10", d.storage.url + "/loan-storage/loans?limit=10&query=" + open},
-		{"/circulation/loans, status.name==Open", d.circulation.url + "/circulation/loans?limit=10&query=" + open},
-	}
-	rows := [][]string{{"p50"}}
-	for _, l := range lists {
-		rows = append(rows, []string{l.name})
-	}
-	rows = append(rows, []string{"a check-out"})
 	have := 0
 	for _, loans := range []int{1_000, 100_000, 1_000_000} {
 		if loans > b.loans {
 			break
 		}
-		if err := d.shelf.addLoans(ctx, have, loans); err != nil {
-			return err
-		}
-		have = loans
-		rows[0] = append(rows[0], strconv.Itoa(loans)+" loans")
-		for i, l := range lists {
-			p50, err := d.measureList(ctx, l.url)
-			if err != nil {
+		for _, d := range desks {
+			if err := d.shelf.addLoans(ctx, have, loans); err != nil {
 				return err
 			}
-			rows[i+1] = append(rows[i+1], formatMillis(p50))
 		}
-		f, err := d.drive(ctx, 1)
-		if err != nil {
+		have = loans
+		if err := measureLoans(ctx, b, desks, loans); err != nil {
 			return err
 		}
-		rows[len(rows)-1] = append(rows[len(rows)-1], formatMillis(f.percentile(0.5)))
 	}
-	b.report.table(rows)
-	return d.measureReaders(ctx, b)
+	return measureReaders(ctx, b, desks)
 }
 
-// measureList reads a list five times after one that warms the caches.
-func (d *desk) measureList(ctx context.Context, listURL string) (time.Duration, error) {
-	client := d.machine
-	client.Base = ""
-	latencies := make([]time.Duration, 0, 6)
-	for range cap(latencies) {
-		began := time.Now()
-		if _, err := client.Must(ctx, http.MethodGet, listURL, nil); err != nil {
+// measureLoans measures lists and check-outs of libraries that have so many loans.
+func measureLoans(ctx context.Context, b *bench, desks []*desk, loans int) error {
+	copies := 1 + growthCheckOuts*b.repetitions
+	first, err := addCopiesAt(ctx, desks, copies)
+	if err != nil {
+		return err
+	}
+	checkOut := func(ctx context.Context, d *desk, n int) error { return d.lend(ctx, first+n, first+n/10) }
+	open := url.QueryEscape("status.name==Open")
+	rows := [][]string{{strconv.Itoa(loans) + " loans", "build", "p50", "of base"}}
+	for _, o := range []struct {
+		name  string
+		times int
+		do    operation
+	}{
+		{"all loans, limit 10", listReads * b.repetitions, readLoans("limit=10")},
+		{"the same, sortby loanDate", listReads * b.repetitions, readLoans("limit=10&query=" + url.QueryEscape("cql.allRecords=1 sortby loanDate"))},
+		{"status.name==Open, limit 10", listReads * b.repetitions, readLoans("limit=10&query=" + open)},
+		{"/circulation/loans, status.name==Open", listReads * b.repetitions, func(ctx context.Context, d *desk, _ int) error {
+			return d.read(ctx, d.circulation.url+"/circulation/loans?limit=10&query="+open)
+		}},
+		{"a check-out", growthCheckOuts * b.repetitions, checkOut},
+	} {
+		took, err := alternate(ctx, desks, o.times, o.do)
+		if err != nil {
+			return fmt.Errorf("%s: %w", o.name, err)
+		}
+		for i, d := range desks {
+			rows = append(rows, append([]string{o.name, d.build.name}, formatTimes(took[i], took[len(desks)-1])...))
+		}
+	}
+	b.report.table(rows)
+	return nil
+}
+
+// addCopiesAt is addCopies at each desk. The numbers of the barcodes are the same at all.
+func addCopiesAt(ctx context.Context, desks []*desk, n int) (first int, err error) {
+	for _, d := range desks {
+		if first, err = d.shelf.addCopies(ctx, n); err != nil {
 			return 0, err
 		}
-		latencies = append(latencies, time.Since(began))
 	}
-	return summarize(latencies[1:], time.Second).percentile(0.5), nil
+	return first, nil
+}
+
+// readLoans reads a list of loans of the desk's storage.
+func readLoans(query string) operation {
+	return func(ctx context.Context, d *desk, _ int) error {
+		return d.read(ctx, d.storage.url+"/loan-storage/loans?"+query)
+	}
+}
+
+func (d *desk) read(ctx context.Context, listURL string) error {
+	client := d.machine
+	client.Base = ""
+	_, err := client.Must(ctx, http.MethodGet, listURL, nil)
+	return err
+}
+
+// alternate does an operation at each desk in turn, and returns how long each took at each desk. Another desk
+// is the first each time. One more operation before warms the caches.
+func alternate(ctx context.Context, desks []*desk, times int, do operation) ([][]time.Duration, error) {
+	took := make([][]time.Duration, len(desks))
+	for n := range 1 + times {
+		for i := range desks {
+			at := (i + n) % len(desks)
+			began := time.Now()
+			if err := do(ctx, desks[at], n); err != nil {
+				return nil, fmt.Errorf("%s: %w", desks[at].build.name, err)
+			}
+			if n > 0 {
+				took[at] = append(took[at], time.Since(began))
+			}
+		}
+	}
+	return took, nil
+}
+
+// formatTimes writes the median of times, and that of their ratios to the base's.
+func formatTimes(all, base []time.Duration) []string {
+	read := func(d time.Duration) float64 { return float64(d) }
+	return []string{formatMillis(time.Duration(median(all, read))), formatRatios(all, base, read)}
 }
 
 // measureReaders measures check-outs of patrons who have many open loans.
-func (d *desk) measureReaders(ctx context.Context, b *bench) error {
-	rows := [][]string{{"open loans of the patron", "a check-out, p50", "their list"}}
+func measureReaders(ctx context.Context, b *bench, desks []*desk) error {
+	rows := [][]string{{"open loans of the patron", "build", "a check-out, p50", "of base", "their list", "of base"}}
 	for _, loans := range []int{1, 100, 1000} {
-		first, err := d.shelf.addCopies(ctx, loans+50)
+		first, err := addCopiesAt(ctx, desks, loans+1+growthCheckOuts)
 		if err != nil {
 			return err
 		}
-		barcode := "reader " + uuid.NewString()
-		userID, err := d.shelf.AddPatron(ctx, barcode)
-		if err != nil {
-			return err
-		}
-		if err := d.shelf.lendToPatron(ctx, userID, first, loans); err != nil {
-			return err
-		}
-		latencies := make([]time.Duration, 0, 50)
-		for i := range cap(latencies) {
-			began := time.Now()
-			if err := d.lendTo(ctx, "i"+strconv.Itoa(first+loans+i), barcode); err != nil {
+		barcode, users := "reader "+uuid.NewString(), map[*desk]string{}
+		for _, d := range desks {
+			if users[d], err = d.shelf.AddPatron(ctx, barcode); err != nil {
 				return err
 			}
-			latencies = append(latencies, time.Since(began))
+			if err := d.shelf.lendToPatron(ctx, users[d], first, loans); err != nil {
+				return err
+			}
 		}
-		list, err := d.measureList(ctx, d.storage.url+"/loan-storage/loans?limit=1000&query="+
-			url.QueryEscape(fmt.Sprintf("userId==%s and status.name==Open", userID)))
+		checkOuts, err := alternate(ctx, desks, growthCheckOuts, func(ctx context.Context, d *desk, n int) error {
+			return d.lendTo(ctx, "i"+strconv.Itoa(first+loans+n), barcode)
+		})
 		if err != nil {
 			return err
 		}
-		rows = append(rows, []string{strconv.Itoa(loans), formatMillis(summarize(latencies, time.Second).percentile(0.5)), formatMillis(list)})
+		lists, err := alternate(ctx, desks, listReads*b.repetitions, func(ctx context.Context, d *desk, n int) error {
+			open := fmt.Sprintf("userId==%s and status.name==Open", users[d])
+			return readLoans("limit=1000&query="+url.QueryEscape(open))(ctx, d, n)
+		})
+		if err != nil {
+			return err
+		}
+		for i, d := range desks {
+			base := len(desks) - 1
+			row := append([]string{strconv.Itoa(loans), d.build.name}, formatTimes(checkOuts[i], checkOuts[base])...)
+			rows = append(rows, append(row, formatTimes(lists[i], lists[base])...))
+		}
 	}
 	b.report.table(rows)
 	return nil
