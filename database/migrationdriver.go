@@ -45,6 +45,9 @@ func openMigrationDriver(ctx context.Context, url, schema string) (*migrationDri
 	requirePrimary(url, cc)
 	cc.RuntimeParams = migrationParameters(schema, cc.RuntimeParams)
 	conn, err := pgx.ConnectConfig(ctx, cc)
+	if ConnectionLost(err) && ctx.Err() == nil { // once more, as for reads
+		conn, err = pgx.ConnectConfig(ctx, cc)
+	}
 	if err != nil {
 		return nil, &unreachableError{hosts: strings.Join(hosts(cc), ", "), err: err}
 	}

@@ -38,6 +38,22 @@ func TestSchema_MigratesPastASilentHost(t *testing.T) {
 	}
 }
 
+// A busy server may not take a connection in time.
+func TestSchema_ConnectsOnceMore(t *testing.T) {
+	t.Parallel()
+	primary := testserver.URL(t)
+	busy := newGate(t, hostOf(t, primary))
+	busy.keep.Store(true)
+	go func() {
+		lost := <-busy.kept
+		busy.keep.Store(false)
+		_ = lost.Close()
+	}()
+	if err := schemaAt(replaceHost(t, primary, busy.address), "connects_once_more").Up(t.Context()); err != nil {
+		t.Errorf("migrating: %v", err)
+	}
+}
+
 // PostgreSQL ends the session of a process that froze or vanished, and with it its locks.
 func TestSchema_SessionsOfMigrationsHaveBounds(t *testing.T) {
 	t.Parallel()
