@@ -15,10 +15,12 @@ import (
 // An operation is done at a desk; n counts from 0.
 type operation func(ctx context.Context, d *desk, n int) error
 
-// In each repetition, each list is read listReads times, and growthCheckOuts items are lent.
 const (
-	listReads       = 5
-	growthCheckOuts = 50
+	// Each list is read so often before it is measured, and as many items are lent. PostgreSQL plans the
+	// first runs of a statement on each connection for their values, and those plans take longer here.
+	growthWarmUps = 100
+	growthTurns   = 20 // of each operation in each repetition
+	readerTurns   = 50 // check-outs of a patron, so that the number of their loans stays about the same
 )
 
 // measureGrowth measures lists and check-outs while the library's loans grow.
@@ -51,28 +53,26 @@ func measureGrowth(ctx context.Context, b *bench) (err error) {
 
 // measureLoans measures lists and check-outs of libraries that have so many loans.
 func measureLoans(ctx context.Context, b *bench, desks []*desk, loans int) error {
-	copies := 1 + growthCheckOuts*b.repetitions
-	first, err := addCopiesAt(ctx, desks, copies)
+	turns := growthTurns * b.repetitions
+	first, err := addCopiesAt(ctx, desks, growthWarmUps+turns)
 	if err != nil {
 		return err
 	}
-	checkOut := func(ctx context.Context, d *desk, n int) error { return d.lend(ctx, first+n, first+n/10) }
 	open := url.QueryEscape("status.name==Open")
 	rows := [][]string{{strconv.Itoa(loans) + " loans", "build", "p50", "of base"}}
 	for _, o := range []struct {
-		name  string
-		times int
-		do    operation
+		name string
+		do   operation
 	}{
-		{"all loans, limit 10", listReads * b.repetitions, readLoans("limit=10")},
-		{"the same, sortby loanDate", listReads * b.repetitions, readLoans("limit=10&query=" + url.QueryEscape("cql.allRecords=1 sortby loanDate"))},
-		{"status.name==Open, limit 10", listReads * b.repetitions, readLoans("limit=10&query=" + open)},
-		{"/circulation/loans, status.name==Open", listReads * b.repetitions, func(ctx context.Context, d *desk, _ int) error {
+		{"all loans, limit 10", readLoans("limit=10")},
+		{"the same, sortby loanDate", readLoans("limit=10&query=" + url.QueryEscape("cql.allRecords=1 sortby loanDate"))},
+		{"status.name==Open, limit 10", readLoans("limit=10&query=" + open)},
+		{"/circulation/loans, status.name==Open", func(ctx context.Context, d *desk, _ int) error {
 			return d.read(ctx, d.circulation.url+"/circulation/loans?limit=10&query="+open)
 		}},
-		{"a check-out", growthCheckOuts * b.repetitions, checkOut},
+		{"a check-out", func(ctx context.Context, d *desk, n int) error { return d.lend(ctx, first+n, first+n/10) }},
 	} {
-		took, err := alternate(ctx, desks, o.times, o.do)
+		took, err := alternate(ctx, desks, growthWarmUps, turns, o.do)
 		if err != nil {
 			return fmt.Errorf("%s: %w", o.name, err)
 		}
@@ -109,17 +109,17 @@ func (d *desk) read(ctx context.Context, listURL string) error {
 }
 
 // alternate does an operation at each desk in turn, and returns how long each took at each desk. Another desk
-// is the first each time. One more operation before warms the caches.
-func alternate(ctx context.Context, desks []*desk, times int, do operation) ([][]time.Duration, error) {
+// is the first each time. The warm-ups come before and do not count.
+func alternate(ctx context.Context, desks []*desk, warmUps, turns int, do operation) ([][]time.Duration, error) {
 	took := make([][]time.Duration, len(desks))
-	for n := range 1 + times {
+	for n := range warmUps + turns {
 		for i := range desks {
 			at := (i + n) % len(desks)
 			began := time.Now()
 			if err := do(ctx, desks[at], n); err != nil {
 				return nil, fmt.Errorf("%s: %w", desks[at].build.name, err)
 			}
-			if n > 0 {
+			if n >= warmUps {
 				took[at] = append(took[at], time.Since(began))
 			}
 		}
@@ -137,7 +137,7 @@ func formatTimes(all, base []time.Duration) []string {
 func measureReaders(ctx context.Context, b *bench, desks []*desk) error {
 	rows := [][]string{{"open loans of the patron", "build", "a check-out, p50", "of base", "their list", "of base"}}
 	for _, loans := range []int{1, 100, 1000} {
-		first, err := addCopiesAt(ctx, desks, loans+1+growthCheckOuts)
+		first, err := addCopiesAt(ctx, desks, loans+1+readerTurns)
 		if err != nil {
 			return err
 		}
@@ -150,13 +150,13 @@ func measureReaders(ctx context.Context, b *bench, desks []*desk) error {
 				return err
 			}
 		}
-		checkOuts, err := alternate(ctx, desks, growthCheckOuts, func(ctx context.Context, d *desk, n int) error {
+		checkOuts, err := alternate(ctx, desks, 1, readerTurns, func(ctx context.Context, d *desk, n int) error {
 			return d.lendTo(ctx, "i"+strconv.Itoa(first+loans+n), barcode)
 		})
 		if err != nil {
 			return err
 		}
-		lists, err := alternate(ctx, desks, listReads*b.repetitions, func(ctx context.Context, d *desk, n int) error {
+		lists, err := alternate(ctx, desks, growthWarmUps, growthTurns*b.repetitions, func(ctx context.Context, d *desk, n int) error {
 			open := fmt.Sprintf("userId==%s and status.name==Open", users[d])
 			return readLoans("limit=1000&query="+url.QueryEscape(open))(ctx, d, n)
 		})
