@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"checkoutlock/schemas/pace"
 )
 
 const (
@@ -100,9 +102,7 @@ func tryEvery250ms(ctx context.Context, c *lockClient, user string) (string, err
 		if id, err := c.acquire(ctx, user, 60_000, 0); err != nil || id != "" {
 			return id, err
 		}
-		select {
-		case <-time.After(250 * time.Millisecond):
-		case <-ctx.Done():
+		if !pace.Wait(ctx, 250*time.Millisecond) {
 			return "", ctx.Err()
 		}
 	}

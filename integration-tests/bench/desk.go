@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas/pace"
 )
 
 // desk lends the items of a shelf: by a pair of one build, or by the plain service.
@@ -98,12 +99,8 @@ func turnAll(ctx context.Context, on bool, desks []*desk) error {
 			return err
 		}
 	}
-	select {
-	case <-time.After(2500 * time.Millisecond): // settings are in force within two seconds
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	pace.Wait(ctx, 2500*time.Millisecond) // settings are in force within two seconds
+	return ctx.Err()
 }
 
 // lend lends the item and the patron of that number.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"checkoutlock/devpostgres"
+	"checkoutlock/schemas/pace"
 )
 
 const (
@@ -160,10 +161,7 @@ func (h *machineHall) storm(ctx context.Context, restart func(context.Context) e
 		done <- err
 	}()
 	took, refused, hungUp, err := connectAll(ctx, h.machines, h.addr)
-	select {
-	case <-time.After(h.bench.slice): // of more check-outs than a short storm meets
-	case <-ctx.Done():
-	}
+	pace.Wait(ctx, h.bench.slice) // for more check-outs than a short storm meets
 	stop()
 	if err = errors.Join(err, <-done); err != nil {
 		return nil, err
@@ -203,9 +201,7 @@ func (l *openLoad) run(ctx context.Context, n, perSecond int, operate func(i int
 	began := time.Now()
 	for i := range n {
 		due := began.Add(time.Duration(i) * time.Second / time.Duration(perSecond))
-		select {
-		case <-time.After(time.Until(due)):
-		case <-ctx.Done():
+		if !pace.Wait(ctx, time.Until(due)) {
 			return i
 		}
 		wg.Go(func() {
@@ -282,13 +278,9 @@ func (h *machineHall) watchMemory(ctx context.Context) (most <-chan memory, stop
 	result := make(chan memory, 1)
 	go func() {
 		var seen memory
-		for ctx.Err() == nil {
+		for range pace.Every(ctx, 0, 100*time.Millisecond) {
 			if now, err := h.circulation.memory(); err == nil && now.all > seen.all {
 				seen = now
-			}
-			select {
-			case <-time.After(100 * time.Millisecond):
-			case <-ctx.Done():
 			}
 		}
 		result <- seen

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/pace"
 )
 
 // Client calls one instance for a tenant. A nil HTTP means http.DefaultTransport with a
@@ -101,10 +102,7 @@ func (c Client) Must(ctx context.Context, method, path string, body any) (Answer
 		case method != http.MethodGet, a.Status != http.StatusServiceUnavailable, time.Now().After(end):
 			return a, fmt.Errorf("%s %s: answered %d %s", method, path, a.Status, a.Body)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(getPause):
-		}
+		pace.Wait(ctx, getPause)
 	}
 }
 

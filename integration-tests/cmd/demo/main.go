@@ -22,6 +22,7 @@ import (
 
 	"checkoutlock/devpostgres"
 	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas/pace"
 )
 
 const (
@@ -125,9 +126,7 @@ func runRound(ctx context.Context, out io.Writer, lib *stack.Library, machines [
 		}
 		burst = append(burst, stack.CheckOut{ItemBarcode: barcode, UserBarcode: "patron-" + name, ServicePointID: lib.ServicePointID})
 	}
-	select {
-	case <-time.After(settle):
-	case <-ctx.Done():
+	if !pace.Wait(ctx, settle) {
 		return ctx.Err()
 	}
 	sum := stack.Summarize(stack.SendBurst(ctx, machines, burst))
