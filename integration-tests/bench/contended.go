@@ -54,37 +54,77 @@ func (p *twoStorages) clients(n int, both bool) []*lockClient {
 	return clients
 }
 
-// measureContended lets 16 workers take one patron's lock 50 times for 5 ms each.
-func measureContended(ctx context.Context, b *bench) (err error) {
-	b.report.note("%d workers take one patron's lock %d times each and hold it for %s: %s at best.", workers, turns, holdFor, idealTime)
-	rows := [][]string{{"what", "total", "of the ideal", "wait p50", "wait p99", "p99 of p50"}}
+// startTwoOfEach starts two storages of each build.
+func startTwoOfEach(ctx context.Context, b *bench) ([]*twoStorages, error) {
+	var all []*twoStorages
 	for _, build := range b.builds {
 		two, err := startTwoStorages(ctx, b, build)
 		if err != nil {
-			return err
+			return nil, errors.Join(err, stopTwoOfEach(all))
 		}
-		for _, way := range []struct {
-			name string
-			both bool
-			wait acquireFunc
-		}{
-			{name: "one storage", wait: waitInStorage},
-			{name: "half through each of two storages", both: true, wait: waitInStorage},
-			{name: "a try every 250 ms, as FOLIO", wait: tryEvery250ms},
-		} {
-			row, err := contend(ctx, b, two.clients(workers, way.both), way.wait)
-			if err != nil {
-				return errors.Join(fmt.Errorf("%s: %w", way.name, err), two.stop())
+		all = append(all, two)
+	}
+	return all, nil
+}
+
+func stopTwoOfEach(all []*twoStorages) error {
+	var errs []error
+	for _, two := range all {
+		errs = append(errs, two.stop())
+	}
+	return errors.Join(errs...)
+}
+
+// measureContended lets 16 workers take one patron's lock 50 times for 5 ms each.
+func measureContended(ctx context.Context, b *bench) (err error) {
+	b.report.note("%d workers take one patron's lock %d times each and hold it for %s: %s at best.", workers, turns, holdFor, idealTime)
+	all, err := startTwoOfEach(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopTwoOfEach(all)) }()
+	rows := [][]string{{"what", "build", "total", "of base", "of the ideal", "wait p50", "wait p99", "p99 of p50"}}
+	for _, way := range []struct {
+		name string
+		both bool
+		wait acquireFunc
+	}{
+		{name: "one storage", wait: waitInStorage},
+		{name: "half through each of two storages", both: true, wait: waitInStorage},
+		{name: "a try every 250 ms, as FOLIO", wait: tryEvery250ms},
+	} {
+		clients, seen := make([][]*lockClient, len(all)), make([][]figures, len(all))
+		for i, two := range all {
+			clients[i] = two.clients(workers, way.both)
+		}
+		for n := range b.repetitions {
+			for i := range all {
+				at := (i + n) % len(all) // another one is the first each time
+				f, err := contend(ctx, clients[at], way.wait)
+				if err != nil {
+					return fmt.Errorf("%s, %s: %w", all[at].build.name, way.name, err)
+				}
+				seen[at] = append(seen[at], f)
 			}
-			rows = append(rows, append([]string{build.name + ", " + way.name}, row...))
 		}
-		if err := two.stop(); err != nil {
-			return err
+		for i, two := range all {
+			rows = append(rows, append([]string{way.name, two.build.name}, formatContended(seen[i], seen[len(all)-1])...))
 		}
 	}
 	b.report.table(rows)
 	return nil
 }
+
+func formatContended(all, base []figures) []string {
+	total, p50, p99 := median(all, readTotal), median(all, readP50), median(all, readP99)
+	return []string{
+		strconv.FormatFloat(total, 'f', 2, 64) + " s", formatRatios(all, base, readTotal), formatRatio(total, idealTime.Seconds()),
+		formatMillis(p50), formatMillis(p99), formatRatio(float64(p99), float64(p50)),
+	}
+}
+
+// readTotal returns how long all turns took, in seconds.
+func readTotal(f figures) float64 { return float64(len(f.latencies)) / f.perSecond }
 
 // acquireFunc returns the id of a lock that it waited for.
 type acquireFunc func(ctx context.Context, c *lockClient, user string) (string, error)
@@ -108,25 +148,7 @@ func tryEvery250ms(ctx context.Context, c *lockClient, user string) (string, err
 	}
 }
 
-func contend(ctx context.Context, b *bench, clients []*lockClient, acquire acquireFunc) ([]string, error) {
-	var all []figures
-	var totals []time.Duration
-	for range b.repetitions {
-		f, total, err := contendOnce(ctx, clients, acquire)
-		if err != nil {
-			return nil, err
-		}
-		all, totals = append(all, f), append(totals, total)
-	}
-	total := median(totals, func(d time.Duration) time.Duration { return d })
-	p50, p99 := median(all, readP50), median(all, readP99)
-	return []string{
-		strconv.FormatFloat(total.Seconds(), 'f', 2, 64) + " s", formatRatio(total.Seconds(), idealTime.Seconds()),
-		formatMillis(p50), formatMillis(p99), formatRatio(float64(p99), float64(p50)),
-	}, nil
-}
-
-func contendOnce(ctx context.Context, clients []*lockClient, acquire acquireFunc) (figures, time.Duration, error) {
+func contend(ctx context.Context, clients []*lockClient, acquire acquireFunc) (figures, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	user := uuid.NewString()
@@ -151,21 +173,18 @@ func contendOnce(ctx context.Context, clients []*lockClient, acquire acquireFunc
 		})
 	}
 	wg.Wait()
-	total := time.Since(began)
-	return summarize(waits, total), total, context.Cause(ctx)
+	return summarize(waits, time.Since(began)), context.Cause(ctx)
 }
 
 // measureHandOver measures how long a waiter in the second storage waits on after the
 // lock was released in the first.
-func measureHandOver(ctx context.Context, b *bench) error {
-	rows := [][]string{{"held for", "what", "hand-over p50", "of base", "p99"}}
-	all := make([]*twoStorages, len(b.builds))
-	var err error
-	for i, build := range b.builds {
-		if all[i], err = startTwoStorages(ctx, b, build); err != nil {
-			return err
-		}
+func measureHandOver(ctx context.Context, b *bench) (err error) {
+	all, err := startTwoOfEach(ctx, b)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, stopTwoOfEach(all)) }()
+	rows := [][]string{{"held for", "build", "hand-over p50", "of base", "p99"}}
 	for _, held := range []time.Duration{4 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
 		latencies := make([][]time.Duration, len(all))
 		for n := range b.repetitions * 20 {
@@ -184,11 +203,7 @@ func measureHandOver(ctx context.Context, b *bench) error {
 		}
 	}
 	b.report.table(rows)
-	var errs []error
-	for _, two := range all {
-		errs = append(errs, two.stop())
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // handOver holds a lock in the first storage, lets a client wait in the second, releases,
