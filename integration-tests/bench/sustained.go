@@ -7,47 +7,115 @@ import (
 	"time"
 )
 
-// measureSustained keeps up lock cycles at 64 clients and compares the end with the beginning.
+const sustainedClients, sustainedParts = 64, 4
+
+// sustainer is a build's storage under sustained load, and what was measured on it.
+type sustainer struct {
+	build   build
+	storage *process
+	client  *lockClient
+	atStart memory
+	parts   []sustainedPart
+}
+
+type sustainedPart struct {
+	figures
+	memory memory // of storage, at the end
+}
+
+// measureSustained keeps up lock cycles at 64 clients and compares the end with the beginning. The
+// builds run in turn for each part.
 func measureSustained(ctx context.Context, b *bench) (err error) {
-	storage, _, err := startStorageWithTenant(ctx, b, b.builds[0])
-	if err != nil {
-		return err
+	all := make([]*sustainer, len(b.builds))
+	defer func() { err = errors.Join(err, stopSustainers(all)) }()
+	for i, build := range b.builds {
+		if all[i], err = startSustainer(ctx, b, build); err != nil {
+			return err
+		}
 	}
-	circulation, err := b.builds[0].startCirculation(ctx, storage.url)
-	if err != nil {
-		return errors.Join(err, storage.stop())
+	users := newIDs(sustainedClients)
+	for range sustainedParts {
+		for _, s := range all {
+			if err := s.drive(ctx, b.sustained/sustainedParts, users); err != nil {
+				return fmt.Errorf("%s: %w", s.build.name, err)
+			}
+		}
 	}
-	defer func() { err = errors.Join(err, circulation.stop(), storage.stop()) }()
+	b.report.table(formatSustained(all, b.sustained/sustainedParts))
+	for _, s := range all {
+		if err := s.noteStart(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", s.build.name, err)
+		}
+	}
+	return nil
+}
+
+func startSustainer(ctx context.Context, b *bench, build build) (*sustainer, error) {
+	storage, _, err := startStorageWithTenant(ctx, b, build)
+	if err != nil {
+		return nil, err
+	}
 	atStart, err := storage.memory()
 	if err != nil {
-		return err
+		return nil, errors.Join(err, storage.stop())
 	}
-	const clients, parts = 64, 4
-	client, users := newLockClient(storage.url, clients), newIDs(clients)
-	rows := [][]string{{"lock cycles at 64 clients", "per second", "p50", "p99", "memory of storage"}}
-	var rates []float64
-	for part := range parts {
-		f, err := drive(ctx, clients, b.sustained/parts, func(ctx context.Context, i, _ int) error { return client.cycle(ctx, users[i]) })
-		if err != nil {
-			return err
+	return &sustainer{build: build, storage: storage, client: newLockClient(storage.url, sustainedClients), atStart: atStart}, nil
+}
+
+// stopSustainers stops the storages that were started; others are nil.
+func stopSustainers(all []*sustainer) error {
+	var errs []error
+	for _, s := range all {
+		if s != nil {
+			errs = append(errs, s.storage.stop())
 		}
-		memory, err := storage.memory()
-		if err != nil {
-			return err
-		}
-		rates = append(rates, f.perSecond)
-		rows = append(rows, []string{
-			fmt.Sprintf("%s to %s", b.sustained/parts*time.Duration(part), b.sustained/parts*time.Duration(part+1)),
-			fmt.Sprintf("%.0f", f.perSecond), formatMillis(f.percentile(0.5)), formatMillis(f.percentile(0.99)), memory.String(),
-		})
 	}
-	b.report.table(rows)
-	memory, err := circulation.memory()
+	return errors.Join(errs...)
+}
+
+// drive keeps up lock cycles for length and notes their figures.
+func (s *sustainer) drive(ctx context.Context, length time.Duration, users []string) error {
+	f, err := drive(ctx, sustainedClients, length, func(ctx context.Context, i, _ int) error { return s.client.cycle(ctx, users[i]) })
 	if err != nil {
 		return err
 	}
-	b.report.note("The last part has %s of the first one's rate. Memory at the start: storage %s, circulation %s. Ready after: storage %s, circulation %s.",
-		formatRatio(rates[parts-1], rates[0]), atStart, memory, formatMillis(storage.started), formatMillis(circulation.started))
+	memory, err := s.storage.memory()
+	if err != nil {
+		return err
+	}
+	s.parts = append(s.parts, sustainedPart{figures: f, memory: memory})
+	return nil
+}
+
+func formatSustained(all []*sustainer, length time.Duration) [][]string {
+	rows := [][]string{{fmt.Sprintf("lock cycles at %d clients", sustainedClients), "build", "per second", "of base", "p50", "p99", "memory of storage"}}
+	base := all[len(all)-1]
+	for n := range sustainedParts {
+		for _, s := range all {
+			part := s.parts[n]
+			rows = append(rows, []string{
+				fmt.Sprintf("%s to %s", length*time.Duration(n), length*time.Duration(n+1)), s.build.name,
+				fmt.Sprintf("%.0f", part.perSecond), formatRatio(part.perSecond, base.parts[n].perSecond),
+				formatMillis(part.percentile(0.5)), formatMillis(part.percentile(0.99)), part.memory.String(),
+			})
+		}
+	}
+	return rows
+}
+
+// noteStart reports the first and the last part, and what both services take at their start.
+func (s *sustainer) noteStart(ctx context.Context, b *bench) error {
+	circulation, err := s.build.startCirculation(ctx, s.storage.url)
+	if err != nil {
+		return err
+	}
+	memory, err := circulation.memory()
+	if err := errors.Join(err, circulation.stop()); err != nil {
+		return err
+	}
+	b.report.note("%s: the last part has %s of the first one's rate. Memory at the start: storage %s, circulation %s. Ready after: storage %s, circulation %s.",
+		s.build.name, formatRatio(s.parts[sustainedParts-1].perSecond, s.parts[0].perSecond),
+		s.atStart, memory, formatMillis(s.storage.started), formatMillis(circulation.started))
 	return nil
 }
 
