@@ -6,9 +6,9 @@ import (
 	"github.com/caarlos0/env/v10"
 )
 
-// heapGrowth is the default of GOGC: the heap grows to four times what is in use. So little
+// heapGrowth is the default of GOGC: the heap grows to three times what is in use. So little
 // is in use that Go's own default of 100 collects many times a second under load.
-const heapGrowth = 300
+const heapGrowth = 200
 
 // heapLimit is above what a service uses at work. Beyond it the heap grows less, so that a flood of
 // requests is not multiplied by heapGrowth.

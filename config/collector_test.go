@@ -17,8 +17,8 @@ func TestSetHeapGrowth(t *testing.T) {
 		t.Errorf("with GOGC in the environment it became %d, want %d as it was", got, before)
 	}
 	config.SetHeapGrowth([]string{"GOGC="})
-	if got := debug.SetGCPercent(before); got != 300 {
-		t.Errorf("without GOGC it is %d, want 300", got)
+	if got := debug.SetGCPercent(before); got != 200 {
+		t.Errorf("without GOGC it is %d, want 200", got)
 	}
 }
 
