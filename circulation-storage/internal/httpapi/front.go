@@ -61,7 +61,11 @@ func New(o Options) (web.Front, error) {
 			routes[i].Interface = ""
 		}
 	}
-	return web.Front{Name: "endpoints", BeforeClose: o.Locks.Stop, Routes: ForServedTenants(o.Served, routes)}, nil
+	endWaits := func() {
+		o.Locks.Stop()
+		o.TenantJobs.EndWaits()
+	}
+	return web.Front{Name: "endpoints", BeforeClose: endWaits, Routes: ForServedTenants(o.Served, routes)}, nil
 }
 
 // ours are the routes at paths of FOLIO that none of its module descriptors has.

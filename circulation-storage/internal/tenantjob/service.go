@@ -35,11 +35,17 @@ type Service struct {
 	stop    chan struct{}
 	stopped sync.Once
 	running sync.WaitGroup
+
+	noWaits    chan struct{}
+	endedWaits sync.Once
 }
 
 // New returns a service that installs the tenant of each job and then does work, for timeout at most.
 func New(store Store, work func(context.Context, Attributes) error, timeout time.Duration, log *slog.Logger) *Service {
-	return &Service{store: store, work: work, timeout: timeout, log: log, stop: make(chan struct{})}
+	return &Service{
+		store: store, work: work, timeout: timeout, log: log,
+		stop: make(chan struct{}), noWaits: make(chan struct{}),
+	}
 }
 
 // Run waits until ctx is done, cuts the jobs off and gives up their leases, so that another process
@@ -62,8 +68,11 @@ func (s *Service) Begin(ctx context.Context, a Attributes) (Job, error) {
 	return job, err
 }
 
-// Wait returns the job when it has ended, or as it stands after patience. It takes the job over from
-// a process that died. Fault: NotFound.
+// EndWaits ends all waits for jobs; later ones end at once. It may be called again.
+func (s *Service) EndWaits() { s.endedWaits.Do(func() { close(s.noWaits) }) }
+
+// Wait returns the job when it has ended, or as it stands after patience or at EndWaits. It takes the
+// job over from a process that died. Fault: NotFound.
 func (s *Service) Wait(ctx context.Context, id uuid.UUID, patience time.Duration) (Job, error) {
 	end := time.Now().Add(patience)
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
@@ -86,7 +95,7 @@ func (s *Service) Wait(ctx context.Context, id uuid.UUID, patience time.Duration
 		select {
 		case <-ctx.Done():
 			return job, ctx.Err()
-		case <-s.stop:
+		case <-s.noWaits:
 			return job, nil
 		case <-time.After(min(pause, left)):
 		}

@@ -123,6 +123,35 @@ func TestService_EndsAJobByItsWorkAndItsLease(t *testing.T) {
 	}
 }
 
+func TestService_EndsWaitsAndNotTheWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &renewals{answers: []error{nil}, workers: map[uuid.UUID]bool{}}
+		s := tenantjob.New(store, func(context.Context, tenantjob.Attributes) error {
+			<-time.After(10 * time.Second)
+			return nil
+		}, time.Minute, slog.New(slog.DiscardHandler))
+		job, err := s.Begin(t.Context(), tenantjob.Attributes{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		time.AfterFunc(time.Second, s.EndWaits)
+		for _, want := range []time.Duration{time.Second, 0} {
+			_, err := s.Wait(t.Context(), job.ID, 8*time.Second)
+			if took := time.Since(began); err != nil || took != want {
+				t.Errorf("a wait ended with %v after %s, want %s", err, took, want)
+			}
+			began = time.Now()
+		}
+		<-time.After(9 * time.Second)
+		synctest.Wait()
+		if store.end != ": " {
+			t.Errorf("the job ended with %q, want no fault", store.end)
+		}
+	})
+}
+
 // Workers with one id would not find that another one has taken their job over.
 func TestService_WaitTakesAJobOverAsANewWorker(t *testing.T) {
 	t.Parallel()
