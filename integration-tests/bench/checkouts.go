@@ -17,7 +17,7 @@ func measureCheckOuts(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stopDesks(desks)) }()
+	defer func() { err = errors.Join(err, stopAll(desks...)) }()
 	all, err := compareDesks(ctx, b, desks)
 	if err != nil {
 		return err
@@ -60,23 +60,7 @@ func formatCPU(all []deskFigures) string {
 
 // startDesks starts a desk of each build.
 func startDesks(ctx context.Context, b *bench, builds []build) ([]*desk, error) {
-	var desks []*desk
-	for _, build := range builds {
-		d, err := startDesk(ctx, b, build, noLimit, detours{})
-		if err != nil {
-			return nil, errors.Join(err, stopDesks(desks))
-		}
-		desks = append(desks, d)
-	}
-	return desks, nil
-}
-
-func stopDesks(desks []*desk) error {
-	var errs []error
-	for _, d := range desks {
-		errs = append(errs, d.stop())
-	}
-	return errors.Join(errs...)
+	return startEach(builds, func(build build) (*desk, error) { return startDesk(ctx, b, build, noLimit, detours{}) })
 }
 
 var (

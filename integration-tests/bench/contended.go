@@ -56,23 +56,7 @@ func (p *twoStorages) clients(n int, both bool) []*lockClient {
 
 // startTwoOfEach starts two storages of each build.
 func startTwoOfEach(ctx context.Context, b *bench) ([]*twoStorages, error) {
-	var all []*twoStorages
-	for _, build := range b.builds {
-		two, err := startTwoStorages(ctx, b, build)
-		if err != nil {
-			return nil, errors.Join(err, stopTwoOfEach(all))
-		}
-		all = append(all, two)
-	}
-	return all, nil
-}
-
-func stopTwoOfEach(all []*twoStorages) error {
-	var errs []error
-	for _, two := range all {
-		errs = append(errs, two.stop())
-	}
-	return errors.Join(errs...)
+	return startEach(b.builds, func(build build) (*twoStorages, error) { return startTwoStorages(ctx, b, build) })
 }
 
 // measureContended lets 16 workers take one patron's lock 50 times for 5 ms each.
@@ -82,7 +66,7 @@ func measureContended(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stopTwoOfEach(all)) }()
+	defer func() { err = errors.Join(err, stopAll(all...)) }()
 	rows := [][]string{{"what", "build", "total", "of base", "of the ideal", "wait p50", "wait p99", "p99 of p50"}}
 	for _, way := range []struct {
 		name string
@@ -183,7 +167,7 @@ func measureHandOver(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stopTwoOfEach(all)) }()
+	defer func() { err = errors.Join(err, stopAll(all...)) }()
 	rows := [][]string{{"held for", "build", "hand-over p50", "of base", "p99"}}
 	for _, held := range []time.Duration{4 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
 		latencies := make([][]time.Duration, len(all))

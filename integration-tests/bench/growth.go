@@ -29,7 +29,7 @@ func measureGrowth(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stopDesks(desks)) }()
+	defer func() { err = errors.Join(err, stopAll(desks...)) }()
 	if err := turnAll(ctx, true, desks); err != nil {
 		return err
 	}

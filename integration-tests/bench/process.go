@@ -193,10 +193,26 @@ func (p *process) kill() error {
 	return nil
 }
 
-func stopAll(processes ...*process) error {
+// stopper is a process, or something that runs some.
+type stopper interface{ stop() error }
+
+// startEach starts something of each build. After an error it stops what it has started.
+func startEach[T stopper](builds []build, start func(build) (T, error)) ([]T, error) {
+	var all []T
+	for _, build := range builds {
+		one, err := start(build)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", build.name, err), stopAll(all...))
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func stopAll[T stopper](all ...T) error {
 	var errs []error
-	for _, p := range processes {
-		errs = append(errs, p.stop())
+	for _, one := range all {
+		errs = append(errs, one.stop())
 	}
 	return errors.Join(errs...)
 }

@@ -9,8 +9,8 @@ import (
 
 const sustainedClients, sustainedParts = 64, 4
 
-// sustainer is a build's storage under sustained load, and what was measured on it.
-type sustainer struct {
+// loadedStorage is a build's storage under sustained load, and what was measured on it.
+type loadedStorage struct {
 	build   build
 	storage *process
 	client  *lockClient
@@ -26,13 +26,11 @@ type sustainedPart struct {
 // measureSustained keeps up lock cycles at 64 clients and compares the end with the beginning. The
 // builds run in turn for each part.
 func measureSustained(ctx context.Context, b *bench) (err error) {
-	all := make([]*sustainer, len(b.builds))
-	defer func() { err = errors.Join(err, stopSustainers(all)) }()
-	for i, build := range b.builds {
-		if all[i], err = startSustainer(ctx, b, build); err != nil {
-			return err
-		}
+	all, err := startEach(b.builds, func(build build) (*loadedStorage, error) { return startLoadedStorage(ctx, b, build) })
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, stopAll(all...)) }()
 	users := newIDs(sustainedClients)
 	for range sustainedParts {
 		for _, s := range all {
@@ -50,7 +48,7 @@ func measureSustained(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-func startSustainer(ctx context.Context, b *bench, build build) (*sustainer, error) {
+func startLoadedStorage(ctx context.Context, b *bench, build build) (*loadedStorage, error) {
 	storage, _, err := startStorageWithTenant(ctx, b, build)
 	if err != nil {
 		return nil, err
@@ -59,22 +57,13 @@ func startSustainer(ctx context.Context, b *bench, build build) (*sustainer, err
 	if err != nil {
 		return nil, errors.Join(err, storage.stop())
 	}
-	return &sustainer{build: build, storage: storage, client: newLockClient(storage.url, sustainedClients), atStart: atStart}, nil
+	return &loadedStorage{build: build, storage: storage, client: newLockClient(storage.url, sustainedClients), atStart: atStart}, nil
 }
 
-// stopSustainers stops the storages that were started; others are nil.
-func stopSustainers(all []*sustainer) error {
-	var errs []error
-	for _, s := range all {
-		if s != nil {
-			errs = append(errs, s.storage.stop())
-		}
-	}
-	return errors.Join(errs...)
-}
+func (s *loadedStorage) stop() error { return s.storage.stop() }
 
 // drive keeps up lock cycles for length and notes their figures.
-func (s *sustainer) drive(ctx context.Context, length time.Duration, users []string) error {
+func (s *loadedStorage) drive(ctx context.Context, length time.Duration, users []string) error {
 	f, err := drive(ctx, sustainedClients, length, func(ctx context.Context, i, _ int) error { return s.client.cycle(ctx, users[i]) })
 	if err != nil {
 		return err
@@ -87,7 +76,7 @@ func (s *sustainer) drive(ctx context.Context, length time.Duration, users []str
 	return nil
 }
 
-func formatSustained(all []*sustainer, length time.Duration) [][]string {
+func formatSustained(all []*loadedStorage, length time.Duration) [][]string {
 	rows := [][]string{{fmt.Sprintf("lock cycles at %d clients", sustainedClients), "build", "per second", "of base", "p50", "p99", "memory of storage"}}
 	base := all[len(all)-1]
 	for n := range sustainedParts {
@@ -104,7 +93,7 @@ func formatSustained(all []*sustainer, length time.Duration) [][]string {
 }
 
 // noteStart reports the first and the last part, and what both services take at their start.
-func (s *sustainer) noteStart(ctx context.Context, b *bench) error {
+func (s *loadedStorage) noteStart(ctx context.Context, b *bench) error {
 	circulation, err := s.build.startCirculation(ctx, s.storage.url)
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ func measureWatched(ctx context.Context, b *bench) (err error) {
 	}
 	collector := "OTEL_EXPORTER_OTLP_ENDPOINT=" + reader.URL
 	var desks []*desk
-	defer func() { err = errors.Join(err, stopDesks(desks)) }()
+	defer func() { err = errors.Join(err, stopAll(desks...)) }()
 	for _, build := range []build{
 		with("nothing"), with("events", "EVENTS_URL="+reader.URL),
 		with("traces", collector), with("all traces", collector, "OTEL_TRACES_SAMPLER_ARG=1"),
