@@ -32,8 +32,9 @@ func measureSustained(ctx context.Context, b *bench) (err error) {
 	}
 	defer func() { err = errors.Join(err, stopAll(all...)) }()
 	users := newIDs(sustainedClients)
-	for range sustainedParts {
-		for _, s := range all {
+	for n := range sustainedParts {
+		for i := range all {
+			s := all[(i+n)%len(all)] // another one is the first each time
 			if err := s.drive(ctx, b.sustained/sustainedParts, users); err != nil {
 				return fmt.Errorf("%s: %w", s.build.name, err)
 			}
