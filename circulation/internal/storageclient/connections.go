@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -171,6 +172,11 @@ func (p *connections) closeIdle(d time.Duration) {
 func (c *connection) isAlive() bool {
 	conn := c.Conn
 	if secure, ok := conn.(*tls.Conn); ok {
+		_ = secure.SetReadDeadline(time.Unix(1, 0)) // Read returns only what TLS has received before
+		_, err := secure.Read(make([]byte, 1))
+		if !errors.Is(err, os.ErrDeadlineExceeded) || secure.SetReadDeadline(time.Time{}) != nil {
+			return false
+		}
 		conn = secure.NetConn()
 	}
 	socket, ok := conn.(syscall.Conn)

@@ -59,7 +59,11 @@ func (s *faultyStorage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/hint":
 		w.WriteHeader(http.StatusEarlyHints)
 	case "/more":
-		answerTwice(w)
+		answerTwice(w, "")
+		return
+	case "/full": // the first answer fills the client's buffer
+		const others = len("HTTP/1.1 200 OK\r\nX-Long: \r\nContent-Length: 2\r\n\r\nok")
+		answerTwice(w, "X-Long: "+strings.Repeat("9", 4096-others)+"\r\n")
 		return
 	case "/headers":
 		w.Header().Set("X-Long", strings.Repeat("9", 2*maxHeaders))
@@ -71,15 +75,15 @@ func (s *faultyStorage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "ok")
 }
 
-// answerTwice sends two answers at once, and waits for the end of the connection.
-func answerTwice(w http.ResponseWriter) {
+// answerTwice sends two answers at once, the first with a header, and waits for the end of the connection.
+func answerTwice(w http.ResponseWriter, header string) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
 	defer conn.Close()
-	const head = "HTTP/1.1 200 OK\r\nContent-Length: "
-	_, _ = io.WriteString(conn, head+"2\r\n\r\nok"+head+"5\r\n\r\nwrong")
+	const status, length = "HTTP/1.1 200 OK\r\n", "Content-Length: "
+	_, _ = io.WriteString(conn, status+header+length+"2\r\n\r\nok"+status+length+"5\r\n\r\nwrong")
 	_, _ = io.Copy(io.Discard, conn)
 }
 
@@ -338,6 +342,23 @@ func TestConnections_OverTLS(t *testing.T) {
 	s.CloseClientConnections()
 	if err := post(t.Context(), p, s.URL); err != nil || made != 2 {
 		t.Errorf("after a dead connection: got %v over connection %d, want the second", err, made)
+	}
+}
+
+// One record of TLS may have more than the answer.
+func TestConnections_OverTLSTakeNoneWithAnotherAnswer(t *testing.T) {
+	t.Parallel()
+	s := &faultyStorage{}
+	s.Server = httptest.NewUnstartedServer(s)
+	s.TLS = &tls.Config{DynamicRecordSizingDisabled: true}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	p := s.connect(t, 1)
+	p.dial = (&tls.Dialer{Config: s.Client().Transport.(*http.Transport).TLSClientConfig}).DialContext
+	for range 2 {
+		if err := post(t.Context(), p, s.URL+"/full"); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
