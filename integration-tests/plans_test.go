@@ -225,6 +225,40 @@ func TestPlans_FollowTheGrowthOfTables(t *testing.T) {
 	}
 }
 
+// With the lock off, a check-out inserts rows into the tables of loans and sessions alone.
+func TestPlans_FollowTheGrowthOfLoans(t *testing.T) {
+	t.Parallel()
+	const before, after = 8, 16 // check-outs
+	database := createDatabase(t)
+	e, through := newExplainer(t, database)
+	p := startPair(t, stack.Options{DatabaseURL: through.String(), StorageEnv: []string{
+		"DATABASE_MAX_CONNS=2", "LOCK_SWEEP_INTERVAL=24h", "MIGRATE_DATABASE_URL=" + database,
+	}}, before+after+1)
+	_, card := p.addPatron(t)
+	books := p.addBooks(t, before+after+1)
+	execSQL(t, database, "VACUUM ANALYZE")
+	var large map[string]bool
+	for i, book := range books {
+		switch i {
+		case before:
+			large = p.growTables(t, database)
+		case before + after:
+			e.takePlans(t)
+		}
+		readObject(t, p.lendBook(t, 0, book, card), http.StatusCreated)
+	}
+	for _, plan := range e.takePlans(t) {
+		for _, n := range plan.Root.listScans(large) {
+			if n.Table == "loan" {
+				t.Errorf("%s %s %s in %.300s", n.Kind, n.Index, n.Key, strings.Join(strings.Fields(plan.Statement), " "))
+			}
+		}
+	}
+	if !large["loan"] {
+		t.Error("the table of loans is not large")
+	}
+}
+
 // visitDesk makes patrons and a book, and does everything with them that a desk does often.
 func (p *pair) visitDesk(t *testing.T) {
 	t.Helper()

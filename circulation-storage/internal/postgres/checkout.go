@@ -22,13 +22,14 @@ const checkOutLoanSQL = `SELECT clock_timestamp(), (` + shareLoanSQL + `), (` + 
 
 // lendSQL writes a check-out: loan, item, record of the session, event, and the release of the lock in
 // $8. It returns whether there was such a lock; NULL is no release. The limits in $9 are for countOverLimitSQL.
+// It is an INSERT, so that connections renew their plans as the tables grow.
 const lendSQL = `
 WITH lent AS (INSERT INTO {schema}.loan (id, jsonb, limits) VALUES ($1::uuid, $2::jsonb, nullif($9::jsonb, '[]'))),
 item AS (UPDATE {schema}.item SET jsonb = $4::jsonb WHERE id = $3::uuid),
-session AS (INSERT INTO {schema}.patron_action_session (id, jsonb) VALUES ($5::uuid, $6::jsonb)),
 event AS (INSERT INTO {schema}.outbox (event_type, payload) SELECT '` + commit.ItemCheckedOut + `', $7::jsonb` + toReader + `),
 released AS (DELETE FROM {schema}.check_out_lock WHERE id = $8::uuid RETURNING id)
-SELECT EXISTS (SELECT FROM released)`
+INSERT INTO {schema}.patron_action_session (id, jsonb) VALUES ($5::uuid, $6::jsonb)
+RETURNING EXISTS (SELECT FROM released)`
 
 // returnLockSQL releases the lock that a repeat has taken.
 const returnLockSQL = `DELETE FROM {schema}.check_out_lock WHERE id = $1::uuid`
