@@ -171,7 +171,11 @@ func (c *Client) exchange(ctx context.Context, r request) (_ []byte, err error) 
 	case err != nil:
 		return nil, lostAnswer(ctx, cctx, r, err)
 	case answer.status != r.want && answer.status != r.or:
-		return nil, answerFault(r, answer)
+		err = answerFault(r, answer)
+		if answer.repeated && r.method == http.MethodDelete && fault.Is(err, fault.NotFound) {
+			return nil, nil // the first one deleted it
+		}
+		return nil, err
 	}
 	return answer.body, nil
 }

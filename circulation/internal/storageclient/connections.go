@@ -91,16 +91,20 @@ type received struct {
 	header http.Header
 	body   []byte
 	last   bool // the server closes the connection, or has sent more: the next call would read it
+	// repeated means that the request was sent again, and the first one may have been done.
+	repeated bool
 }
 
 // exchange makes a call and reads the whole answer. It waits for a connection until the request's
 // context ends. A GET or DELETE over a kept connection that ends without a byte of the answer is sent
 // again over another. Nothing else is sent twice.
-func (p *connections) exchange(req *http.Request) (answer received, err error) {
-	for again := true; again; {
-		answer, again, err = p.try(req)
+func (p *connections) exchange(req *http.Request) (received, error) {
+	for repeated := false; ; repeated = true {
+		if answer, again, err := p.try(req); !again {
+			answer.repeated = repeated
+			return answer, err
+		}
 	}
-	return answer, err
 }
 
 func (p *connections) try(req *http.Request) (_ received, again bool, err error) {
@@ -226,5 +230,6 @@ func (c *connection) call(req *http.Request) (received, error) {
 	if text.Len() > maxAnswer {
 		return received{}, errTooLong
 	}
-	return received{resp.StatusCode, resp.Header, text.Bytes(), resp.Close || c.reader.Buffered() > 0}, nil
+	last := resp.Close || c.reader.Buffered() > 0
+	return received{status: resp.StatusCode, header: resp.Header, body: text.Bytes(), last: last}, nil
 }

@@ -83,6 +83,32 @@ func TestClient_RepeatsAReleaseOverADeadConnection(t *testing.T) {
 	t.Error("no release came over a kept connection")
 }
 
+// A deletion that is sent again may have happened the first time.
+func TestClient_ADeletionWithALostAnswerHasHappened(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int32
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodGet:
+			answer(w, 200, "", `{"id":"`+someID+`"}`)
+		case sent.Add(1) == 1:
+			panic(http.ErrAbortHandler)
+		default:
+			answer(w, 404, fault.NotFound, "Not found")
+		}
+	})
+	ctx := inTenant(t, "diku")
+	if _, err := c.Loan(ctx, someID); err != nil { // so that the DELETE goes over a kept connection
+		t.Fatal(err)
+	}
+	if err := c.DeleteLoan(ctx, someID); err != nil || sent.Load() != 2 {
+		t.Errorf("got %v after %d calls, want the loan deleted by the first of two", err, sent.Load())
+	}
+	if err := c.DeleteLoan(ctx, someID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("another deletion: got %v, want %s", err, fault.NotFound)
+	}
+}
+
 // A server that refuses a body answers before it has read all of it, and then closes the connection.
 func TestClient_ReadsTheRefusalOfABodyThatIsTooLarge(t *testing.T) {
 	t.Parallel()
