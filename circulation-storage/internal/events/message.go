@@ -88,7 +88,7 @@ func stripPatron(e Event) (before, after json.RawMessage, err error) {
 
 // pubSubMessages have no key, as in FOLIO.
 func (n Names) pubSubMessages(id okapi.Tenant, eventID uuid.UUID, e Event) (messages []Message, err error) {
-	if n.PubSub == "" {
+	if n.PubSub == "" || strings.HasPrefix(e.Type, "REQUEST_") { // an earlier build wrote that beside the record's event
 		return nil, nil
 	}
 	var payload document
