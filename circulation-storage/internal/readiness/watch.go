@@ -30,13 +30,13 @@ type Watch struct {
 	log      *slog.Logger
 
 	mu    sync.Mutex
-	unfit map[okapi.Tenant]State
+	unfit map[okapi.Tenant]State // nil until a poll has succeeded
 }
 
 // NewWatch returns a Watch that polls each interval, which must be positive. observe
 // receives the number of tenants in each state, after each poll.
 func NewWatch(schemas Schemas, interval time.Duration, observe func(State, int), log *slog.Logger) *Watch {
-	return &Watch{schemas: schemas, interval: interval, observe: observe, log: log, unfit: map[okapi.Tenant]State{}}
+	return &Watch{schemas: schemas, interval: interval, observe: observe, log: log}
 }
 
 // Run polls at once and then each interval, until ctx is done.
@@ -92,12 +92,16 @@ func (w *Watch) logChange(ctx context.Context, s Schema) {
 	}
 }
 
-// Check returns why the tenant in ctx is not served, nil if it is. It reads the schema
-// only if the last poll found a problem, so an upgrade counts at once.
+// Check returns why the tenant in ctx is not served, nil if it is. It reads the schema only if the last
+// poll found a problem, so an upgrade counts at once, or if no poll has succeeded yet.
 func (w *Watch) Check(ctx context.Context) error {
-	id, _ := okapi.TenantFrom(ctx) // a call without a tenant needs no schema
+	id, err := okapi.TenantFrom(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // a call without a tenant needs no schema
+	}
 	w.mu.Lock()
 	_, suspect := w.unfit[id]
+	suspect = suspect || w.unfit == nil
 	w.mu.Unlock()
 	if !suspect {
 		return nil

@@ -163,6 +163,25 @@ func TestWatch_RefusesSingleTenants(t *testing.T) {
 	})
 }
 
+func TestWatch_RefusesSingleTenantsBeforeTheFirstPoll(t *testing.T) {
+	t.Parallel()
+	d := &database{schemas: map[string]readiness.Schema{}}
+	d.set("fine", 17, false)
+	d.set("old", 14, false)
+	d.set("torn", 17, true)
+	w := readiness.NewWatch(d, time.Hour, func(readiness.State, int) {}, slog.New(slog.DiscardHandler))
+	for name, want := range map[string]fault.Code{
+		"fine": "", "unseen": fault.UnknownTenant, "old": fault.TenantNotReady, "torn": fault.TenantNotReady,
+	} {
+		if err := w.Check(inTenant(t, name)); fault.CodeOf(err) != want {
+			t.Errorf("%s: got %v, want code %q", name, err, want)
+		}
+	}
+	if err := w.Check(t.Context()); err != nil {
+		t.Errorf("without a tenant: got %v, want nil", err)
+	}
+}
+
 func TestWatch_ServesATenantAsSoonAsItIsUpgraded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
