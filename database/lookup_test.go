@@ -18,7 +18,7 @@ func TestOpen_FindsTheServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	_, migrations := openMigrationDriver(t.Context(), closedPort, "s")
+	_, migrations := openMigrationDriver(t.Context(), closedPort, "s", slog.New(slog.DiscardHandler))
 	for name, err := range map[string]error{
 		"ordinary": db.Ordinary.Ping(t.Context()), "urgent": db.Urgent.Ping(t.Context()), "migrations": migrations,
 	} {

@@ -132,7 +132,7 @@ func (s Schema) migrate(ctx context.Context, f func(*migrate.Migrate, *migration
 	if err != nil {
 		return fmt.Errorf("reading the migrations: %w", err)
 	}
-	driver, err := openMigrationDriver(ctx, s.URL, s.Name)
+	driver, err := openMigrationDriver(ctx, s.URL, s.Name, s.Log)
 	if err != nil {
 		return errors.Join(ToFault("connecting for the migrations", err), files.Close())
 	}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"strings"
 	"time"
 
 	"github.com/golang-migrate/migrate/v4/database"
 	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/schemas/pace"
 )
 
 // migrationDriver runs golang-migrate's steps on one schema. Unlike the
@@ -26,12 +29,13 @@ type migrationDriver struct {
 	lock string
 	// next is the version that the next file leads to.
 	next int
+	log  *slog.Logger
 }
 
 var _ database.Driver = (*migrationDriver)(nil)
 
 // openMigrationDriver connects with the schema as search_path.
-func openMigrationDriver(ctx context.Context, url, schema string) (*migrationDriver, error) {
+func openMigrationDriver(ctx context.Context, url, schema string, log *slog.Logger) (*migrationDriver, error) {
 	cc, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("the migration URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password
@@ -51,7 +55,7 @@ func openMigrationDriver(ctx context.Context, url, schema string) (*migrationDri
 	if err != nil {
 		return nil, &unreachableError{hosts: strings.Join(hosts(cc), ", "), err: err}
 	}
-	d := &migrationDriver{ctx: ctx, conn: conn, table: pgx.Identifier{schema, VersionTable}.Sanitize()}
+	d := &migrationDriver{ctx: ctx, conn: conn, log: log, table: pgx.Identifier{schema, VersionTable}.Sanitize()}
 	var name string
 	err = conn.QueryRow(ctx, `SELECT current_database()`).Scan(&name)
 	if err == nil {
@@ -84,6 +88,11 @@ const (
 	closeTimeout = 5 * time.Second
 	// fileTries is how often a file may run into a deadlock, each of which takes a second.
 	fileTries = 20
+	// briefLocks bounds how long a file waits for each of its locks, and others behind it. A backup has
+	// its locks for minutes. A deadlock is found before, after a second.
+	briefLocks = `SELECT set_config('lock_timeout', '1500ms', true);`
+	// lockPause is how long the others go on before the file tries again.
+	lockPause = 2 * time.Second
 )
 
 // Close implements database.Driver.
@@ -136,12 +145,23 @@ func (d *migrationDriver) Run(migration io.Reader) error {
 }
 
 // runFile runs a file and notes its version. PostgreSQL runs the statements of one query
-// in one transaction. After a deadlock with requests it runs them again, fileTries times in all.
+// in one transaction. After a deadlock with requests it runs them again, fileTries times in all. While a
+// lock is held for long it tries again until its context ends.
 func (d *migrationDriver) runFile(file string, version int) (err error) {
-	for range fileTries {
-		err = d.exec(file + "\n;" + d.versionSQL(version))
-		if code, _ := SQLState(err); code != DeadlockDetected {
-			break
+	for deadlocks, waits := 0, 0; deadlocks < fileTries; {
+		err = d.exec(briefLocks + file + "\n;" + d.versionSQL(version))
+		switch code, _ := SQLState(err); code {
+		case DeadlockDetected:
+			deadlocks++
+		case LockNotAvailable:
+			if waits++; waits == 1 {
+				d.log.WarnContext(d.ctx, "a migration waits for the end of another transaction", "version", version, "err", err)
+			}
+			if !pace.Wait(d.ctx, lockPause) {
+				return d.ctx.Err()
+			}
+		default:
+			return err
 		}
 	}
 	return err

@@ -126,6 +126,52 @@ func TestSchema_MigratesAgainAfterADeadlock(t *testing.T) {
 	exec(`SELECT m FROM second`)
 }
 
+// A backup reads all tables in one transaction. Statements of requests wait behind the migration that
+// waits for its end.
+func TestSchema_LetsRequestsPassBesideABackup(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	schema := schemaAt(testserver.URL(t), "migrated_beside_a_backup")
+	if err := schema.Up(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var conns [2]*pgx.Conn
+	for i := range conns {
+		var err error
+		if conns[i], err = pgx.Connect(ctx, schema.URL); err != nil {
+			t.Fatal(err)
+		}
+		defer conns[i].Close(context.WithoutCancel(ctx))
+	}
+	backup, request := conns[0], conns[1]
+	exec := func(conn *pgx.Conn, statement string) {
+		t.Helper()
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(backup, `BEGIN; SELECT FROM migrated_beside_a_backup.first`)
+	schema.Files = fstest.MapFS{
+		"sql/0001_first.up.sql":  {Data: []byte(`CREATE TABLE first (n integer)`)},
+		"sql/0002_second.up.sql": {Data: []byte(`ALTER TABLE first ADD m integer`)},
+	}
+	done := make(chan error, 1)
+	go func() { done <- schema.Up(ctx) }()
+	const blockedSQL = `SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`
+	for blocked := 0; blocked == 0; {
+		if err := backup.QueryRow(ctx, blockedSQL).Scan(&blocked); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(request, `SET statement_timeout = '20s'; INSERT INTO migrated_beside_a_backup.first VALUES (1)`)
+	exec(backup, `COMMIT`)
+	if err := <-done; err != nil {
+		t.Errorf("the upgrade: %v", err)
+	}
+	exec(request, `SELECT m FROM migrated_beside_a_backup.first`)
+}
+
 func TestSchema_EndsAfterManyDeadlocks(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
