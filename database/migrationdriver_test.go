@@ -112,18 +112,24 @@ func TestSchema_MigratesAgainAfterADeadlock(t *testing.T) {
 	files["sql/0002_two.up.sql"] = file(`ALTER TABLE first ADD m integer; ALTER TABLE second ADD m integer`)
 	done := make(chan error, 1)
 	go func() { done <- schema.Up(ctx) }()
-	const blockedSQL = `SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`
-	for blocked := 0; blocked == 0; {
-		if err := request.QueryRow(ctx, blockedSQL).Scan(&blocked); err != nil {
-			t.Fatal(err)
-		}
-	}
+	awaitBlocked(ctx, t, request)
 	exec(`INSERT INTO first VALUES (1)`)
 	exec(`COMMIT`)
 	if err := <-done; err != nil {
 		t.Errorf("the upgrade: %v", err)
 	}
 	exec(`SELECT m FROM second`)
+}
+
+// awaitBlocked waits until a statement of another connection waits for a lock of conn.
+func awaitBlocked(ctx context.Context, t *testing.T, conn *pgx.Conn) {
+	t.Helper()
+	const blockedSQL = `SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`
+	for blocked := 0; blocked == 0; {
+		if err := conn.QueryRow(ctx, blockedSQL).Scan(&blocked); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // A backup reads all tables in one transaction. Statements of requests wait behind the migration that
@@ -158,12 +164,7 @@ func TestSchema_LetsRequestsPassBesideABackup(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- schema.Up(ctx) }()
-	const blockedSQL = `SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`
-	for blocked := 0; blocked == 0; {
-		if err := backup.QueryRow(ctx, blockedSQL).Scan(&blocked); err != nil {
-			t.Fatal(err)
-		}
-	}
+	awaitBlocked(ctx, t, backup)
 	exec(request, `SET statement_timeout = '20s'; INSERT INTO migrated_beside_a_backup.first VALUES (1)`)
 	exec(backup, `COMMIT`)
 	if err := <-done; err != nil {
