@@ -59,11 +59,16 @@ func (w *waits) limitTurn() time.Duration {
 	return min(w.remaining[0], schemas.MaxLockTurnWaitMs*time.Millisecond)
 }
 
-// spend takes the time off the next wait.
+// spend takes the time off the next wait. A wait that is used up goes: it has been tried, and a try that
+// does not wait gives the place in line up.
 func (w *waits) spend(d time.Duration) {
-	if len(w.remaining) > 0 {
-		w.remaining = slices.Clone(w.remaining) // they are the settings'
-		w.remaining[0] = max(0, w.remaining[0]-d)
+	if len(w.remaining) == 0 {
+		return
+	}
+	rest := w.remaining[0] - d
+	w.remaining = slices.Clone(w.remaining[1:]) // they are the settings'
+	if rest >= time.Millisecond {               // storage waits for whole ones
+		w.remaining = slices.Insert(w.remaining, 0, rest)
 	}
 }
 

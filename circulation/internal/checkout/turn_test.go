@@ -9,6 +9,7 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/convert"
 	"checkoutlock/schemas/fault"
 )
 
@@ -109,16 +110,33 @@ func TestTurn_GoesOnAsOneAcquisition(t *testing.T) {
 	})
 }
 
-// A turn that takes longer than the first wait leaves nothing of it.
-func TestTurn_SpendsNoMoreThanTheWait(t *testing.T) {
+// A turn that takes as long as the first wait was the try of that wait. So the next call waits too, because
+// one that does not gives the place in line up.
+func TestTurn_UsesUpAShortWait(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := &recorder{backend: newBackend()}
-		r.takes, r.commit, r.set.Waits[0] = true, []error{errHeld}, time.Millisecond
-		if err := r.lend(t); err != nil || r.requests[0].Wait != 0 {
-			t.Errorf("got %v after asking for %+v, want no wait", err, r.requests)
-		}
-	})
+	const ms = time.Millisecond
+	tests := map[string]struct{ waits, want []time.Duration }{ // the turn takes 10 ms
+		"the first wait is shorter":  {waits: []time.Duration{1 * ms, 500 * ms}, want: []time.Duration{500 * ms, 0}},
+		"as long as the turn":        {waits: []time.Duration{10 * ms, 500 * ms}, want: []time.Duration{500 * ms, 0}},
+		"less than 1 ms is left":     {waits: []time.Duration{10*ms + 999, 500 * ms}, want: []time.Duration{500 * ms, 0}},
+		"1 ms is left":               {waits: []time.Duration{11 * ms, 500 * ms}, want: []time.Duration{ms, 500 * ms, 0}},
+		"a first try without a wait": {waits: []time.Duration{0, 500 * ms}, want: []time.Duration{500 * ms, 0}},
+		"there is no other wait":     {waits: []time.Duration{10 * ms}, want: []time.Duration{0}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := &recorder{backend: newBackend()}
+				r.takes, r.commit, r.backend.held, r.set.Waits = true, []error{errHeld}, 9, slices.Clone(tt.waits)
+				_ = r.lend(t)
+				asked := convert.All(r.requests, func(req checkout.LockRequest) time.Duration { return req.Wait })
+				if !slices.Equal(asked, tt.want) || !slices.Equal(r.set.Waits, tt.waits) {
+					t.Errorf("asked with the waits %v, want %v; the settings have %v now", asked, tt.want, r.set.Waits)
+				}
+			})
+		})
+	}
 }
 
 func TestTurn_NeedsNoWaits(t *testing.T) {
