@@ -88,12 +88,14 @@ func (q *acquisition) ask(ctx context.Context) (string, error) {
 	return id, err
 }
 
-// try asks, and asks once more for a lost answer. Storage waits for the lock as long as wait.
-// An error ends the acquisition unless the lock is held or its queue is full.
+// try asks, and asks once more for a lost answer. Storage waits for the lock as long as wait, both times
+// together. An error ends the acquisition unless the lock is held or its queue is full.
 func (q *acquisition) try(ctx context.Context, wait time.Duration) (string, error) {
+	began := time.Now()
 	q.req.Wait = wait
 	id, err := q.ask(ctx)
 	if fault.Is(err, fault.Unavailable) && !fault.ChangedNothing(err) {
+		q.req.Wait = max(0, wait-time.Since(began))
 		id, err = q.ask(ctx)
 	}
 	if err != nil && !isHeldByAnother(err) {

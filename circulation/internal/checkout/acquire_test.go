@@ -64,6 +64,35 @@ func TestAcquire_GivesBackALockThatMayBeGranted(t *testing.T) {
 	}
 }
 
+// A storage that ends while check-outs wait for a lock makes none of them wait for longer.
+func TestAcquire_RepeatWaitsForTheRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBackend()
+		s := w.service()
+		s.Locker = dyingLocker{w}
+		w.held = 99
+		_, err := s.CheckOut(t.Context(), checkout.Request{
+			ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+		})
+		if budget := w.set.WaitBudget(); !fault.Is(err, fault.LockNotAcquired) || *w.endings[0].Wait != budget {
+			t.Errorf("got %v after a wait of %s, want %s after %s", err, w.endings[0].Wait, fault.LockNotAcquired, budget)
+		}
+	})
+}
+
+// dyingLocker ends 100 ms before the first wait is over.
+type dyingLocker struct{ *backend }
+
+func (l dyingLocker) Acquire(ctx context.Context, req checkout.LockRequest) (string, error) {
+	if len(l.requests) > 0 {
+		return l.backend.Acquire(ctx, req)
+	}
+	l.requests = append(l.requests, req)
+	<-time.After(req.Wait - 100*time.Millisecond)
+	return "", errGone
+}
+
 func TestAcquire_RepeatsNothingForAFullDisk(t *testing.T) {
 	t.Parallel()
 	w := newBackend()
