@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -84,9 +85,9 @@ func checkOut(store commit.Store, locks *lock.Service) func(context.Context, com
 			return store.CheckOut(ctx, c)
 		}
 		turn := lock.Request{UserID: c.UserID, AcquisitionID: c.TakeLock.AcquisitionID, Wait: c.TakeLock.Wait}
-		waited, err := locks.RunTurn(ctx, turn, func(ctx context.Context) error {
+		waited, err := locks.RunTurn(ctx, turn, func(ctx context.Context) (time.Duration, error) {
 			result, err = store.CheckOut(ctx, c)
-			return err
+			return time.Duration(result.LockWaitMs * float64(time.Millisecond)), err
 		})
 		result.LockWaitMs = schemas.Milliseconds(waited)
 		return result, err

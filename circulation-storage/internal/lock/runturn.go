@@ -13,13 +13,14 @@ import (
 
 // RunTurn runs commit as req's turn in the patron's line, and waits for the callers before it for at
 // most req.Wait. commit takes the lock itself, and has released it when it returns. Meanwhile later
-// callers of this process wait. It returns how long commit waited for its turn.
+// callers of this process wait. commit returns how long it waited for a commit of another process, and
+// RunTurn how long that and the wait for the turn took.
 //
 // If the turn does not come in time, or commit finds the lock held, the request keeps its place for
 // its next call, which may be of Acquire. req.TTL does not count.
 //
 // Faults: LockHeld, LockQueueFull; those of commit.
-func (s *Service) RunTurn(ctx context.Context, req Request, commit func(context.Context) error) (time.Duration, error) {
+func (s *Service) RunTurn(ctx context.Context, req Request, commit func(context.Context) (time.Duration, error)) (time.Duration, error) {
 	p, err := patronOf(ctx, req.UserID)
 	if err != nil {
 		return 0, err
@@ -34,7 +35,8 @@ func (s *Service) RunTurn(ctx context.Context, req Request, commit func(context.
 	c.take = func(ctx context.Context) (Lock, Outcome, error) {
 		waited = time.Since(start)
 		endWait(new(error)) // a second end changes nothing
-		err := commit(ctx)
+		forOthers, err := commit(ctx)
+		waited += forOthers
 		c.hadTurn = !fault.Is(err, fault.LockHeld)
 		return Lock{}, Granted, err
 	}

@@ -26,13 +26,13 @@ func (d *harness) startTurn(ctx context.Context, acquisition uuid.UUID, wait tim
 	start := time.Now()
 	go func() {
 		req := lock.Request{UserID: d.patron, AcquisitionID: acquisition, Wait: wait}
-		_, err := d.RunTurn(ctx, req, func(ctx context.Context) error {
+		_, err := d.RunTurn(ctx, req, func(ctx context.Context) (time.Duration, error) {
 			close(u.running)
 			select {
 			case err := <-u.finish:
-				return err
+				return 0, err
 			case <-ctx.Done():
-				return ctx.Err()
+				return 0, ctx.Err()
 			}
 		})
 		u.got <- answer{code: fault.CodeOf(err), err: err, took: time.Since(start)}
@@ -132,6 +132,23 @@ func TestRunTurn_WaitIsBounded(t *testing.T) {
 	})
 }
 
+func TestRunTurn_AddsTheWaitsUp(t *testing.T) {
+	withHarness(t, func(t *testing.T, d *harness) {
+		first := d.startTurn(d.ctx, uuid.New(), time.Second)
+		got := make(chan time.Duration, 1)
+		go func() {
+			commit := func(context.Context) (time.Duration, error) { return 30 * time.Millisecond, nil }
+			waited, _ := d.RunTurn(d.ctx, lock.Request{UserID: d.patron, Wait: time.Second}, commit)
+			got <- waited
+		}()
+		<-time.After(20 * time.Millisecond)
+		first.end(nil)
+		if waited := <-got; waited != 50*time.Millisecond {
+			t.Errorf("got a wait of %s, want 20 ms for the turn and 30 ms of the commit", waited)
+		}
+	})
+}
+
 func TestRunTurn_IsNotHandedALock(t *testing.T) {
 	withHarness(t, func(t *testing.T, d *harness) {
 		d.store.free(d.ctx, d.patron)
@@ -218,7 +235,8 @@ func TestRunTurn_PanicFreesThePlace(t *testing.T) {
 	withHarness(t, func(t *testing.T, d *harness) {
 		func() {
 			defer func() { _ = recover() }()
-			_, _ = d.RunTurn(d.ctx, lock.Request{UserID: d.patron}, func(context.Context) error { panic("broken") })
+			commit := func(context.Context) (time.Duration, error) { panic("broken") }
+			_, _ = d.RunTurn(d.ctx, lock.Request{UserID: d.patron}, commit)
 		}()
 		if next := d.startTurn(d.ctx, uuid.New(), 0); !next.runs() {
 			t.Error("the next commit does not run")

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -43,9 +44,14 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 	if c.TakeLock != nil {
 		locks.takeFor = c.UserID
 	}
+	var waited time.Duration
 	return run(ctx, s, operation[schemas.CheckOutResult]{
 		kind: commit.CheckingOut, op: "committing a check-out", reads: "what a check-out changes", writes: "a check-out",
-		impatient: c.TakeLock != nil, locks: locks, decide: c.Decide,
+		impatient: c.TakeLock != nil, locks: locks,
+		decide: func(ctx context.Context, seen commit.Seen) (commit.Change, error) {
+			waited = seen.LockWait
+			return c.Decide(ctx, seen)
+		},
 		read: func(b *batch, seen *commit.Seen) {
 			b.query(checkOutLoanSQL, []any{c.LoanID, c.ItemID, c.UserID, b.encode(c.Limits)},
 				&seen.Now, (*stored)(&seen.Loan), &seen.GivenUp, &seen.OnLoan, &seen.OpenLoans)
@@ -56,6 +62,7 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 				item = records.Record{"status": item["status"]}
 			}
 			answer.Loan, answer.Item = json.RawMessage(b.encode(change.Loan)), json.RawMessage(b.encode(item))
+			answer.LockWaitMs = schemas.Milliseconds(waited)
 			if change.Repeated && c.TakeLock != nil {
 				b.query(returnLockSQL, []any{c.LockID})
 			}

@@ -24,12 +24,12 @@ const (
 	// A shared row lock suffices, because a takeover of the key lease waits for it.
 	lockKeyLeaseSQL = `SELECT loan_id FROM {schema}.check_out_request WHERE claim_id = $1::uuid AND answer IS NULL FOR SHARE`
 	// takeLockSQL is the first statement of its transaction, and lockCheckOutSQL too. It waits for a commit
-	// that has taken the patron's lock, and returns nothing if the lock is held. The row is deleted with
-	// the writes, so it needs no time to live.
+	// that has taken the patron's lock, and returns nothing if the lock is held, else how long it waited. The
+	// row is deleted with the writes, so it needs no time to live.
 	takeLockSQL = `
 WITH fenced AS MATERIALIZED (SELECT ` + database.BoundsMark + ` ` + lockCheckOut + `)
 INSERT INTO {schema}.check_out_lock (id, user_id, ttl_ms) SELECT $2::uuid, $3::uuid, 0 FROM fenced
-ON CONFLICT DO NOTHING RETURNING user_id`
+ON CONFLICT DO NOTHING RETURNING user_id, clock_timestamp() - statement_timestamp()`
 	lockFenceSQL = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
 	// Check-outs share the version, and a change of the settings waits for all of them.
 	// The announcement is not locked: it begins and ends together with a new version.
@@ -141,7 +141,7 @@ type rowLocks struct {
 func (b *batch) lockRows(l rowLocks, seen *commit.Seen) {
 	switch {
 	case l.takeFor != uuid.Nil:
-		b.query(takeLockSQL, []any{l.checkOutID, l.lockID, l.takeFor}, &seen.LockUser)
+		b.query(takeLockSQL, []any{l.checkOutID, l.lockID, l.takeFor}, &seen.LockUser, &seen.LockWait)
 	case l.checkOutID != uuid.Nil:
 		b.query(lockCheckOutSQL, []any{l.checkOutID})
 	}

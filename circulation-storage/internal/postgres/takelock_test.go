@@ -9,6 +9,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -105,6 +106,40 @@ func TestCheckOut_TakingTheLockWaitsBriefly(t *testing.T) {
 		t.Errorf("%d locks are left", n)
 	}
 	l.wantAllOrNothing(1)
+}
+
+// A wait for a commit of another storage is a wait for the lock.
+func TestCheckOut_SaysHowLongItWaitedForTheLock(t *testing.T) {
+	t.Parallel()
+	l := newHarness(t)
+	c := l.takingLock(uuid.New(), l.addItem("Available", ""))
+	for {
+		other := l.begin(`INSERT INTO {schema}.check_out_lock (id, user_id, ttl_ms) VALUES ($1, $2, 0)`, uuid.New(), c.user)
+		var result schemas.CheckOutResult
+		var err error
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			result, _, err = l.send(c)
+		}()
+		l.waitUntilBlocked(1)
+		began := time.Now()
+		if n := l.count(countLocks); n != 0 { // takes a moment, in which the commit waits
+			t.Fatalf("%d locks are seen", n)
+		}
+		held := schemas.Milliseconds(time.Since(began))
+		if err := other.Rollback(l.ctx()); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		if fault.Is(err, fault.LockHeld) {
+			continue // the host was slower than the wait
+		}
+		if err != nil || result.LockWaitMs < held || result.LockWaitMs > 250 {
+			t.Errorf("got a wait of %g ms, %v, want %g ms or more", result.LockWaitMs, err, held)
+		}
+		return
+	}
 }
 
 // Check-outs that take the lock in the commit, and those that acquire it before, exclude each other:
