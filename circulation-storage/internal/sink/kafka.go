@@ -68,8 +68,20 @@ func openKafka(s Settings) (*kafka, error) {
 // Ping implements events.Sink.
 func (k *kafka) Ping(ctx context.Context) error { return k.client.Ping(ctx) }
 
-// Send implements events.Sink.
+// Send implements events.Sink. A broker refuses a batch as a whole, also for one of its messages or for
+// their size together. So each refused message is sent once more, alone.
 func (k *kafka) Send(ctx context.Context, messages []events.Message) []error {
+	errs := k.produce(ctx, messages)
+	for i, err := range errs {
+		if errors.Is(err, events.ErrRefused) {
+			errs[i] = k.produce(ctx, messages[i:i+1])[0]
+		}
+	}
+	return errs
+}
+
+// produce sends messages in batches as the client makes them.
+func (k *kafka) produce(ctx context.Context, messages []events.Message) []error {
 	type result struct {
 		index int
 		err   error
