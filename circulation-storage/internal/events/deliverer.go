@@ -54,7 +54,7 @@ type state struct {
 	until  time.Time // the lease is surely in force; zero without a lease
 	retry  time.Time // when to ask for the lease again
 	oldest time.Time // when the oldest row was written; zero if none waits
-	turn   *turn     // the last one, if a batch failed whole and took its time; the next one goes on behind it
+	turn   *turn     // the last one, if it ended with a batch that failed whole or mostly; the next one goes on behind that
 }
 
 // turn is how far the turn of a tenant has come. It reads on past the rows that it could not deliver. They
@@ -236,8 +236,8 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state,
 		return false, nil
 	case sending.Err() == nil:
 		return true, nil
-	case sent.failed > 0 && len(sent.received)+len(sent.refused) == 0:
-		s.turn = t // all rows of the batch wait, and would take the time of the next turn too
+	case sent.failed > 0 && len(sent.received)+len(sent.refused) == 0, 2*sent.behind > len(read.Events):
+		s.turn = t // all or most rows of the batch wait, and would take the time of the next turn too
 	}
 	return false, nil
 }

@@ -3,8 +3,8 @@
 //
 // One process delivers for a tenant at a time, by a lease whose fence counts the changes of hands.
 // A row is deleted when its event was delivered, and each turn begins with the oldest row that is left, or
-// goes on behind a batch that failed whole. So a transaction that commits late is not passed over: its rows
-// are read when they can be seen.
+// goes on behind a batch that failed whole or mostly. So a transaction that commits late is not passed over:
+// its rows are read when they can be seen.
 package events
 
 import (

@@ -31,12 +31,14 @@ type sent struct {
 	kinds    map[string]int  // how many of each kind were received
 	refused  map[int64]error // rows that ErrRefused is of
 	failed   int             // how many rows err, or another error, kept back
+	behind   int             // how many rows wait for one that failed
 	err      error           // the first one
 }
 
 // send sends rows in waves. A wave has the oldest row of each group that is left, so the next event of a
 // patron or a record is sent only after the last one was received or refused. After another error the
-// groups of the row are stuck. Rows in a stuck group are not sent, and their other groups are stuck too.
+// groups of the row are stuck. Rows in a stuck group are not sent, and their other groups are stuck too. So
+// are those of the rows for which no time is left.
 func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stuck map[string]bool) sent {
 	s := sent{kinds: map[string]int{}, refused: map[int64]error{}}
 	waiting := convert.All(rows, func(e Event) pending { return pending{Event: e, groups: groupsOf(e)} })
@@ -47,6 +49,7 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stu
 			switch {
 			case slices.ContainsFunc(p.groups, func(g string) bool { return stuck[g] }):
 				p.join(stuck)
+				s.behind++
 			case p.join(taken):
 				later = append(later, p)
 			default:
@@ -72,6 +75,9 @@ func (d *Deliverer) send(ctx context.Context, id okapi.Tenant, rows []Event, stu
 			}
 		}
 		waiting = later
+	}
+	for _, p := range waiting {
+		p.join(stuck)
 	}
 	return s
 }

@@ -1,10 +1,12 @@
 package events_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +57,52 @@ func TestDeliverer_GoesOnBehindManyThatFailSlowly(t *testing.T) {
 		t.Errorf("got %q, want each patron's events in order", got)
 	}
 	h.awaitNone()
+}
+
+// One event fails slowly, and its patron's others fill almost a batch. Each turn would send the one row that is
+// left of the batch.
+func TestDeliverer_GoesOnBehindAPatronWhoseEventFailsSlowly(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.lease = 3 * time.Second
+	const behind = 197
+	poor, slow := uuid.New(), uuid.New()
+	h.add(poor, "0")
+	h.add(slow, "slow 1")
+	h.exec(`INSERT INTO {schema}.outbox (event_type, topic, record_id, patron_id, new)
+		SELECT 'CREATED', 'loan', gen_random_uuid(), $1, jsonb_build_object('n', i::text) FROM generate_series(1, $2) i`, poor, behind)
+	h.add(slow, "slow 2") // for which the first turn has no time
+	h.add(slow, "slow 3")
+	for i := range 5 {
+		h.add(uuid.New(), fmt.Sprint("other ", i))
+	}
+	turns := 0
+	h.sink.refuse = func(n string) bool {
+		if n == "0" {
+			turns++
+		}
+		return n == "0"
+	}
+	h.start(stalling{h.sink})
+	got := h.await(6)
+	h.sink.set(func() {
+		if turns != 1 {
+			t.Errorf("%q were sent in %d turns, want one", got, turns)
+		}
+		h.sink.refuse = nil
+	})
+	h.awaitNone()
+	want := []string{"slow 1", "slow 2", "slow 3"}
+	for n := range behind + 1 {
+		want = append(want, fmt.Sprint(n))
+	}
+	got = slices.DeleteFunc(h.sink.all(), func(n string) bool { return strings.HasPrefix(n, "other") })
+	slices.SortStableFunc(got, func(a, b string) int {
+		return cmp.Compare(strings.Count(b, "slow"), strings.Count(a, "slow"))
+	})
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want each patron's events in order", got)
+	}
 }
 
 // slowly is a sink that takes its time for each message, and gives up at the end of ctx.
