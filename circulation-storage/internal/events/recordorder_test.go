@@ -2,10 +2,13 @@ package events_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/events"
 )
 
 // addChange adds an event of a loan and a patron, nil for none.
@@ -61,5 +64,24 @@ func TestDeliverer_InOrderForARecordOfABatchThatFailsSlowly(t *testing.T) {
 	h.awaitNone()
 	if got := h.sink.all(); slices.Index(got, "behind") < slices.Index(got, "of another patron") {
 		t.Errorf("got %q, want the patron's events in order", got)
+	}
+}
+
+// A record may have its patron's id in capitals, and its event too.
+func TestDeliverer_InOrderForAPatronInCapitals(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	patron := uuid.New()
+	h.add(patron, "bad")
+	h.exec(`INSERT INTO {schema}.outbox (event_type, payload)
+		VALUES ('LOAN_CLOSED', jsonb_build_object('userId', $1::text))`, strings.ToUpper(patron.String()))
+	h.add(uuid.New(), "other")
+	h.sink.refuse = func(n string) bool { return n == "bad" }
+	stop := h.start(h.sink)
+	h.await(1)
+	h.awaitFailure(events.NotReceived)
+	stop() // after the turn
+	if got := h.sink.all(); !slices.Equal(got, []string{"other"}) {
+		t.Errorf("got %q, want what is not behind the event", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -139,5 +140,5 @@ func groupsOf(e Event) []string {
 	if e.PatronID != uuid.Nil {
 		of.UserID = e.PatronID.String()
 	}
-	return []string{cmp.Or(of.UserID, of.ItemID, record)}
+	return []string{strings.ToLower(cmp.Or(of.UserID, of.ItemID, record))} // a stored id may have capitals
 }
