@@ -37,11 +37,14 @@ type poster struct {
 	client    *http.Client
 }
 
-// newPoster follows no redirect, because a POST may become a GET.
+// newPoster follows no redirect, because a POST may become a GET. Over HTTP/2 a connection to a host that was
+// lost would be used again, until TCP gives it up after a quarter of an hour.
 func newPoster(address string) *poster {
 	transport := &http.Transport{
 		MaxIdleConnsPerHost: postsAtOnce, TLSHandshakeTimeout: handshakeTimeout, Proxy: http.ProxyFromEnvironment,
+		Protocols: new(http.Protocols),
 	}
+	transport.Protocols.SetHTTP1(true)
 	return &poster{url: address, transport: transport, client: &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
