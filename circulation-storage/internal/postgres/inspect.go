@@ -96,7 +96,7 @@ func (db *DB) FindPatron(ctx context.Context, barcode string) (id uuid.UUID, err
 type Gauges struct {
 	HeldLocks  int           // outdated ones do not count
 	OldestLock time.Duration // the age of the oldest held lock
-	Events     int           // in the outbox, maxCountedEvents at most
+	Events     int           // that wait, maxCountedEvents at most
 }
 
 // maxCountedEvents bounds the work for a scrape. So many events are a reader that is away.
@@ -104,7 +104,7 @@ const maxCountedEvents = 10_000
 
 var gaugesSQL = `
 SELECT count(*), coalesce(max(clock_timestamp() - l.creation_date), interval '0'),
-       (SELECT count(*) FROM (SELECT FROM {schema}.outbox LIMIT $1::bigint) waiting)
+       (SELECT count(*) FROM (SELECT FROM {schema}.outbox WHERE refused IS NULL LIMIT $1::bigint) waiting)
   FROM {schema}.check_out_lock l WHERE NOT ` + own
 
 // ReadGauges reads the numbers of the tenant.

@@ -59,6 +59,19 @@ func TestOutbox_HasNoEventsOfRecordsBeforeAReader(t *testing.T) {
 	}
 }
 
+// Refused events wait for nothing.
+func TestGauges_LeaveOutRefusedEvents(t *testing.T) {
+	t.Parallel()
+	l := newHarness(t)
+	l.recordEvents()
+	l.exec(addLoanSQL, uuid.New())
+	l.exec(`UPDATE {schema}.outbox SET refused = 'bad'`)
+	l.exec(addLoanSQL, uuid.New())
+	if g, err := l.db.ReadGauges(l.ctx()); err != nil || g.Events != 1 {
+		t.Errorf("got %+v, %v, want 1 event that waits", g, err)
+	}
+}
+
 // One transaction has written when the lease comes, another has only read and writes later.
 func TestOutboxStore_LeaseWaitsForWritersBriefly(t *testing.T) {
 	t.Parallel()
