@@ -157,7 +157,10 @@ func (l Listing) ListChanges(ctx context.Context, cfg Config) error {
 				by = cmp.Or(by, c.UserID.String())
 			}
 			if c.Lock != nil {
-				released, patron = c.Lock.ID.String(), c.Lock.UserID.String()
+				released = c.Lock.ID.String()
+				if c.Lock.UserID != uuid.Nil { // else the sweep has removed it
+					patron = c.Lock.UserID.String()
+				}
 			}
 			t.add(c.Date.Format(time.RFC3339), c.Kind, by, c.Note.Reason, string(c.Before), string(c.After), released, patron)
 		}

@@ -110,6 +110,28 @@ func TestListings_ShowWhatIsStored(t *testing.T) {
 	}
 }
 
+// The sweep has removed the patron.
+func TestChanges_NameNoPatronOfAnOldRelease(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	ctx := okapi.WithTenant(t.Context(), id)
+	store := postgres.NewLockStore(db)
+	l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.ForceRelease(ctx, l.ID, lock.Note{Reason: "stuck"}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := postgres.NewLockChangeStore(db).BlankReleases(ctx, 0, 10); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	rows := readRows(t, "changes", "-tenant", id.String())
+	if len(rows) != 1 || rows[0]["lock"] != l.ID.String() || rows[0]["patron"] != "" {
+		t.Errorf("got %v, want one release of %s without a patron", rows, l.ID)
+	}
+}
+
 func TestCommands_EndWithTheStatusOfTheirFault(t *testing.T) {
 	t.Parallel()
 	const nowhere = "postgres://u@127.0.0.1:1/x"
