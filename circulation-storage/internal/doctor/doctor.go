@@ -36,6 +36,7 @@ type Settings struct {
 	MigrateDirect bool // MIGRATE_DATABASE_URL is set
 	// Patience is how long machines wait for an answer.
 	Patience time.Duration
+	History  time.Duration // HISTORY_RETENTION
 }
 
 // Server is the state of the PostgreSQL server.
@@ -60,7 +61,7 @@ type Tenant struct {
 	Entry       json.RawMessage // FOLIO's settings entry; nil for none
 	Announced   bool            // the environment of an instance turns the lock on
 	OverLimit   int             // patrons
-	Unfenced    int             // loans of the last day that no check-out of the history made
+	Unfenced    int             // loans of the last day, and not older than the history, that no check-out of it made
 	Unswept     int             // locks that are outdated for more than an hour
 	Events      int             // that wait
 	OldestEvent time.Duration

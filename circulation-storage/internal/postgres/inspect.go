@@ -57,7 +57,7 @@ func (db *DB) PreparesStatements() bool {
 // The loans of the last seconds may not be in the history yet.
 const inspectTenantSQL = `
 SELECT (SELECT count(*) FROM {schema}.loan_history h
-         WHERE {schema}.record_time(h.jsonb->>'createdDate') BETWEEN statement_timestamp() - interval '1 day' AND statement_timestamp() - interval '10 s'
+         WHERE {schema}.record_time(h.jsonb->>'createdDate') BETWEEN statement_timestamp() - $2::interval AND statement_timestamp() - interval '10 s'
            AND h.jsonb->>'operation' = 'I'
            AND NOT EXISTS (SELECT FROM {schema}.check_out_history c
                             WHERE c.loan_id = h.loan_id AND c.ended_date > statement_timestamp() - interval '25 hours')),
@@ -67,8 +67,8 @@ SELECT (SELECT count(*) FROM {schema}.loan_history h
        (SELECT count(*) FROM (SELECT FROM {schema}.outbox WHERE refused IS NOT NULL LIMIT $1::bigint) refused)`
 
 // InspectTenant reads the state of the tenant in ctx, whose schema is s. It reads no more of one that is not
-// served.
-func (db *DB) InspectTenant(ctx context.Context, s readiness.Schema) (doctor.Tenant, error) {
+// served. history is how long the history of check-outs is kept.
+func (db *DB) InspectTenant(ctx context.Context, s readiness.Schema, history time.Duration) (doctor.Tenant, error) {
 	t := doctor.Tenant{Schema: s}
 	if s.Problem() != "" {
 		return t, nil
@@ -81,7 +81,7 @@ func (db *DB) InspectTenant(ctx context.Context, s readiness.Schema) (doctor.Ten
 	if t.OverLimit, err = db.CountOverLimit(ctx); err != nil {
 		return t, err
 	}
-	err = db.readRow(ctx, db.conns.Ordinary, "reading the state of a tenant", inspectTenantSQL, []any{maxCountedEvents},
+	err = db.readRow(ctx, db.conns.Ordinary, "reading the state of a tenant", inspectTenantSQL, []any{maxCountedEvents, min(history, 24*time.Hour)},
 		&t.Unfenced, &t.Unswept, &t.Events, &t.OldestEvent, &t.Refused)
 	return t, err
 }
