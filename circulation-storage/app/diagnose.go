@@ -27,7 +27,7 @@ func (l Listing) Diagnose(ctx context.Context, cfg Config, patience time.Duratio
 	defer db.Close()
 	findings, err := l.examine(ctx, db, doctor.Settings{
 		Connections: int(cfg.Database.MaxConns), ExecMode: !db.PreparesStatements(), MigrateDirect: cfg.Database.MigrateURL != "", Patience: patience,
-		History: cfg.HistoryRetention,
+		History: cfg.HistoryRetention, Sweep: cfg.LockSweepInterval,
 	})
 	if err != nil {
 		findings = append(findings, doctor.Finding{
@@ -85,7 +85,7 @@ func (l Listing) examine(ctx context.Context, db *postgres.DB, own doctor.Settin
 // examineTenant returns no finding of a tenant that was purged since its schema s was read. Its error is
 // not that of this tenant alone.
 func examineTenant(ctx context.Context, db *postgres.DB, s readiness.Schema, own doctor.Settings) ([]doctor.Finding, error) {
-	tenant, err := db.InspectTenant(ctx, s, own.History)
+	tenant, err := db.InspectTenant(ctx, s, own)
 	if err == nil {
 		return tenant.Examine(own), nil
 	}

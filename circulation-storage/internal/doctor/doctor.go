@@ -37,6 +37,7 @@ type Settings struct {
 	// Patience is how long machines wait for an answer.
 	Patience time.Duration
 	History  time.Duration // HISTORY_RETENTION
+	Sweep    time.Duration // LOCK_SWEEP_INTERVAL
 }
 
 // Server is the state of the PostgreSQL server.

@@ -61,14 +61,14 @@ SELECT (SELECT count(*) FROM {schema}.loan_history h
            AND h.jsonb->>'operation' = 'I'
            AND NOT EXISTS (SELECT FROM {schema}.check_out_history c
                             WHERE c.loan_id = h.loan_id AND c.ended_date > statement_timestamp() - interval '25 hours')),
-       (SELECT count(*) FROM {schema}.check_out_lock WHERE creation_date + ttl_ms * interval '1 ms' < clock_timestamp() - interval '1 hour'),
+       (SELECT count(*) FROM {schema}.check_out_lock WHERE creation_date + ttl_ms * interval '1 ms' < clock_timestamp() - $3::interval),
        (SELECT count(*) FROM (SELECT FROM {schema}.outbox WHERE refused IS NULL LIMIT $1::bigint) waiting),
        coalesce((SELECT clock_timestamp() - creation_date FROM {schema}.outbox WHERE refused IS NULL ORDER BY id LIMIT 1), interval '0'),
        (SELECT count(*) FROM (SELECT FROM {schema}.outbox WHERE refused IS NOT NULL LIMIT $1::bigint) refused)`
 
 // InspectTenant reads the state of the tenant in ctx, whose schema is s. It reads no more of one that is not
-// served. history is how long the history of check-outs is kept.
-func (db *DB) InspectTenant(ctx context.Context, s readiness.Schema, history time.Duration) (doctor.Tenant, error) {
+// served.
+func (db *DB) InspectTenant(ctx context.Context, s readiness.Schema, own doctor.Settings) (doctor.Tenant, error) {
 	t := doctor.Tenant{Schema: s}
 	if s.Problem() != "" {
 		return t, nil
@@ -81,7 +81,8 @@ func (db *DB) InspectTenant(ctx context.Context, s readiness.Schema, history tim
 	if t.OverLimit, err = db.CountOverLimit(ctx); err != nil {
 		return t, err
 	}
-	err = db.readRow(ctx, db.conns.Ordinary, "reading the state of a tenant", inspectTenantSQL, []any{maxCountedEvents, min(history, 24*time.Hour)},
+	err = db.readRow(ctx, db.conns.Ordinary, "reading the state of a tenant", inspectTenantSQL,
+		[]any{maxCountedEvents, min(own.History, 24*time.Hour), time.Hour + own.Sweep},
 		&t.Unfenced, &t.Unswept, &t.Events, &t.OldestEvent, &t.Refused)
 	return t, err
 }
