@@ -3,6 +3,7 @@ package resolver
 
 import (
 	"context"
+	"errors"
 	"net"
 	"time"
 )
@@ -39,4 +40,25 @@ func (c queryConn) SetDeadline(latest time.Time) error {
 		latest = end
 	}
 	return c.UDPConn.SetDeadline(latest)
+}
+
+// Read implements net.Conn.
+func (c queryConn) Read(answer []byte) (int, error) {
+	n, err := c.UDPConn.Read(answer)
+	return n, hidePort(err)
+}
+
+// Write implements net.Conn.
+func (c queryConn) Write(query []byte) (int, error) {
+	n, err := c.UDPConn.Write(query)
+	return n, hidePort(err)
+}
+
+// hidePort takes this host's port, which is another one for each query, out of an error. So the log has one
+// line for a name server that is away, and not one for each probe of readiness.
+func hidePort(err error) error {
+	if failed, ok := errors.AsType[*net.OpError](err); ok {
+		failed.Source = nil
+	}
+	return err
 }

@@ -51,6 +51,18 @@ func TestResolver(t *testing.T) {
 	}
 }
 
+// A text that changes with each probe of readiness would be a line of the log each time.
+func TestResolver_SaysTheSameOfEachLostAnswer(t *testing.T) {
+	t.Parallel()
+	r := resolver.New(goTimeout/100, (&resolvertest.Server{Lost: 1000}).Start(t))
+	r.PreferGo = true
+	_, first := r.LookupHost(t.Context(), "db.test.")
+	_, second := r.LookupHost(t.Context(), "db.test.")
+	if first == nil || second == nil || first.Error() != second.Error() {
+		t.Errorf("got %v, then %v", first, second)
+	}
+}
+
 func TestResolver_EndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	r := resolver.New(2*goTimeout, (&resolvertest.Server{Lost: 1000}).Start(t))
