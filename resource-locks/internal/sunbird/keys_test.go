@@ -116,15 +116,17 @@ func TestLoadKeys(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
+	folder := writeKeys(t, map[string]string{"k.pem": publicPEM(t, &signingKey().PublicKey)})
 	tests := map[string]struct {
 		environ []string
 		want    string // in the error; empty is none
 	}{
-		"off":                   {nil, ""},
-		"off with bad settings": {[]string{"SUNBIRD_LOCK_TTL=1ms"}, ""},
-		"a header":              {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header"}, ""},
-		"tokens":                {[]string{"SUNBIRD_ADDR=127.0.0.1:9002", "SUNBIRD_KEYS=/keys"}, ""},
-		"tokens without keys":   {[]string{"SUNBIRD_ADDR=:9002"}, "SUNBIRD_KEYS"},
+		"off":                      {nil, ""},
+		"off with bad settings":    {[]string{"SUNBIRD_LOCK_TTL=1ms"}, ""},
+		"a header":                 {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header"}, ""},
+		"tokens":                   {[]string{"SUNBIRD_ADDR=127.0.0.1:9002", "SUNBIRD_KEYS=" + folder}, ""},
+		"tokens with no such keys": {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_KEYS=/keys"}, "/keys: no such file"},
+		"tokens without keys":      {[]string{"SUNBIRD_ADDR=:9002"}, "SUNBIRD_KEYS"},
 		"another authentication": {
 			[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=none"}, `SUNBIRD_AUTH is "none", allowed: token, header`,
 		},

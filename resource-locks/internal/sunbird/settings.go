@@ -44,7 +44,7 @@ type Settings struct {
 	NoticeURL string `env:"SUNBIRD_NOTICE_URL" secret:""`
 }
 
-// Validate checks the settings of a front that is on.
+// Validate checks the settings of a front that is on. It reads the keys.
 func (s Settings) Validate() error {
 	if s.Addr == "" {
 		return nil
@@ -61,6 +61,10 @@ func (s Settings) Validate() error {
 	}
 	require(s.Auth == AuthToken || s.Auth == AuthHeader, "SUNBIRD_AUTH", string(s.Auth), "token, header")
 	require(s.Auth != AuthToken || s.Keys != "", "SUNBIRD_KEYS", s.Keys, "a folder of PEM files or a JWKS file, because SUNBIRD_AUTH is token")
+	if s.Auth == AuthToken && s.Keys != "" {
+		_, err := loadKeys(s.Keys)
+		errs = append(errs, err)
+	}
 	const urls = "an http or https URL, or empty for none"
 	require(isURL(s.ResourceCheckURL), "SUNBIRD_RESOURCE_CHECK_URL", s.ResourceCheckURL, urls)
 	require(isURL(s.NoticeURL), "SUNBIRD_NOTICE_URL", redact.Mask(s.NoticeURL), urls) // it may have a secret
