@@ -255,11 +255,11 @@ func TestAdminRoutes_DescribeABadRequest(t *testing.T) {
 			want: []string{"reason must be of type string, not array"},
 		},
 		"history, all wrong": {
-			method: "GET", path: history + "?userBarcode=&itemBarcode=&servicePointId=&outcome=&from=&until=&offset=&limit=ten",
+			method: "GET", path: history + "?userBarcode=&itemBarcode=&servicePointId=&outcome=x&from=&until=&offset=&limit=x",
 			body: ``, status: 422,
 			want: []string{
-				"userBarcode must", "itemBarcode must", "servicePointId must", "outcome must", "from must", "until must",
-				"offset must", "limit must",
+				"userBarcode must", "itemBarcode must", "servicePointId must", "outcome must be lent or", "from must",
+				"until must", "offset must", "limit must",
 			},
 		},
 		"figures in words": {
