@@ -18,7 +18,7 @@ const (
 	// leaseLength is how long a process counts on its lease.
 	leaseLength = 3 * time.Second
 	// storedLength is the length of the lease in the store: how long the claims of a process that died
-	// or froze stay before their Abandon begins. A crash of the store may undo the last call for the lease.
+	// or froze stay before their Abandon begins. A failover may undo the last call for the lease.
 	storedLength = leaseLength + leaseInterval
 	// leaseInterval is how often the lease is kept, how long that may take, and how often
 	// a comparison of all claims begins.

@@ -15,7 +15,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// A lease need not survive a crash: then it ends as the call before made it.
+// Leases are durable. A primary whose synchronous standby does not confirm them may be an old one: then
+// a new one ends the lease and gives the claims to others.
 const (
 	startLeaseSQL = `
 WITH old AS (
@@ -44,13 +45,13 @@ func (s *ClaimStore) leaseConnections() connections {
 
 // StartLease implements engine.ClaimStore.
 func (s *ClaimStore) StartLease(ctx context.Context, instance uuid.UUID, length time.Duration) error {
-	_, err := s.db.exec(ctx, s.leaseConnections(), "starting the lease", lazyBounds, startLeaseSQL, instance, length)
+	_, err := s.db.exec(ctx, s.leaseConnections(), "starting the lease", bounds, startLeaseSQL, instance, length)
 	return err
 }
 
 // KeepLease implements engine.ClaimStore.
 func (s *ClaimStore) KeepLease(ctx context.Context, instance uuid.UUID, length time.Duration) error {
-	changed, err := s.db.exec(ctx, s.leaseConnections(), "keeping the lease", lazyBounds, keepLeaseSQL, instance, length)
+	changed, err := s.db.exec(ctx, s.leaseConnections(), "keeping the lease", bounds, keepLeaseSQL, instance, length)
 	if err == nil && changed == 0 {
 		return fault.New(fault.NotFound, "The lease has ended")
 	}

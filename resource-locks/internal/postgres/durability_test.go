@@ -67,8 +67,10 @@ func TestStores_WaitForTheDiskWhereCallersRelyOnIt(t *testing.T) {
 			_, err := store.ForceRelease(t.Context(), a.Key, lock.ID, note)
 			return err
 		}},
-		{name: "a lease", call: func() error { return claims.StartLease(t.Context(), instance, time.Hour) }},
-		{name: "a lease that is kept", call: func() error { return claims.KeepLease(t.Context(), instance, time.Hour) }},
+		{name: "a lease", durable: true, call: func() error { return claims.StartLease(t.Context(), instance, time.Hour) }},
+		{name: "a lease that is kept", durable: true, call: func() error {
+			return claims.KeepLease(t.Context(), instance, time.Hour)
+		}},
 		{name: "a claim", durable: true, call: func() error { _, err := claims.Enqueue(t.Context(), ended); return err }},
 		{name: "another claim", durable: true, call: func() error {
 			_, err := claims.Enqueue(t.Context(), forced)
