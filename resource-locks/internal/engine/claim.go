@@ -133,7 +133,8 @@ type ClaimStore interface {
 	// NoteGrants names them.
 	NewGrants(ctx context.Context, instance uuid.UUID) ([]uuid.UUID, error)
 
-	// NoteGrants confirms that the instance has woken these claims.
+	// NoteGrants ends that. After it the grants of all these claims are durable, also those by others, and
+	// the instance may wake them.
 	NoteGrants(ctx context.Context, ids []uuid.UUID) error
 
 	// ClaimsOf fills page with the claims of an instance whose connection has not ended, in

@@ -44,7 +44,9 @@ func (c *Claims) comparePage(ctx context.Context, r *comparison) error {
 	if err != nil {
 		return err
 	}
-	c.wake(c.matchTickets(states, r))
+	if err := c.wakeFound(ctx, c.matchTickets(states, r)); err != nil {
+		return err
+	}
 	if len(states) < pageSize {
 		c.loseUnseen(r)
 		return nil

@@ -180,11 +180,23 @@ func (c *Claims) settle(ctx context.Context) (settled bool, err error) {
 
 func (c *Claims) readGrants(ctx context.Context) error {
 	granted, err := c.store.NewGrants(ctx, c.lease())
-	if err != nil || len(granted) == 0 {
+	if err != nil {
+		return err
+	}
+	return c.wakeFound(ctx, granted)
+}
+
+// wakeFound wakes tickets whose grant the store shows, and first notes the grants: a grant may be seen
+// although the standby has not confirmed it, and a new primary may give the claim to another then.
+func (c *Claims) wakeFound(ctx context.Context, granted []uuid.UUID) error {
+	if len(granted) == 0 {
+		return nil
+	}
+	if err := c.store.NoteGrants(ctx, granted); err != nil {
 		return err
 	}
 	c.wake(granted)
-	return c.store.NoteGrants(ctx, granted)
+	return nil
 }
 
 func (c *Claims) stopLease(ctx context.Context) {

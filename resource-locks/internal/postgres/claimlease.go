@@ -71,12 +71,13 @@ func (s *ClaimStore) NewGrants(ctx context.Context, instance uuid.UUID) ([]uuid.
 	return readRows(ctx, s.db, s.db.unreserved, "reading new grants", newGrantsSQL, []any{instance}, pgx.RowTo[uuid.UUID])
 }
 
+// noteGrantsSQL changes each row, so that its COMMIT waits for the standby like that of the grant.
 const noteGrantsSQL = `
-UPDATE {schema}.claim c SET is_new = false WHERE c.id = ANY($1::text::uuid[]) AND c.is_new`
+UPDATE {schema}.claim c SET is_new = false WHERE c.id = ANY($1::text::uuid[])`
 
 // NoteGrants implements engine.ClaimStore.
 func (s *ClaimStore) NoteGrants(ctx context.Context, ids []uuid.UUID) error {
-	_, err := s.db.exec(ctx, s.db.unreserved, "noting new grants", lazyBounds, noteGrantsSQL, joinIDs(ids))
+	_, err := s.db.exec(ctx, s.db.unreserved, "noting new grants", bounds, noteGrantsSQL, joinIDs(ids))
 	return err
 }
 

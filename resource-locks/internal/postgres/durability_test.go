@@ -76,6 +76,9 @@ func TestStores_WaitForTheDiskWhereCallersRelyOnIt(t *testing.T) {
 			_, err := claims.Enqueue(t.Context(), forced)
 			return err
 		}},
+		{name: "the note of a grant", durable: true, call: func() error {
+			return claims.NoteGrants(t.Context(), []uuid.UUID{ended.ID})
+		}},
 		{name: "the end of a connection", durable: true, call: func() error {
 			_, err := claims.Disconnect(t.Context(), instance, "ended", ended.ID)
 			return err

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/devpostgres/testserver"
+	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/postgres"
 	"checkoutlock/schemas/fault"
 )
@@ -20,8 +21,12 @@ func TestStores_AnswerNothingWithoutTheStandby(t *testing.T) {
 	if err := db.Migrations().Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	instance := uuid.New()
-	if err := postgres.NewClaimStore(db).StartLease(t.Context(), instance, time.Hour); err != nil {
+	before, instance := postgres.NewClaimStore(db), uuid.New()
+	if err := before.StartLease(t.Context(), instance, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	held := engine.Claim{ID: uuid.New(), Instance: instance, Namespace: "ns", Resources: []engine.Resource{{}}}
+	if _, err := before.Enqueue(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Pool().Exec(t.Context(), `ALTER SYSTEM SET synchronous_standby_names = 'gone'`); err != nil {
@@ -34,6 +39,7 @@ func TestStores_AnswerNothingWithoutTheStandby(t *testing.T) {
 	for name, call := range map[string]func(context.Context) error{
 		"a new lease":          func(ctx context.Context) error { return claims.StartLease(ctx, uuid.New(), time.Hour) },
 		"a lease that is kept": func(ctx context.Context) error { return claims.KeepLease(ctx, instance, time.Hour) },
+		"a grant that is seen": func(ctx context.Context) error { return claims.NoteGrants(ctx, []uuid.UUID{held.ID}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

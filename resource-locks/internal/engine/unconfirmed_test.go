@@ -1,0 +1,72 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/resource-locks/internal/engine/enginetest"
+	"checkoutlock/schemas/fault"
+)
+
+// unconfirmedStore is an old primary while gone: it loses answers of Withdraw, whose grants it shows, and
+// confirms nothing.
+type unconfirmedStore struct {
+	*enginetest.Store
+	gone atomic.Bool // the standby
+}
+
+func (s *unconfirmedStore) confirm() error {
+	if s.gone.Load() {
+		return fault.New(fault.Timeout, "timed out")
+	}
+	return nil
+}
+
+func (s *unconfirmedStore) Withdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID,
+	error,
+) {
+	granted, err := s.Store.Withdraw(ctx, caller, namespace, id)
+	return granted, errors.Join(err, s.confirm())
+}
+
+func (s *unconfirmedStore) NoteGrants(ctx context.Context, ids []uuid.UUID) error {
+	return errors.Join(s.Store.NoteGrants(ctx, ids), s.confirm())
+}
+
+// Without the standby a new primary may give the path to another.
+func TestClaims_UnconfirmedGrantIsNotHeld(t *testing.T) {
+	t.Parallel()
+	for name, others := range map[string]bool{"granted by its own process": false, "granted by another process": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := &unconfirmedStore{Store: enginetest.NewStore()}
+				a := startProcess(t, store)
+				b := a
+				if others {
+					b = startProcess(t, store)
+				}
+				first, second := lockPath(t, a, "a"), lockPath(t, b, "a")
+				store.gone.Store(true)
+				if err := a.Release(t.Context(), first); !fault.Is(err, fault.Timeout) {
+					t.Fatalf("got %v, want the lost answer", err)
+				}
+				a.Disconnect(t.Context(), first, false)
+				<-time.After(5 * time.Second) // several comparisons
+				wantTicket(t, "while nothing is confirmed", second, false, false)
+				store.gone.Store(false)
+				select {
+				case <-second.Held():
+				case <-time.After(2 * time.Second):
+					t.Error("the claim is not held soon after the standby has returned")
+				}
+			})
+		})
+	}
+}
