@@ -58,8 +58,9 @@ const (
 	probeSQL         = `SELECT count(*) FROM generate_series(1, 100000)`
 )
 
-// commitSQL writes WAL, so that its COMMIT waits for the synchronous standby.
-const commitSQL = `SELECT pg_logical_emit_message(true, 'checkoutlock', '')`
+// CommitSQL writes WAL, so that its COMMIT waits for the synchronous standby, also for what others have
+// committed before.
+const CommitSQL = `SELECT pg_logical_emit_message(true, 'checkoutlock', '')`
 
 // lackWatch finds out whether the database lacks what it needs to write. A refusal makes it probe.
 // Then it probes until it is known that a write succeeds, also without a caller. It logs the begin
@@ -169,7 +170,7 @@ func (w *lackWatch) probeCommit(ctx context.Context) error {
 	defer conn.Release()
 	host, _ := conn.Conn().PgConn().CustomData()[servedBy].(string)
 	err = w.db.Confirm(conn, w.db.commitTimeout, func() error {
-		_, err := conn.Exec(ctx, commitSQL)
+		_, err := conn.Exec(ctx, CommitSQL)
 		return err
 	})
 	if err != nil {

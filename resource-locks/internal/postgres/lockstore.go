@@ -128,6 +128,9 @@ func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Resul
 	var g engine.Result
 	err := s.db.write(ctx, on, "acquiring a lock", func(ctx context.Context, conn *pgxpool.Conn) (err error) {
 		g, err = tryAcquire(ctx, conn, bounds, s.db.nameSchema(conn, acquireSQL), a)
+		if g.Outcome == engine.Kept { // it was only read, and its grant may have no confirmation yet
+			_, err = database.Exec(ctx, conn, bounds, database.CommitSQL)
+		}
 		return err
 	})
 	if err == nil {

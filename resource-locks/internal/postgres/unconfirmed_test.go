@@ -29,20 +29,32 @@ func TestStores_AnswerNothingWithoutTheStandby(t *testing.T) {
 	if _, err := before.Enqueue(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}
+	a := engine.Acquire{Key: engine.Key{Namespace: "ns", Name: "a"}, Owner: "ann", TTL: time.Hour}
+	kept, free := a, a
+	kept.Keep, free.Name = true, "free"
+	if _, err := postgres.NewLockStore(db).Acquire(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := db.Pool().Exec(t.Context(), `ALTER SYSTEM SET synchronous_standby_names = 'gone'`); err != nil {
 		t.Fatal(err)
 	}
 	if err := server.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	claims := postgres.NewClaimStore(openServer(t, server.URL()))
+	db = openServer(t, server.URL())
+	locks, claims := postgres.NewLockStore(db), postgres.NewClaimStore(db)
+	acquire := func(a engine.Acquire) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := locks.Acquire(ctx, a); return err }
+	}
 	for name, call := range map[string]func(context.Context) error{
-		"a new lease":          func(ctx context.Context) error { return claims.StartLease(ctx, uuid.New(), time.Hour) },
-		"a lease that is kept": func(ctx context.Context) error { return claims.KeepLease(ctx, instance, time.Hour) },
-		"a grant that is seen": func(ctx context.Context) error { return claims.NoteGrants(ctx, []uuid.UUID{held.ID}) },
+		"a new lock":             acquire(free),
+		"a lock that is renewed": acquire(a),
+		"a lock that is kept":    acquire(kept),
+		"a new lease":            func(ctx context.Context) error { return claims.StartLease(ctx, uuid.New(), time.Hour) },
+		"a lease that is kept":   func(ctx context.Context) error { return claims.KeepLease(ctx, instance, time.Hour) },
+		"a grant that is seen":   func(ctx context.Context) error { return claims.NoteGrants(ctx, []uuid.UUID{held.ID}) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, func(t *testing.T) { // one after the other: none waits for a connection or a row
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if err := call(ctx); !fault.Is(err, fault.Timeout) {
