@@ -26,6 +26,9 @@ const (
 	// leaseRetry is how soon a call for the lease that failed is repeated, because no claim
 	// is granted without a lease.
 	leaseRetry = leaseInterval / 4
+	// startTimeout bounds a call that begins a lease after a loss. It is longer than the store's own bound,
+	// after which that leaves a primary without its standby.
+	startTimeout = 6 * time.Second
 	// callTimeout bounds all other calls of the store.
 	callTimeout = 2 * time.Second
 	// endsTimeout bounds a round of sendEnds, in which each namespace may use up callTimeout.
@@ -42,7 +45,11 @@ func (c *Claims) RunLease(ctx context.Context) {
 	defer tick.Stop()
 	failed := false
 	for {
-		kept := c.failures.Try(ctx, leaseInterval, "keeping the lease", c.RenewLease)
+		timeout := leaseInterval
+		if c.lease() == uuid.Nil {
+			timeout = startTimeout
+		}
+		kept := c.failures.Try(ctx, timeout, "keeping the lease", c.RenewLease)
 		switch {
 		case kept && failed:
 			tick.Reset(leaseInterval)

@@ -2,6 +2,9 @@ package postgres_test
 
 import (
 	"context"
+	"log/slog"
+	"net"
+	"net/url"
 	"testing"
 	"time"
 
@@ -9,6 +12,7 @@ import (
 
 	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/engine/enginetest"
 	"checkoutlock/resource-locks/internal/postgres"
 	"checkoutlock/schemas/fault"
 )
@@ -62,4 +66,45 @@ func TestStores_AnswerNothingWithoutTheStandby(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Without a lock there is no other call that notices the old primary.
+func TestClaims_LeaveAPrimaryThatKeepsNoLease(t *testing.T) {
+	t.Parallel()
+	server := testserver.Start(t, nil)
+	if err := openServer(t, server.URL()).Migrations().Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	u, err := url.Parse(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host += "," + other.Addr().String()
+	db := openServer(t, u.String())
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	claims := engine.NewClaims(postgres.NewClaimStore(db), engine.NewRecent(1), log)
+	if err := claims.RenewLease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer enginetest.RunLoops(claims)()
+	for _, statement := range []string{
+		`ALTER SYSTEM SET synchronous_standby_names = 'gone'`, `SELECT pg_reload_conf()`,
+	} {
+		if _, err := db.Pool().Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := other.(*net.TCPListener).SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := other.Accept()
+	if err != nil {
+		t.Fatalf("the process does not try another host: %v", err)
+	}
+	_ = conn.Close()
 }
