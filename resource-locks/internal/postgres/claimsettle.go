@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,8 +81,8 @@ func (w *dueWork) add(id uuid.UUID, prefixes, atOnce int) {
 }
 
 // Settle implements engine.ClaimStore. It is one round trip if there is nothing to do.
-// Otherwise it is one transaction for each namespace. One that fails stops no other. After settleRound
-// the next call goes on.
+// Otherwise it is one transaction for each namespace. One that fails stops no other, and fails each call
+// until it succeeds. After settleRound the next call goes on.
 func (s *ClaimStore) Settle(ctx context.Context, caller uuid.UUID) (granted []uuid.UUID, ended []engine.ClaimInfo, err error) {
 	due, err := s.listDue(ctx)
 	if err != nil {
@@ -101,7 +102,7 @@ func (s *ClaimStore) Settle(ctx context.Context, caller uuid.UUID) (granted []uu
 		s.failing.note(namespace, err)
 		granted, ended, errs = append(granted, m.granted...), append(ended, m.removed...), append(errs, err)
 	}
-	return granted, ended, errors.Join(errs...)
+	return granted, ended, cmp.Or(errors.Join(errs...), s.failing.find())
 }
 
 // settleNamespace removes ended claims. It places claims after the last ended one is gone.
@@ -161,7 +162,12 @@ func (s *ClaimStore) listDue(ctx context.Context) (map[string]*dueWork, error) {
 // failingLast remembers which namespaces could not be settled.
 type failingLast struct {
 	mu     sync.Mutex
-	failed map[string]time.Time
+	failed map[string]failedSettling
+}
+
+type failedSettling struct {
+	at  time.Time
+	err error
 }
 
 // order returns the namespaces, those that failed last, and leaves out those that failed
@@ -169,9 +175,9 @@ type failingLast struct {
 func (f *failingLast) order(due map[string]*dueWork) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	maps.DeleteFunc(f.failed, func(namespace string, _ time.Time) bool { return due[namespace] == nil })
-	names := slices.DeleteFunc(slices.Collect(maps.Keys(due)), func(n string) bool { return time.Since(f.failed[n]) < settleRetry })
-	slices.SortFunc(names, func(a, b string) int { return f.failed[a].Compare(f.failed[b]) })
+	maps.DeleteFunc(f.failed, func(namespace string, _ failedSettling) bool { return due[namespace] == nil })
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(due)), func(n string) bool { return time.Since(f.failed[n].at) < settleRetry })
+	slices.SortFunc(names, func(a, b string) int { return f.failed[a].at.Compare(f.failed[b].at) })
 	return names
 }
 
@@ -182,5 +188,15 @@ func (f *failingLast) note(namespace string, err error) {
 		delete(f.failed, namespace)
 		return
 	}
-	f.failed[namespace] = time.Now()
+	f.failed[namespace] = failedSettling{time.Now(), err}
+}
+
+// find returns the error of a namespace that is not settled since, nil without one.
+func (f *failingLast) find() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, last := range f.failed {
+		return last.err
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/postgres"
 	"checkoutlock/resource-locks/internal/postgres/schematest"
+	"checkoutlock/schemas/fault"
 )
 
 // line is a held claim of a schema, and many that wait for it.
@@ -344,5 +345,37 @@ func TestClaimStore_SettlesBesideFrozenNamespaces(t *testing.T) {
 	}
 	if len(ended) != frozen {
 		t.Errorf("claims of %d namespaces have ended, want %d", len(ended), frozen)
+	}
+}
+
+// The log has a line when settling begins to fail, and one when it succeeds again.
+func TestClaimStore_SettleFailsUntilAFrozenNamespaceIsSettled(t *testing.T) {
+	t.Parallel()
+	s := schematest.New(t)
+	db := s.Open("")
+	store, instance := postgres.NewClaimStore(db), uuid.New()
+	if err := store.StartLease(t.Context(), instance, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	q := engine.Claim{ID: uuid.New(), Instance: instance, Namespace: "ns", Resources: []engine.Resource{{Write: true}}}
+	if _, err := store.Enqueue(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	thaw := freeze(t, db, `SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))`, s.Name+"/ns")
+	if err := store.EndLease(t.Context(), instance); err != nil {
+		t.Fatal(err)
+	}
+	for try := range 3 { // the namespace is left out for a second after the first
+		if _, _, err := store.Settle(t.Context(), uuid.New()); !fault.Is(err, fault.Timeout) {
+			t.Errorf("call %d: got %v, want %s", try, err, fault.Timeout)
+		}
+	}
+	thaw()
+	ended := 0
+	for deadline := time.Now().Add(time.Minute); ended == 0 && time.Now().Before(deadline); {
+		_, removed, err := store.Settle(t.Context(), uuid.New())
+		if ended = len(removed); (err == nil) != (ended == 1) {
+			t.Fatalf("ended %d claims with %v, want the one without an error", ended, err)
+		}
 	}
 }

@@ -55,7 +55,7 @@ func newClaimStore(db *DB, atOnce int) *ClaimStore {
 	limit := strings.NewReplacer("{atOnce}", strconv.Itoa(atOnce), "{maxPrefixes}", strconv.Itoa(engine.MaxPrefixes)).Replace
 	return &ClaimStore{
 		db: db, atOnce: atOnce, repairing: rate.Sometimes{Interval: repairInterval},
-		calls: namespaceCalls{places: map[string]*namespacePlaces{}}, failing: failingLast{failed: map[string]time.Time{}},
+		calls: namespaceCalls{places: map[string]*namespacePlaces{}}, failing: failingLast{failed: map[string]failedSettling{}},
 		removeSQL: limit(removeSQL), removeWaitingSQL: limit(removeWaitingSQL), removeEndedSQL: limit(removeEndedSQL),
 		removeForcedSQL: limit(removeForcedSQL), placeLeftSQL: limit(placeLeftSQL),
 	}
