@@ -133,9 +133,9 @@ type ClaimStore interface {
 	// NoteGrants names them.
 	NewGrants(ctx context.Context, instance uuid.UUID) ([]uuid.UUID, error)
 
-	// NoteGrants ends that. After it the grants of all these claims are durable, also those by others, and
-	// the instance may wake them.
-	NoteGrants(ctx context.Context, ids []uuid.UUID) error
+	// NoteGrants ends that. It returns which of the claims are held by a connection. After it their grants
+	// are durable, also those by others, and the instance may wake them.
+	NoteGrants(ctx context.Context, ids []uuid.UUID) (held []uuid.UUID, err error)
 
 	// ClaimsOf fills page with the claims of an instance whose connection has not ended, in
 	// the order of their ids, from the first above after. It returns the filled part.

@@ -193,16 +193,17 @@ func (c *Claims) readGrants(ctx context.Context) error {
 	return c.wakeFound(ctx, granted)
 }
 
-// wakeFound wakes tickets whose grant the store shows, and first notes the grants: a grant may be seen
-// although the standby has not confirmed it, and a new primary may give the claim to another then.
+// wakeFound wakes tickets whose grant the store shows, and first notes the grants: one may be seen that no
+// standby has confirmed, or on an old primary alone. The new primary may give the claim to another then.
 func (c *Claims) wakeFound(ctx context.Context, granted []uuid.UUID) error {
 	if len(granted) == 0 {
 		return nil
 	}
-	if err := c.store.NoteGrants(ctx, granted); err != nil {
+	held, err := c.store.NoteGrants(ctx, granted)
+	if err != nil {
 		return err
 	}
-	c.wake(granted)
+	c.wake(held)
 	return nil
 }
 

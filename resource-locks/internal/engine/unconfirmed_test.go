@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
 	"checkoutlock/schemas/fault"
 )
@@ -35,8 +36,9 @@ func (s *unconfirmedStore) Withdraw(ctx context.Context, caller uuid.UUID, names
 	return granted, errors.Join(err, s.confirm())
 }
 
-func (s *unconfirmedStore) NoteGrants(ctx context.Context, ids []uuid.UUID) error {
-	return errors.Join(s.Store.NoteGrants(ctx, ids), s.confirm())
+func (s *unconfirmedStore) NoteGrants(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
+	held, err := s.Store.NoteGrants(ctx, ids)
+	return held, errors.Join(err, s.confirm())
 }
 
 // Without the standby a new primary may give the path to another.
@@ -69,4 +71,32 @@ func TestClaims_UnconfirmedGrantIsNotHeld(t *testing.T) {
 			})
 		})
 	}
+}
+
+// staleStore answers NewGrants like an old primary that has granted each claim, and all else like the new one.
+type staleStore struct{ *enginetest.Store }
+
+func (s staleStore) NewGrants(ctx context.Context, instance uuid.UUID) (granted []uuid.UUID, err error) {
+	claims, err := s.ListClaims(ctx, "", engine.PageSize)
+	for _, c := range claims {
+		if c.Instance == instance {
+			granted = append(granted, c.ID)
+		}
+	}
+	return granted, err
+}
+
+// Some connections may lead to an old primary.
+func TestClaims_GrantOfAnOldPrimaryIsNotHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, staleStore{enginetest.NewStore()})
+		first, second := lockPath(t, p, "a"), lockPath(t, p, "a")
+		<-time.After(time.Second)
+		wantTicket(t, "while the first has the path", second, false, false)
+		if err := p.Release(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		wantTicket(t, "after its release", second, true, false)
+	})
 }

@@ -333,7 +333,7 @@ func TestDB_StatementsHaveTimeOuts(t *testing.T) {
 				{"a lease", func() error { return claims.KeepLease(t.Context(), instance, time.Hour) }},
 				{"a namespace", func() error { return claims.OpenNamespace(t.Context(), "new") }},
 				{"a claim", func() error { _, err := claims.Enqueue(t.Context(), claim); return err }},
-				{"a new grant", func() error { return claims.NoteGrants(t.Context(), []uuid.UUID{claim.ID}) }},
+				{"a new grant", func() error { _, err := claims.NoteGrants(t.Context(), []uuid.UUID{claim.ID}); return err }},
 				{"a withdrawal", func() error { _, err := claims.Withdraw(t.Context(), instance, "ns", claim.ID); return err }},
 				{"ended claims", func() error { _, _, err := claims.Settle(t.Context(), instance); return err }},
 				{"the end of a lease", func() error { return claims.EndLease(t.Context(), instance) }},

@@ -73,12 +73,17 @@ func (s *ClaimStore) NewGrants(ctx context.Context, instance uuid.UUID) ([]uuid.
 
 // noteGrantsSQL changes each row, so that its COMMIT waits for the standby like that of the grant.
 const noteGrantsSQL = `
-UPDATE {schema}.claim c SET is_new = false WHERE c.id = ANY($1::text::uuid[])`
+UPDATE {schema}.claim c SET is_new = false
+ WHERE c.id = ANY($1::text::uuid[]) AND c.held_at IS NOT NULL AND c.ends_at IS NULL RETURNING c.id`
 
 // NoteGrants implements engine.ClaimStore.
-func (s *ClaimStore) NoteGrants(ctx context.Context, ids []uuid.UUID) error {
-	_, err := s.db.exec(ctx, s.db.unreserved, "noting new grants", bounds, noteGrantsSQL, joinIDs(ids))
-	return err
+func (s *ClaimStore) NoteGrants(ctx context.Context, ids []uuid.UUID) (held []uuid.UUID, err error) {
+	err = s.db.write(ctx, s.db.unreserved, "noting new grants", func(ctx context.Context, conn *pgxpool.Conn) (err error) {
+		statement := s.db.nameSchema(conn, noteGrantsSQL)
+		held, err = database.CollectRows(ctx, conn, bounds, statement, []any{joinIDs(ids)}, pgx.RowTo[uuid.UUID])
+		return err
+	})
+	return held, err
 }
 
 // joinIDs returns ids as the text of an array, because connections in exec mode know no

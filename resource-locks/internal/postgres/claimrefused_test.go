@@ -65,7 +65,10 @@ func TestClaimStore_ReadOnlyDatabaseIsUnavailable(t *testing.T) {
 		{"EndLease", func(s *postgres.ClaimStore) error { return s.EndLease(t.Context(), q.Instance) }},
 		{"OpenNamespace", func(s *postgres.ClaimStore) error { return s.OpenNamespace(t.Context(), "new") }},
 		{"Enqueue", func(s *postgres.ClaimStore) error { _, err := s.Enqueue(t.Context(), q); return err }},
-		{"NoteGrants", func(s *postgres.ClaimStore) error { return s.NoteGrants(t.Context(), []uuid.UUID{q.ID}) }},
+		{"NoteGrants", func(s *postgres.ClaimStore) error {
+			_, err := s.NoteGrants(t.Context(), []uuid.UUID{q.ID})
+			return err
+		}},
 	}...)
 	for mode, parameters := range modes {
 		t.Run(mode, func(t *testing.T) {

@@ -77,7 +77,8 @@ func TestStores_WaitForTheDiskWhereCallersRelyOnIt(t *testing.T) {
 			return err
 		}},
 		{name: "the note of a grant", durable: true, call: func() error {
-			return claims.NoteGrants(t.Context(), []uuid.UUID{ended.ID})
+			_, err := claims.NoteGrants(t.Context(), []uuid.UUID{ended.ID})
+			return err
 		}},
 		{name: "the end of a connection", durable: true, call: func() error {
 			_, err := claims.Disconnect(t.Context(), instance, "ended", ended.ID)

@@ -217,17 +217,27 @@ func testNewGrants(c *claimTest) {
 	wantNew("again", o, theirs, gone)
 	o.withdraw(gone)
 	wantNew("without one that has gone", o, theirs)
-	if err := c.store.NoteGrants(c.ctx, []uuid.UUID{theirs.ID, uuid.New()}); err != nil {
-		c.Fatal(err)
+	wantNoted := func(id uuid.UUID, want ...engine.Claim) {
+		c.Helper()
+		got, err := c.store.NoteGrants(c.ctx, []uuid.UUID{id, uuid.New()})
+		c.wantGranted("NoteGrants", got, err, want...)
 	}
+	wantNoted(theirs.ID, theirs)
 	wantNew("noted", o)
+	wantNoted(theirs.ID, theirs)
 
 	first, second := c.enqueue("w b", true), c.enqueue("w c", true)
 	both := o.enqueue("w b, w c", false)
 	c.withdraw(second)
 	wantNew("of one that waits for another now", o)
+	wantNoted(both.ID)
 	c.withdraw(first, both)
 	wantNew("of one that waits no more", o, both)
+
+	if _, err := o.store.Disconnect(c.ctx, o.instance, both.Namespace, both.ID); err != nil {
+		c.Fatal(err)
+	}
+	wantNoted(both.ID)
 }
 
 func testStats(c *claimTest) {

@@ -248,14 +248,15 @@ func (s *Store) NewGrants(ctx context.Context, instance uuid.UUID) ([]uuid.UUID,
 }
 
 // NoteGrants implements engine.ClaimStore.
-func (s *Store) NoteGrants(ctx context.Context, ids []uuid.UUID) error {
-	return s.run(ctx, func(time.Time) error {
+func (s *Store) NoteGrants(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
+	return answer(ctx, s, func(time.Time) (held []uuid.UUID, _ error) {
 		for _, c := range s.all() {
-			if slices.Contains(ids, c.ID) {
+			if c.Held && c.EndsAt.IsZero() && slices.Contains(ids, c.ID) {
 				c.isNew = false
+				held = append(held, c.ID)
 			}
 		}
-		return nil
+		return held, nil
 	})
 }
 
