@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/stack"
@@ -134,6 +135,34 @@ func TestHAProxy_LendsWhileOneInstanceOfEachIsGone(t *testing.T) {
 	})
 	if machine := past.CheckOuts[0].Machine; machine != address {
 		t.Errorf("the history names the machine %s, want %s, and not HAProxy", machine, address)
+	}
+}
+
+// Each storage has lines of its own. A place that waits in one for a try at another delays the patron's others.
+func TestHAProxy_OneStorageGetsAllTriesOfACheckOut(t *testing.T) {
+	t.Parallel()
+	circulation := "127.0.0.1:" + strconv.Itoa(findFreePort(t))
+	storage := "127.0.0.1:" + strconv.Itoa(findFreePort(t))
+	p := startPair(t, stack.Options{
+		Storages: 2, Circulations: 2, CirculationEnv: enableLock("RETRY_INTERVAL_MS=20|20|20|20|20|20|20"),
+		Via: func(int, string) string { return "http://" + storage },
+	}, 1)
+	startHAProxy(t, p, circulation, storage)
+	userID, patron := p.addPatron(t)
+	p.acquireLock(t, userID, time.Minute)
+	book := p.addBooks(t, 1)[0]
+	if a := p.lendBook(t, 0, book, patron); !strings.Contains(string(a.Body), "LOCK_NOT_ACQUIRED") {
+		t.Fatalf("answered %d %s, want LOCK_NOT_ACQUIRED", a.Status, a.Body)
+	}
+	const none = `checkout_lock_acquires_total{outcome="held"} 0`
+	idle := 0
+	for _, base := range p.Storages {
+		if strings.Contains(p.readMetrics(t, base), none+"\n") {
+			idle++
+		}
+	}
+	if idle != 1 {
+		t.Errorf("%d of 2 storages got no try of the check-out, want 1", idle)
 	}
 }
 
