@@ -45,7 +45,12 @@ type Deliverer struct {
 	holder   uuid.UUID
 	states   map[okapi.Tenant]*state // of tenants, by turns
 	broken   bool                    // the last turn failed
+	away     bool                    // the log says that the reader is not reached
+	reached  bool                    // the reader was reached since the last line
 }
+
+// errAway is of a reader that is not reached.
+var errAway = errors.New("reaching the reader of events")
 
 // state is what the process knows of a tenant's outbox. It judges by its own clock when to ask the
 // store; only the store's clock judges the lease.
@@ -107,8 +112,9 @@ func (d *Deliverer) takeTurn(ctx context.Context) error {
 	if d.broken { // else each tenant would wait in vain
 		if err := d.sink.Ping(listing); err != nil {
 			d.obs.Failed(NotReceived, 1)
-			return fmt.Errorf("reaching the reader of events: %w", err)
+			return fmt.Errorf("%w: %w", errAway, err)
 		}
+		d.reached = true
 	}
 	var g errgroup.Group
 	g.SetLimit(atOnce)
@@ -138,12 +144,15 @@ func (d *Deliverer) reportLag() {
 	d.obs.Lag(lag)
 }
 
-// noteTurn logs the first turn that fails, and the first one that does not.
+// noteTurn logs the first turn that fails, and the first one that does not. Events may fail for days beside
+// those that are delivered. So it logs the begin and the end of an outage among such turns too.
 func (d *Deliverer) noteTurn(ctx context.Context, err error) {
+	away := errors.Is(err, errAway)
 	switch {
 	case ctx.Err() != nil:
-	case err != nil && !d.broken:
+	case err != nil && (!d.broken || d.reached && away != d.away):
 		d.log.WarnContext(ctx, "events are not delivered; they wait in the outbox", "err", err)
+		d.away, d.reached = away, false
 	case err == nil && d.broken:
 		d.log.InfoContext(ctx, "events are delivered again")
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -43,4 +44,53 @@ func TestDeliverer_IsQuietAboutATenantThatMoves(t *testing.T) {
 	if log.Len() > 0 {
 		t.Errorf("got %s, want no line", log.String())
 	}
+}
+
+// lines is what a log writes, line by line.
+type lines chan string
+
+func (l lines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
+
+// An event that fails for days hides no outage of the reader.
+func TestDeliverer_LogsAnOutageBesideAnEventThatFails(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	log := make(lines, 100)
+	h.log, h.sink.refuse = log, func(n string) bool { return n == "bad" }
+	h.add(uuid.New(), "bad")
+	h.start(h.sink)
+	want := func(level, cause string) {
+		t.Helper()
+		select {
+		case line := <-log:
+			if !strings.Contains(line, level) || !strings.Contains(line, cause) {
+				t.Fatalf("got %s, want %s with %q", line, level, cause)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("got no line, want %s with %q", level, cause)
+		}
+	}
+	turns := func() { // the events fail in two more of them
+		t.Helper()
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for before := h.sink.failed(events.NotReceived); h.sink.failed(events.NotReceived) < before+3; {
+			<-tick.C
+		}
+	}
+	want("WARN", "bad is refused")
+	turns()
+	for range 2 {
+		h.sink.set(func() { h.sink.down = true })
+		want("WARN", "reaching the reader of events: away")
+		turns()
+		h.sink.set(func() { h.sink.down = false })
+		want("WARN", "bad is refused")
+		turns()
+	}
+	h.sink.set(func() { h.sink.refuse = nil })
+	want("INFO", "events are delivered again")
 }
