@@ -73,7 +73,7 @@ func (s *Sweeper) sweepTenants(ctx context.Context) {
 		if err != nil {
 			s.logFailure(ctx, err)
 		}
-		if fault.Is(err, fault.Unavailable) { // it is that of all tenants
+		if fault.Is(err, fault.Unavailable) && !fault.ChangedNothing(err) { // it is that of all tenants, unlike a lack of one statement
 			return
 		}
 	}

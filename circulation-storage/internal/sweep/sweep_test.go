@@ -171,6 +171,9 @@ func TestSweeper_WarnsOfFailuresButNotOfTenantsThatAreNotServed(t *testing.T) {
 	}{
 		"a failure of each tenant": {err: errors.New("deadlock"), level: "WARN", lines: 4},
 		"an outage of all":         {err: fault.New(fault.Unavailable, "gone"), level: "DEBUG", lines: 2},
+		"a lack of each statement": {
+			err: &fault.Error{Code: fault.Unavailable, Msg: "a limit is reached", Unchanged: true}, level: "DEBUG", lines: 4,
+		},
 		"nothing":                  {},
 		"tenants not ready":        {err: fault.New(fault.TenantNotReady, "it has migration 1")},
 		"tenants just purged":      {err: fault.New(fault.UnknownTenant, "no table")},
