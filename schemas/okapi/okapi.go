@@ -86,6 +86,9 @@ func TenantFrom(ctx context.Context) (Tenant, error) {
 // Tenant is a checked tenant id. The zero value is no tenant.
 type Tenant struct{ id string }
 
+// DrillTenant is the library of drills, which circulation installs. No other library may have this name.
+const DrillTenant = "lock_drill"
+
 // tenantPattern keeps the name of a tenant's PostgreSQL schema, which adds 24
 // characters, below PostgreSQL's limit of 63 bytes, and safe to quote. PostgreSQL keeps pg_ for itself.
 const tenantPattern = `^[a-z][a-z0-9_]{0,30}$`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -54,6 +55,26 @@ func TestDoctor_GoesAsFarBackAsTheSettings(t *testing.T) {
 		check, level, _ := strings.Cut(want, " ")
 		if got := levelOf(t, id, check, setting); got != level {
 			t.Errorf("%s: %s is %s, want %s", setting, check, got, level)
+		}
+	}
+}
+
+// No machine lends there, and the next drill upgrades it.
+func TestDoctor_LeavesOutTheLibraryOfDrills(t *testing.T) {
+	t.Parallel()
+	db, _ := pgtest.New(t)
+	id, err := okapi.ParseTenant(okapi.DrillTenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Install(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Purge(context.WithoutCancel(t.Context()), id) })
+	for _, args := range [][]string{{"doctor"}, {"doctor", "-tenant", id.String()}} {
+		out, _ := runCommand(t, pgtest.URL(t), args...)
+		if named := len(args) > 1; strings.Contains(out, id.String()+": migrations") != named {
+			t.Errorf("%v: the library is there: %t, want %t:\n%s", args, !named, named, out)
 		}
 	}
 }

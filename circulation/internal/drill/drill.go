@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// Tenant is the library of drills. No other library may have this name.
-	Tenant = "lock_drill"
+	// Tenant is the library of drills.
+	Tenant = okapi.DrillTenant
 	// Limit is how many loans the patron may have.
 	Limit = 15
 	// CheckOuts is how many are tried at once.
