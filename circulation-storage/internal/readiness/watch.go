@@ -64,10 +64,13 @@ func (w *Watch) pollSchemas(ctx context.Context) {
 	}
 	counts, unfit := map[State]int{}, map[okapi.Tenant]State{}
 	for _, s := range schemas {
-		counts[s.State()]++
 		if s.State() != Current {
 			unfit[s.Tenant] = s.State()
 		}
+		if s.Tenant.String() == okapi.DrillTenant {
+			continue // the next drill upgrades it, and nothing else is done there
+		}
+		counts[s.State()]++
 		w.logChange(ctx, s)
 	}
 	for _, state := range []State{Current, Behind, Dirty} { // those of schemas with our table of versions

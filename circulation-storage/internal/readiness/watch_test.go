@@ -163,6 +163,22 @@ func TestWatch_RefusesSingleTenants(t *testing.T) {
 	})
 }
 
+// After an upgrade it lacks migrations until the next drill, which is no alarm.
+func TestWatch_SaysNothingOfTheLibraryOfDrills(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := watchInBubble(t)
+		b.set(okapi.DrillTenant, 14, false)
+		nextPoll()
+		if n := b.counts[readiness.Behind]; n != 0 || b.log.Len() > 0 {
+			t.Errorf("counted %d tenants and logged %s, want nothing", n, b.log)
+		}
+		if err := b.watch.Check(inTenant(t, okapi.DrillTenant)); !fault.Is(err, fault.TenantNotReady) {
+			t.Errorf("got %v, want it refused", err)
+		}
+	})
+}
+
 func TestWatch_RefusesSingleTenantsBeforeTheFirstPoll(t *testing.T) {
 	t.Parallel()
 	d := &database{schemas: map[string]readiness.Schema{}}
