@@ -78,6 +78,13 @@ func (s *Service) Admit(ctx context.Context, req Request) (leave func(), err err
 	return leave, err
 }
 
+// Fail notes that a check-out which was admitted ended with err before it came to Lend. It began then, and
+// is observed and logged like any other.
+func (s *Service) Fail(ctx context.Context, req Request, lease KeyLease, began time.Time, err error) {
+	a := &attempt{service: s, plan: &plan{req: req, loan: library.Loan{ID: lease.LoanID}}, start: began}
+	a.reportEnding(ctx, err)
+}
+
 // Lend lends an item to a patron. The caller has a place: see Admit.
 //
 // Faults: Invalid with FOLIO's list of everything that is wrong, the item limit included;

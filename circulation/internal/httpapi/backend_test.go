@@ -89,6 +89,8 @@ func (b *backend) Admit(_ context.Context, req checkout.Request) (func(), error)
 	return func() {}, nil
 }
 
+func (b *backend) Fail(context.Context, checkout.Request, checkout.KeyLease, time.Time, error) {}
+
 func (b *backend) CheckOut(ctx context.Context, req checkout.Request) (checkout.Lent, error) {
 	b.asked, b.caller = req, okapi.FromContext(ctx)
 	return checkout.Lent{

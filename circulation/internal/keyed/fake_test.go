@@ -21,10 +21,14 @@ const loanID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 
 const hash = "1a2b"
 
+var book = checkout.Request{ItemBarcode: "b"}
+
 var lent = keyed.Answer{LoanID: loanID, Loan: json.RawMessage(`{"id":"l"}`)}
 
-// storage keeps one key in memory; its clock is the bubble's.
+// storage keeps one key in memory, and has places for check-outs; its clock is the bubble's.
 type storage struct {
+	keyed.CheckOuts // lends nothing
+
 	mu      sync.Mutex
 	hash    string
 	holder  string
@@ -38,13 +42,13 @@ type storage struct {
 	lose    []error       // of the next leases: granted, but the answer gets lost
 	refuse  []error       // of the next changes
 	ended   []keyed.Outcome
-	inside  int   // places occupied now
-	late    int   // calls of admit on a context that has ended
-	full    error // of every call of admit
+	inside  int     // places occupied now
+	late    int     // calls of Admit on a context that has ended
+	full    error   // of every call of Admit
+	failed  []error // of check-outs that ended before Lend
 }
 
-// admit is keyed.Admit.
-func (s *storage) admit(ctx context.Context) (func(), error) {
+func (s *storage) Admit(ctx context.Context, _ checkout.Request) (func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
@@ -59,6 +63,12 @@ func (s *storage) admit(ctx context.Context) (func(), error) {
 		defer s.mu.Unlock()
 		s.inside--
 	}, nil
+}
+
+func (s *storage) Fail(_ context.Context, _ checkout.Request, _ checkout.KeyLease, _ time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = append(s.failed, err)
 }
 
 func (s *storage) LeaseKey(ctx context.Context, r schemas.KeyLeaseRequest) (checkout.KeyLease, *keyed.Answer, error) {
@@ -156,7 +166,7 @@ func (s *storage) checkLease(ctx context.Context, leaseID string) error {
 
 func (s *storage) requests() *keyed.Requests {
 	return &keyed.Requests{
-		Storage: s, Log: slog.New(slog.DiscardHandler),
+		Storage: s, CheckOuts: s, Log: slog.New(slog.DiscardHandler),
 		Ended: func(o keyed.Outcome) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -189,7 +199,7 @@ func same(got, want keyed.Answer) bool {
 // wantLent does a check-out that must be answered as lent.
 func (s *storage) wantLent(t *testing.T, work keyed.Work) {
 	t.Helper()
-	if got, err := s.requests().Do(t.Context(), "k", hash, s.admit, work); err != nil || !same(got, lent) {
+	if got, err := s.requests().Do(t.Context(), "k", hash, book, work); err != nil || !same(got, lent) {
 		t.Errorf("got %+v, %v, want %+v", got, err, lent)
 	}
 }

@@ -49,6 +49,8 @@ type Storage interface {
 type CheckOuts interface {
 	// Admit waits for a place, which leave frees. Fault: Overloaded.
 	Admit(ctx context.Context, req checkout.Request) (leave func(), err error)
+	// Fail notes that a check-out with a place, which began then, ended with err before Lend.
+	Fail(ctx context.Context, req checkout.Request, lease checkout.KeyLease, began time.Time, err error)
 	// Lend lends. The caller has a place.
 	Lend(ctx context.Context, req checkout.Request, lease checkout.KeyLease) (checkout.Lent, error)
 	// Committed returns the check-out that made the loan; false if there is none.
@@ -74,9 +76,6 @@ type Answer struct {
 // Faults: KeyLeaseLost if storage refused the commit because another request holds the lease; GivenUp
 // if another request that held it has given the loan up; Invalid for a refusal, which repeats get too.
 type Work func(ctx context.Context, l checkout.KeyLease) (Answer, error)
-
-// Admit waits for a place in which to work, which leave frees. It fails if there is none.
-type Admit func(ctx context.Context) (leave func(), err error)
 
 // Outcome is how a request with a key ended.
 type Outcome string
@@ -114,8 +113,7 @@ type Requests struct {
 // if another request with the key worked on it until ctx ended. After storage's faults either
 // nothing was lent, or a repeat finds the loan.
 func (r *Requests) CheckOut(ctx context.Context, key, hash string, req checkout.Request, describe func(checkout.Lent, error) (Answer, error)) (Answer, error) {
-	admit := func(ctx context.Context) (leave func(), err error) { return r.CheckOuts.Admit(ctx, req) }
-	return r.Do(ctx, key, hash, admit, func(ctx context.Context, l checkout.KeyLease) (Answer, error) {
+	return r.Do(ctx, key, hash, req, func(ctx context.Context, l checkout.KeyLease) (Answer, error) {
 		return describe(r.Lend(ctx, req, l))
 	})
 }
@@ -124,7 +122,11 @@ func (r *Requests) CheckOut(ctx context.Context, key, hash string, req checkout.
 // a check-out.
 func (r *Requests) Lend(ctx context.Context, req checkout.Request, l checkout.KeyLease) (checkout.Lent, error) {
 	if l.Taken {
+		began := time.Now()
 		lent, done, err := r.CheckOuts.Committed(ctx, req, l.LoanID)
+		if err != nil {
+			r.CheckOuts.Fail(ctx, req, l, began, err)
+		}
 		if err != nil || done {
 			return lent, err
 		}
@@ -136,14 +138,18 @@ func (r *Requests) Lend(ctx context.Context, req checkout.Request, l checkout.Ke
 // place before it calls storage. It frees the place while it waits for another request with the
 // key, so that repeats of a slow check-out keep no other check-out out.
 //
-// Its faults are those of CheckOut, with admit and work in place of CheckOuts.
-func (r *Requests) Do(ctx context.Context, key, hash string, admit Admit, work Work) (Answer, error) {
+// Its faults are those of CheckOut, with work in place of Lend.
+func (r *Requests) Do(ctx context.Context, key, hash string, req checkout.Request, work Work) (Answer, error) {
 	var running error
 	for {
-		req := schemas.KeyLeaseRequest{Key: key, BodyHash: hash, LeaseID: uuid.NewString(), LeaseMs: int(leaseDuration.Milliseconds())}
-		answer, outcome, err := r.tryOnce(ctx, req, admit, work)
-		if outcome == Waited {
+		began := time.Now()
+		lease := schemas.KeyLeaseRequest{Key: key, BodyHash: hash, LeaseID: uuid.NewString(), LeaseMs: int(leaseDuration.Milliseconds())}
+		answer, outcome, err := r.tryOnce(ctx, lease, req, work)
+		switch {
+		case outcome == Waited:
 			running = err
+		case outcome == Failed && running == nil: // else the other request may go on
+			r.CheckOuts.Fail(ctx, req, checkout.KeyLease{}, began, err)
 		}
 		// The other request answers for both. After GivenUp the next lease names another loan.
 		if outcome == Waited || fault.Is(err, fault.KeyLeaseLost) || fault.Is(err, fault.GivenUp) {
@@ -152,7 +158,7 @@ func (r *Requests) Do(ctx context.Context, key, hash string, admit Admit, work W
 			}
 			outcome, err = Failed, ctx.Err()
 		}
-		if outcome == Failed && running != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		if (outcome == Failed || outcome == Refused) && running != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			outcome, err = Waited, running
 		}
 		r.Ended(outcome)
@@ -163,13 +169,13 @@ func (r *Requests) Do(ctx context.Context, key, hash string, admit Admit, work W
 // tryOnce waits for a place, leases the key and works on it, or returns the kept
 // answer. Faults: those of Do; RequestRunning, with Waited, if another request works on it
 // now; KeyLeaseLost if another request took it over.
-func (r *Requests) tryOnce(ctx context.Context, req schemas.KeyLeaseRequest, admit Admit, work Work) (Answer, Outcome, error) {
-	leave, err := admit(ctx)
+func (r *Requests) tryOnce(ctx context.Context, asked schemas.KeyLeaseRequest, req checkout.Request, work Work) (Answer, Outcome, error) {
+	leave, err := r.CheckOuts.Admit(ctx, req)
 	if err != nil {
-		return Answer{}, outcomeOf(err), err
+		return Answer{}, Refused, err
 	}
 	defer leave()
-	lease, kept, err := r.leaseKey(ctx, req)
+	lease, kept, err := r.leaseKey(ctx, asked)
 	switch {
 	case err != nil:
 		return Answer{}, outcomeOf(err), err
@@ -206,8 +212,6 @@ func outcomeOf(err error) Outcome {
 		return Reused
 	case fault.RequestRunning:
 		return Waited
-	case fault.Overloaded:
-		return Refused
 	default:
 		return Failed
 	}

@@ -20,7 +20,7 @@ func TestRequests_AnswerARepeatWithoutWork(t *testing.T) {
 	s := &storage{}
 	s.wantLent(t, lends)
 	s.wantLent(t, never(t))
-	if _, err := s.requests().Do(t.Context(), "k", "other", s.admit, never(t)); !fault.Is(err, fault.KeyReused) {
+	if _, err := s.requests().Do(t.Context(), "k", "other", book, never(t)); !fault.Is(err, fault.KeyReused) {
 		t.Errorf("another body: got %v, want %s", err, fault.KeyReused)
 	}
 	if want := []keyed.Outcome{keyed.Worked, keyed.Repeated, keyed.Reused}; !slices.Equal(s.ended, want) {
@@ -47,7 +47,7 @@ func TestRequests_RepeatARefusalAndRetryAFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &storage{}
-			if _, err := s.requests().Do(t.Context(), "k", hash, s.admit, fails(tt.err)); !errors.Is(err, tt.err) {
+			if _, err := s.requests().Do(t.Context(), "k", hash, book, fails(tt.err)); !errors.Is(err, tt.err) {
 				t.Errorf("got %v, want %v", err, tt.err)
 			}
 			if tt.verdict == "" {
@@ -59,7 +59,7 @@ func TestRequests_RepeatARefusalAndRetryAFailure(t *testing.T) {
 				})
 				return
 			}
-			_, err := s.requests().Do(t.Context(), "k", hash, s.admit, never(t))
+			_, err := s.requests().Do(t.Context(), "k", hash, book, never(t))
 			var f *fault.Error
 			if !errors.As(err, &f) || f.Code != fault.Invalid || len(f.Details) != 1 || f.Details[0].Message != "no" ||
 				f.Details[0].Code != tt.verdict || s.answer.LoanID != loanID {
@@ -98,7 +98,7 @@ func TestRequests_RenewTheLeaseDuringTheWork(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		go func() {
 			defer close(done)
-			_, err := s.requests().Do(ctx, "k", hash, s.admit, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
+			_, err := s.requests().Do(ctx, "k", hash, book, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
 				leave() // the caller leaves, and the commit goes on
 				<-time.After(20 * time.Second)
 				return lent, nil
@@ -124,7 +124,7 @@ func TestRequests_GiveUpNoLeaseBeforeItsRenewalEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &storage{slow: 5 * time.Second}
-		_, err := s.requests().Do(t.Context(), "k", hash, s.admit,
+		_, err := s.requests().Do(t.Context(), "k", hash, book,
 			func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
 				<-time.After(1500 * time.Millisecond)
 				return keyed.Answer{}, fault.New(fault.LockNotAcquired, "unable to acquire lock")
@@ -142,7 +142,7 @@ func TestRequests_AnswerAfterTheirTime(t *testing.T) {
 		s := &storage{until: time.Now().Add(time.Second), holder: "other"}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		got, err := s.requests().Do(ctx, "k", hash, s.admit, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
+		got, err := s.requests().Do(ctx, "k", hash, book, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
 			<-time.After(3 * time.Second)
 			return lent, nil
 		})
@@ -159,7 +159,7 @@ func TestRequests_TakeOverADeadInstanceInSeconds(t *testing.T) {
 		func() {
 			defer func() { _ = recover() }()
 			dies := func(context.Context, checkout.KeyLease) (keyed.Answer, error) { panic("dead") }
-			_, _ = s.requests().Do(t.Context(), "k", hash, s.admit, dies)
+			_, _ = s.requests().Do(t.Context(), "k", hash, book, dies)
 		}()
 		began := time.Now()
 		s.wantLent(t, lends)
@@ -200,16 +200,16 @@ func TestRequests_WaitUntilTheContextEnds(t *testing.T) {
 		s := &storage{hash: "", until: time.Now().Add(time.Hour), holder: "other"}
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		if _, err := s.requests().Do(ctx, "k", hash, s.admit, never(t)); !fault.Is(err, fault.RequestRunning) {
+		if _, err := s.requests().Do(ctx, "k", hash, book, never(t)); !fault.Is(err, fault.RequestRunning) {
 			t.Errorf("got %v, want %s", err, fault.RequestRunning)
 		}
 		left, leave := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second/2, leave)
-		if _, err := s.requests().Do(left, "k", hash, s.admit, never(t)); !errors.Is(err, context.Canceled) {
+		if _, err := s.requests().Do(left, "k", hash, book, never(t)); !errors.Is(err, context.Canceled) {
 			t.Errorf("a caller that left: got %v", err)
 		}
-		if s.late > 0 {
-			t.Errorf("%d ended as check-outs of their own, which get no place", s.late)
+		if s.late > 0 || len(s.failed) > 0 {
+			t.Errorf("%d and %v ended as check-outs of their own, which get no place", s.late, s.failed)
 		}
 	})
 }
@@ -225,7 +225,7 @@ func TestRequests_EndOnceIfTheirTimeEndsWithoutAnAnswer(t *testing.T) {
 					s := &storage{}
 					ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 					defer cancel()
-					_, err := s.requests().Do(ctx, "k", hash, s.admit, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
+					_, err := s.requests().Do(ctx, "k", hash, book, func(context.Context, checkout.KeyLease) (keyed.Answer, error) {
 						<-time.After(took)
 						return keyed.Answer{}, fault.New(code, "by another request")
 					})
@@ -269,7 +269,7 @@ func TestRequests_HoldNoPlaceWhileTheyWait(t *testing.T) {
 func TestRequests_CallNoStorageWithoutAPlace(t *testing.T) {
 	t.Parallel()
 	s := &storage{full: fault.New(fault.Overloaded, "too many")}
-	if _, err := s.requests().Do(t.Context(), "k", hash, s.admit, never(t)); !errors.Is(err, s.full) {
+	if _, err := s.requests().Do(t.Context(), "k", hash, book, never(t)); !errors.Is(err, s.full) {
 		t.Errorf("got %v, want %v", err, s.full)
 	}
 	if want := []keyed.Outcome{keyed.Refused}; len(s.leases) > 0 || !slices.Equal(s.ended, want) {
@@ -287,8 +287,9 @@ func TestRequests_RepeatALeaseWhoseAnswerIsLost(t *testing.T) {
 		t.Errorf("asked for the leases %v, want the same one twice", s.leases)
 	}
 	gone := &storage{lose: []error{fault.New(fault.Unavailable, "lost"), fault.New(fault.Unavailable, "lost")}}
-	if _, err := gone.requests().Do(t.Context(), "k", hash, s.admit, never(t)); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("got %v, want %s: without storage nothing is lent", err, fault.Unavailable)
+	if _, err := gone.requests().Do(t.Context(), "k", hash, book, never(t)); !fault.Is(err, fault.Unavailable) ||
+		len(gone.failed) != 1 || len(s.failed) > 0 {
+		t.Errorf("got %v, and %v ended, want %s once: without storage nothing is lent", err, gone.failed, fault.Unavailable)
 	}
 }
 
@@ -309,7 +310,7 @@ func TestRequests_EndWithAnAnswerThatIsNotKept(t *testing.T) {
 		},
 	} {
 		s = &storage{refuse: []error{down, down}}
-		if _, err := s.requests().Do(t.Context(), "k", hash, s.admit, refuses); !fault.Is(err, fault.Unavailable) {
+		if _, err := s.requests().Do(t.Context(), "k", hash, book, refuses); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("got %v, want %s: a repeat may get another answer", err, fault.Unavailable)
 		}
 	}
@@ -322,8 +323,6 @@ type lender struct {
 	calls     []string
 	fails     error // of what is called
 }
-
-func (l *lender) Admit(ctx context.Context, _ checkout.Request) (func(), error) { return l.admit(ctx) }
 
 func (l *lender) note(call string, lease checkout.KeyLease) (checkout.Lent, error) {
 	l.calls = append(l.calls, call)
@@ -367,7 +366,7 @@ func TestRequests_CheckOut(t *testing.T) {
 			t.Parallel()
 			r := tt.lender.requests()
 			r.CheckOuts = &tt.lender
-			got, err := r.CheckOut(t.Context(), "k", hash, checkout.Request{ItemBarcode: "b"},
+			got, err := r.CheckOut(t.Context(), "k", hash, book,
 				func(l checkout.Lent, err error) (keyed.Answer, error) {
 					if err != nil {
 						return keyed.Answer{}, err

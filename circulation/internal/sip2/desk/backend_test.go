@@ -254,6 +254,9 @@ func (b *backend) RenewByID(_ context.Context, req renewal.ByIDRequest) (json.Ra
 // Admit implements keyed.CheckOuts.
 func (b *backend) Admit(context.Context, checkout.Request) (func(), error) { return func() {}, nil }
 
+// Fail implements keyed.CheckOuts.
+func (b *backend) Fail(context.Context, checkout.Request, checkout.KeyLease, time.Time, error) {}
+
 // Lend implements keyed.CheckOuts.
 func (b *backend) Lend(ctx context.Context, req checkout.Request, l checkout.KeyLease) (checkout.Lent, error) {
 	b.mu.Lock()

@@ -83,10 +83,9 @@ func (l *lending) lend(ctx context.Context) (outcome, error) {
 	call := okapi.FromContext(ctx)
 	sum := sha256.Sum256([]byte(strings.Join([]string{call.Tenant.String(), l.visit.terminal.Login, l.visit.Body()}, "\x00")))
 	hash := hex.EncodeToString(sum[:])
-	admit := func(ctx context.Context) (leave func(), err error) { return d.Keyed.CheckOuts.Admit(ctx, l.req) }
 	for n := 0; ; n++ {
 		var own json.RawMessage // the outcome that this message has made
-		answer, err := d.Keyed.Do(ctx, fmt.Sprintf("sip2-%s-%d", hash, n), hash, admit, func(ctx context.Context, lease checkout.KeyLease) (keyed.Answer, error) {
+		answer, err := d.Keyed.Do(ctx, fmt.Sprintf("sip2-%s-%d", hash, n), hash, l.req, func(ctx context.Context, lease checkout.KeyLease) (keyed.Answer, error) {
 			answer, err := l.work(ctx, lease)
 			own = answer.Loan
 			return answer, err
