@@ -240,7 +240,7 @@ func (r *Requests) doWork(ctx context.Context, l checkout.KeyLease, work Work) (
 		}
 	case !fault.Is(err, fault.KeyLeaseLost):
 		giveUp := func(ctx context.Context) error { return r.Storage.RenewLease(ctx, l.ID, 0) }
-		if err := tryTwice(ctx, giveUp); err != nil {
+		if err := tryTwice(ctx, giveUp); err != nil && !fault.Is(err, fault.KeyLeaseLost) { // another request may have it
 			r.Log.WarnContext(ctx, "key lease not given up; it lapses", "loan_id", l.LoanID, "after", leaseDuration, "err", err)
 		}
 	}
