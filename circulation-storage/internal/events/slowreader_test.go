@@ -70,7 +70,8 @@ func TestDeliverer_GoesOnBehindAPatronWhoseEventFailsSlowly(t *testing.T) {
 	h.add(poor, "0")
 	h.add(slow, "slow 1")
 	h.exec(`INSERT INTO {schema}.outbox (event_type, topic, record_id, patron_id, new)
-		SELECT 'CREATED', 'loan', gen_random_uuid(), $1, jsonb_build_object('n', i::text) FROM generate_series(1, $2) i`, poor, behind)
+		SELECT 'CREATED', 'loan', gen_random_uuid(), $1, jsonb_build_object('n', i::text)
+		  FROM generate_series(1, $2) i`, poor, behind)
 	h.add(slow, "slow 2") // for which the first turn has no time
 	h.add(slow, "slow 3")
 	for i := range 5 {
