@@ -146,10 +146,11 @@ func (a *activity) attend(key activeKey, attention string) {
 }
 
 // keepNote keeps a note for staff until storage has it. Its id is the same for a repeat of the message
-// on the same day, at any instance.
+// on the same day, at any instance. A repeat that may have made another loan, as the first one was given
+// up, has a note of its own.
 func (a *activity) keepNote(key activeKey, r wire.Request, n schemas.TerminalNote) {
 	now := time.Now()
-	name := key.tenant.String() + "\x00" + key.login + "\x00" + n.Kind + "\x00" + now.UTC().Format(time.DateOnly) + "\x00" + r.Body()
+	name := key.tenant.String() + "\x00" + key.login + "\x00" + n.Kind + "\x00" + now.UTC().Format(time.DateOnly) + "\x00" + r.Body() + n.LoanID
 	n.ID, n.Login = uuid.NewSHA1(uuid.Nil, []byte(name)).String(), key.login
 	for _, text := range []*string{&n.Code, &n.UserBarcode, &n.ItemBarcode} {
 		*text, _ = redact.Cut(*text, schemas.MaxHistoryText)

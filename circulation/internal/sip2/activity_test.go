@@ -238,21 +238,25 @@ func TestActivity_ReportsATerminalOnceARound(t *testing.T) {
 func TestActivity_ANoteHasTheSameIDForARepeat(t *testing.T) {
 	t.Parallel()
 	tenant := diku(t)
-	id := func(login, line string) string {
+	id := func(login, line, loanID string) string {
 		a := sip2.NewActivity(&reports{}, slog.New(slog.DiscardHandler))
 		r, err := wire.Parse([]byte(line), wire.CP850, wire.DetectErrors)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.KeepNote(tenant, login, r, schemas.TerminalNote{Kind: schemas.NoteOffLine})
+		a.KeepNote(tenant, login, r, schemas.TerminalNote{Kind: schemas.NoteUnknownOutcome, LoanID: loanID})
 		report, _ := a.Take(time.Now())
 		return report.Notes[0].ID
 	}
-	first := id("desk-1", checkOut)
-	if repeat := id("desk-1", checkOut); repeat != first {
+	const loan, next = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378", "83bf8354-5313-4dbe-b038-6ecb0b1b8557"
+	first := id("desk-1", checkOut, loan)
+	if repeat := id("desk-1", checkOut, loan); repeat != first {
 		t.Errorf("a repeat at another instance got %s, want %s", repeat, first)
 	}
-	if id("desk-2", checkOut) == first || id("desk-1", strings.Replace(checkOut, "2026", "2027", 1)) == first {
+	if id("desk-2", checkOut, loan) == first || id("desk-1", strings.Replace(checkOut, "2026", "2027", 1), loan) == first {
 		t.Error("another message has the same id")
+	}
+	if id("desk-1", checkOut, next) == first { // storage would keep the first note alone
+		t.Error("a repeat of which another loan may exist has the same id")
 	}
 }
