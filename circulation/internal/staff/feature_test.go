@@ -81,7 +81,7 @@ func TestSwitch_TurnsTheLockOnAndOff(t *testing.T) {
 	ttl := 3 * time.Second
 	const (
 		atOnce = "It takes effect at once for every check-out that is not yet written, on all instances."
-		soon   = "It takes effect on all instances within two seconds. Until then a check-out may still wait for the lock."
+		soon   = "on all instances within two seconds. A check-out that began before may still wait for the lock."
 	)
 	tests := map[string]struct {
 		to      string
