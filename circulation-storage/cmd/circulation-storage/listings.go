@@ -26,6 +26,8 @@ func locks(fs *flag.FlagSet) func(context.Context, command.Process) error {
 	patron, release, reason := fs.String("user", "", ""), fs.String("release", "", ""), fs.String("reason", "", "")
 	return listing(fs, func(ctx context.Context, l app.Listing, cfg app.Config) error {
 		switch {
+		case *release != "" && (l.JSON || *patron != ""): // it releases one lock, and prints a sentence
+			return command.NewUsage("-release goes without -json and -user")
 		case *release != "":
 			return app.ReleaseLock(ctx, cfg, l.Tenant, *release, *reason, command.UserName(), l.Out)
 		case *reason != "":

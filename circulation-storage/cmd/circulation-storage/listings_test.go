@@ -145,6 +145,8 @@ func TestCommands_EndWithTheStatusOfTheirFault(t *testing.T) {
 		{args: "locks -tenant A!", database: pgtest.URL(t), want: 2},
 		{args: "locks -tenant " + id.String() + " -reason x", database: pgtest.URL(t), want: 2},
 		{args: "locks -tenant " + id.String() + " -release 7", database: pgtest.URL(t), want: 2},
+		{args: "locks -tenant diku -release " + uuid.NewString() + " -reason x -json", database: pgtest.URL(t), want: 2},
+		{args: "locks -tenant diku -release " + uuid.NewString() + " -reason x -user P-1", database: pgtest.URL(t), want: 2},
 		{args: "locks -tenant " + id.String() + " -user nope", database: pgtest.URL(t), want: 1},
 		{args: "history -tenant " + id.String() + " -outcome Lent", database: pgtest.URL(t), want: 2},
 		{args: "history -tenant " + id.String() + " -since -1h", database: pgtest.URL(t), want: 2},
