@@ -340,25 +340,32 @@ func TestNew_ServesPlatformEndpointsWithoutATenant(t *testing.T) {
 // A route with a time-out of its own outlasts the service's, and also the server's bound on writing.
 func TestRoute_Timeout(t *testing.T) {
 	t.Parallel()
-	const short = 100 * time.Millisecond
-	work := web.Empty(http.StatusNoContent, func(c echo.Context) error {
-		select {
-		case <-c.Request().Context().Done():
-			return c.Request().Context().Err()
-		case <-time.After(4 * short):
-			return nil
-		}
+	const timeout = 100 * time.Millisecond
+	short := web.Empty(http.StatusNoContent, func(c echo.Context) error {
+		<-c.Request().Context().Done()
+		return c.Request().Context().Err()
 	})
-	server := httptest.NewUnstartedServer(web.New(web.Options{
-		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: short, BodyLimit: 100,
+	long := web.Empty(http.StatusNoContent, func(c echo.Context) error {
+		<-time.After(4 * timeout)
+		return c.Request().Context().Err()
+	})
+	handler := web.New(web.Options{
+		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: timeout, BodyLimit: 100,
 	}, []web.Route{
-		{Method: http.MethodPost, Path: "/short", Endpoint: work, NoTenant: true},
-		{Method: http.MethodPost, Path: "/long", Endpoint: work, NoTenant: true, Timeout: time.Minute},
-	}))
-	server.Config.WriteTimeout = 2 * short
-	server.Start()
-	t.Cleanup(server.Close)
-	for path, want := range map[string]int{"/short": http.StatusGatewayTimeout, "/long": http.StatusNoContent} {
+		{Method: http.MethodPost, Path: "/short", Endpoint: short, NoTenant: true},
+		{Method: http.MethodPost, Path: "/long", Endpoint: long, NoTenant: true, Timeout: time.Minute},
+	})
+	for path, tt := range map[string]struct {
+		write time.Duration // the server's bound; 0 is none
+		want  int
+	}{
+		"/short": {want: http.StatusGatewayTimeout},
+		"/long":  {write: timeout, want: http.StatusNoContent},
+	} {
+		server := httptest.NewUnstartedServer(handler)
+		server.Config.WriteTimeout = tt.write
+		server.Start()
+		t.Cleanup(server.Close)
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -368,8 +375,8 @@ func TestRoute_Timeout(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
-		if _ = a.Body.Close(); a.StatusCode != want {
-			t.Errorf("%s: got %d, want %d", path, a.StatusCode, want)
+		if _ = a.Body.Close(); a.StatusCode != tt.want {
+			t.Errorf("%s: got %d, want %d", path, a.StatusCode, tt.want)
 		}
 	}
 }
