@@ -75,7 +75,7 @@ func TestLogin_WrongOnesAreSlow(t *testing.T) {
 // A right PIN ends the wait, but a message in which none is compared does not.
 func TestPIN_GuessesAreSlow(t *testing.T) {
 	t.Parallel()
-	const wrong = 500 * time.Millisecond
+	const wrong = 300 * time.Millisecond // twice that is far below the patience of the machine
 	h := start(t, func(s *setup) {
 		s.limits.Wrong = wrong
 		s.handlers[wire.PatronStatus] = func(ctx context.Context, t library.Terminal, r wire.Request) wire.Answer {
@@ -89,18 +89,18 @@ func TestPIN_GuessesAreSlow(t *testing.T) {
 	for _, step := range []struct {
 		pin   string
 		least time.Duration // until the answer
-		most  time.Duration // 0 for any
+		below time.Duration // 0 for any
 	}{
 		{pin: "1"},
 		{pin: "2", least: wrong},
 		{pin: "no PIN", least: 2 * wrong},
 		{pin: "1234", least: 2 * wrong},
-		{pin: "3", most: wrong},
+		{pin: "3", below: 2 * wrong},
 	} {
 		m, began := h.signedIn(), time.Now()
 		m.ask("23001" + date + "AOmain|AAP-1002|AC|AD" + step.pin + "|")
-		if took := time.Since(began); took < step.least || step.most > 0 && took > step.most {
-			t.Errorf("%s was answered after %s, want %s to %s", step.pin, took, step.least, step.most)
+		if took := time.Since(began); took < step.least || step.below > 0 && took >= step.below {
+			t.Errorf("%s was answered after %s, want %s to %s", step.pin, took, step.least, step.below)
 		}
 	}
 }
