@@ -39,16 +39,17 @@ func replaceHost(t *testing.T, address, hosts string) string {
 	return strings.Replace(address, "@"+hostOf(t, address)+"/", "@"+hosts+"/", 1)
 }
 
-// execute runs statements on a connection of its own.
+// execute runs statements on a connection of its own, also when the test ends.
 func execute(t *testing.T, address string, statements ...string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), address)
+	ctx := context.WithoutCancel(t.Context())
+	conn, err := pgx.Connect(ctx, address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(t.Context())
+	defer conn.Close(ctx)
 	for _, statement := range statements {
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
+		if _, err := conn.Exec(ctx, statement); err != nil {
 			t.Fatal(err)
 		}
 	}

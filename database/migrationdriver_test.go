@@ -2,7 +2,9 @@ package database_test
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -13,8 +15,11 @@ import (
 	"checkoutlock/devpostgres/testserver"
 )
 
-// schemaAt is a schema with one migration, which runs at the URL.
-func schemaAt(url, name string) database.Schema {
+// schemaAt is a new schema with one migration, which runs at the URL. It is dropped when the test ends.
+func schemaAt(t *testing.T, url string) database.Schema {
+	t.Helper()
+	name := "migrated_" + strings.ToLower(rand.Text())
+	t.Cleanup(func() { execute(t, testserver.URL(t), `DROP SCHEMA IF EXISTS `+name+` CASCADE`) })
 	return database.Schema{
 		Name: name, URL: url, Folder: "sql", Log: slog.New(slog.DiscardHandler),
 		Files: fstest.MapFS{"sql/0001_first.up.sql": {Data: []byte(`CREATE TABLE first (n integer)`)}},
@@ -29,7 +34,7 @@ func TestSchema_MigratesPastASilentHost(t *testing.T) {
 	silent.keep.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	schema := schemaAt(replaceHost(t, primary, silent.address+","+hostOf(t, primary)), "past_silent_host")
+	schema := schemaAt(t, replaceHost(t, primary, silent.address+","+hostOf(t, primary)))
 	if err := schema.Up(ctx); err != nil {
 		t.Errorf("migrating: %v", err)
 	}
@@ -49,7 +54,7 @@ func TestSchema_ConnectsOnceMore(t *testing.T) {
 		busy.keep.Store(false)
 		_ = lost.Close()
 	}()
-	if err := schemaAt(replaceHost(t, primary, busy.address), "connects_once_more").Up(t.Context()); err != nil {
+	if err := schemaAt(t, replaceHost(t, primary, busy.address)).Up(t.Context()); err != nil {
 		t.Errorf("migrating: %v", err)
 	}
 }
@@ -57,7 +62,7 @@ func TestSchema_ConnectsOnceMore(t *testing.T) {
 // PostgreSQL ends the session of a process that froze or vanished, and with it its locks.
 func TestSchema_SessionsOfMigrationsHaveBounds(t *testing.T) {
 	t.Parallel()
-	schema := schemaAt(testserver.URL(t), "bounded_sessions")
+	schema := schemaAt(t, testserver.URL(t))
 	schema.Admit = func(ctx context.Context, tx pgx.Tx) error {
 		for name, want := range map[string]string{
 			"idle_in_transaction_session_timeout": "5s",
@@ -91,7 +96,7 @@ func TestSchema_MigratesAgainAfterADeadlock(t *testing.T) {
 	defer cancel()
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	files := fstest.MapFS{"sql/0001_one.up.sql": file(`CREATE TABLE first (n integer); CREATE TABLE second (n integer)`)}
-	schema := schemaAt(testserver.URL(t), "migrated_after_a_deadlock")
+	schema := schemaAt(t, testserver.URL(t))
 	schema.Files = files
 	if err := schema.Up(ctx); err != nil {
 		t.Fatal(err)
@@ -107,7 +112,7 @@ func TestSchema_MigratesAgainAfterADeadlock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	exec(`SET deadlock_timeout = '1min'; SET search_path = migrated_after_a_deadlock`)
+	exec(`SET deadlock_timeout = '1min'; SET search_path = ` + schema.Name)
 	exec(`BEGIN; INSERT INTO second VALUES (1)`)
 	files["sql/0002_two.up.sql"] = file(`ALTER TABLE first ADD m integer; ALTER TABLE second ADD m integer`)
 	done := make(chan error, 1)
@@ -138,7 +143,7 @@ func TestSchema_LetsRequestsPassBesideABackup(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	schema := schemaAt(testserver.URL(t), "migrated_beside_a_backup")
+	schema := schemaAt(t, testserver.URL(t))
 	if err := schema.Up(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +162,7 @@ func TestSchema_LetsRequestsPassBesideABackup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	exec(backup, `BEGIN; SELECT FROM migrated_beside_a_backup.first`)
+	exec(backup, `BEGIN; SELECT FROM `+schema.Name+`.first`)
 	schema.Files = fstest.MapFS{
 		"sql/0001_first.up.sql":  {Data: []byte(`CREATE TABLE first (n integer)`)},
 		"sql/0002_second.up.sql": {Data: []byte(`ALTER TABLE first ADD m integer`)},
@@ -165,19 +170,19 @@ func TestSchema_LetsRequestsPassBesideABackup(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- schema.Up(ctx) }()
 	awaitBlocked(ctx, t, backup)
-	exec(request, `SET statement_timeout = '20s'; INSERT INTO migrated_beside_a_backup.first VALUES (1)`)
+	exec(request, `SET statement_timeout = '20s'; INSERT INTO `+schema.Name+`.first VALUES (1)`)
 	exec(backup, `COMMIT`)
 	if err := <-done; err != nil {
 		t.Errorf("the upgrade: %v", err)
 	}
-	exec(request, `SELECT m FROM migrated_beside_a_backup.first`)
+	exec(request, `SELECT m FROM `+schema.Name+`.first`)
 }
 
 func TestSchema_EndsAfterManyDeadlocks(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	schema := schemaAt(testserver.URL(t), "always_deadlocked")
+	schema := schemaAt(t, testserver.URL(t))
 	schema.Files = fstest.MapFS{"sql/0001_first.up.sql": {Data: []byte(`DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$`)}}
 	err := schema.Up(ctx)
 	if code, _ := database.SQLState(err); code != database.DeadlockDetected {
@@ -187,7 +192,7 @@ func TestSchema_EndsAfterManyDeadlocks(t *testing.T) {
 
 func TestSchema_MigratesByAURLForAPool(t *testing.T) {
 	t.Parallel()
-	if err := schemaAt(testserver.URL(t)+"&pool_max_conns=4", "migrated_by_a_pool").Up(t.Context()); err != nil {
+	if err := schemaAt(t, testserver.URL(t)+"&pool_max_conns=4").Up(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/database"
@@ -74,17 +73,7 @@ func fillServer(t *testing.T) string {
 	execute(t, u.String(), `DROP ROLE IF EXISTS `+role, `CREATE ROLE `+role+` LOGIN PASSWORD 'p' CONNECTION LIMIT 1`)
 	full := *u
 	full.User = url.UserPassword(role, "p")
-	t.Cleanup(func() {
-		conn, err := pgx.Connect(context.Background(), u.String())
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer conn.Close(context.Background())
-		if _, err := conn.Exec(context.Background(), `DROP ROLE `+role); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { execute(t, u.String(), `DROP ROLE `+role) })
 	return full.String()
 }
 
