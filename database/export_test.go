@@ -5,6 +5,9 @@ import "time"
 // LateMargin is how long before its bound a COMMIT counts as unconfirmed.
 const LateMargin = lateMargin
 
+// ResetPause is the least time between two resets of the pools.
+const ResetPause = resetPause
+
 // Unconfirmed marks a connection whose last COMMIT the standby did not confirm.
 const Unconfirmed = unconfirmed
 

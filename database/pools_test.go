@@ -125,12 +125,19 @@ func TestDB_ResetsOnceInAnOutage(t *testing.T) {
 		}
 		return pid
 	}
-	first := ask()
-	db.Reset()
-	second := ask()
-	db.Reset() // for another failure of the same outage
-	if third := ask(); first == second || third != second {
-		t.Errorf("the processes are %d, %d and %d, want the second one kept", first, second, third)
+	for {
+		db.AllowReset()
+		first, began := ask(), time.Now()
+		db.Reset()
+		second := ask()
+		db.Reset() // for another failure of the same outage
+		soon := time.Since(began) < database.ResetPause
+		switch third := ask(); {
+		case first != second && third == second:
+			return
+		case first == second, soon: // on a slow host the second one may be that of another outage
+			t.Fatalf("the processes are %d, %d and %d, want the second one kept", first, second, third)
+		}
 	}
 }
 
