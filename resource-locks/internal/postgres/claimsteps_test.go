@@ -328,7 +328,7 @@ func TestClaimStore_SettlesBesideFrozenNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := map[string]bool{}
-	for range frozen + 1 { // frozen ones are last the second time
+	for calls := 0; len(ended) < frozen && calls < 10*frozen; calls++ { // a slow host ends few in each call
 		_, removed, err := store.Settle(t.Context(), uuid.New())
 		var joined interface{ Unwrap() []error }
 		if errors.As(err, &joined) && len(joined.Unwrap()) > 1 {
