@@ -73,7 +73,7 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 	m := newMetrics(reg)
 	watch := readiness.NewWatch(db, tenantInterval, m.setTenants, log)
 	s := newStores(cfg, db, m, log)
-	reg.MustRegister(db.Collector(), newGauges(db, log))
+	reg.MustRegister(db.Collector(), newGauges(db, db.Tenants, log))
 	service := &web.Service{
 		Name: "circulation-storage", Traces: cfg.Traces, HTTP: cfg.HTTP, Panics: web.NewPanics(reg, log),
 		Stopped: func() { // no worker runs any more

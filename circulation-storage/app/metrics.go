@@ -103,13 +103,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-// newGauges reads numbers of all served tenants.
-func newGauges(db *postgres.DB, log *slog.Logger) web.Gauges {
+// newGauges reads numbers of all served tenants that list returns.
+func newGauges(db *postgres.DB, list func(context.Context) ([]okapi.Tenant, error), log *slog.Logger) web.Gauges {
 	held := prometheus.NewDesc("checkout_lock_held", "Live locks in the database, of all tenants.", nil, nil)
 	oldest := prometheus.NewDesc("checkout_lock_oldest_seconds", "Age of the oldest live lock of all tenants, 0 without one.", nil, nil)
 	waiting := prometheus.NewDesc("events_waiting", "Events that wait in the outboxes of all tenants; 10000 of one tenant mean as many or more.", nil, nil)
 	return web.Gauges{Descs: []*prometheus.Desc{held, oldest, waiting}, Log: log, Read: func(ctx context.Context, set web.SetGauge) error {
-		ids, err := db.Tenants(ctx)
+		ids, err := list(ctx)
 		if err != nil {
 			return err
 		}
