@@ -3,6 +3,7 @@ package devpostgres
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -116,18 +117,19 @@ func TestServer_EndsWithAKilledLauncher(t *testing.T) {
 
 func TestScratch_SweepsDeadLaunchers(t *testing.T) {
 	t.Parallel()
-	live, err := newScratch(diskRoot())
+	root := t.TempDir() // launchers of other tests sweep theirs
+	live, err := newScratch(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dead, err := newScratch(diskRoot())
+	dead, err := newScratch(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := dead.lock.Close(); err != nil { // as at a process's end
 		t.Fatal(err)
 	}
-	next, err := newScratch(diskRoot())
+	next, err := newScratch(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +153,7 @@ func TestDefaultDataDir(t *testing.T) {
 			t.Errorf("name %q: got %s, want an error", name, dir)
 		}
 	}
-	const name = "checkoutlock-devpostgres-test"
+	name := "checkoutlock-devpostgres-test-" + rand.Text()
 	dir, err := DefaultDataDir(name)
 	if err != nil {
 		t.Fatal(err)
