@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -208,6 +209,9 @@ func TestReads_EndWithTheTimeOfTheirGroup(t *testing.T) {
 	t.Parallel()
 	l := newHarness(t)
 	l.begin(`LOCK TABLE {schema}.users, {schema}.check_out_lock IN ACCESS EXCLUSIVE MODE`)
+	ctx, cancel := context.WithTimeout(l.ctx(), 30*time.Second)
+	defer cancel()
+	var all sync.WaitGroup // subtests would keep the tables locked until other tests have ended
 	for name, read := range map[string]func(context.Context) error{
 		"facts": func(ctx context.Context) error {
 			_, err := l.commits.ReadCheckOutFacts(ctx, schemas.CheckOutSubjects{UserBarcode: "P-1"})
@@ -218,15 +222,14 @@ func TestReads_EndWithTheTimeOfTheirGroup(t *testing.T) {
 			return err
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ctx, cancel := context.WithTimeout(l.ctx(), 30*time.Second)
-			defer cancel()
+		all.Go(func() {
 			if err := read(ctx); !fault.Is(err, fault.Timeout) || ctx.Err() != nil {
-				t.Errorf("got %v, the caller's context %v, want %s and a caller that still waits", err, ctx.Err(), fault.Timeout)
+				t.Errorf("%s: got %v, the caller's context %v, want %s and a caller that still waits", name, err, ctx.Err(),
+					fault.Timeout)
 			}
 		})
 	}
+	all.Wait()
 }
 
 // The table is empty most of the time. A vacuum must not turn the plans of the lock
