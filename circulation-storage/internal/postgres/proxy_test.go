@@ -7,9 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"checkoutlock/devpostgres"
 )
 
 // proxy passes connections to PostgreSQL on an address of its own. While it is shut, the
@@ -31,30 +34,25 @@ func newProxy(t *testing.T, target string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{target: u.Host}
-	p.listen(t, "127.0.0.1:0")
-	p.address = p.ln.Addr().String()
-	u.Host = p.address
-	p.url = u.String()
-	p.shut(t)
-	t.Cleanup(func() { p.shut(t) })
-	return p
-}
-
-func (p *proxy) listen(t *testing.T, address string) {
-	t.Helper()
-	ln, err := net.Listen("tcp", address)
+	port, err := devpostgres.FindFreePort(t.Context()) // clients get another one while the proxy is shut
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.ln = ln
+	p := &proxy{target: u.Host, address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+	u.Host = p.address
+	p.url = u.String()
+	t.Cleanup(func() { p.shut(t) })
+	return p
 }
 
 // open lets connections through.
 func (p *proxy) open(t *testing.T) {
 	t.Helper()
-	p.listen(t, p.address)
-	ln := p.ln
+	ln, err := net.Listen("tcp", p.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ln = ln
 	p.mu.Lock()
 	p.passing = true
 	p.mu.Unlock()
