@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +22,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/sink"
+	"checkoutlock/devpostgres"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -38,15 +38,11 @@ type broker struct {
 
 func startBroker(t *testing.T, refusals int) *broker {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	port, err := devpostgres.FindFreePort(t.Context()) // clients get another one while the broker is away
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it is TCP
 	b := &broker{t: t, port: port, dir: t.TempDir(), refusals: refusals}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
 	b.start()
 	t.Cleanup(func() { b.now.Close() })
 	return b
