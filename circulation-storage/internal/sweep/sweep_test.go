@@ -174,9 +174,9 @@ func TestSweeper_WarnsOfFailuresButNotOfTenantsThatAreNotServed(t *testing.T) {
 		"a lack of each statement": {
 			err: &fault.Error{Code: fault.Unavailable, Msg: "a limit is reached", Unchanged: true}, level: "DEBUG", lines: 4,
 		},
-		"nothing":                  {},
-		"tenants not ready":        {err: fault.New(fault.TenantNotReady, "it has migration 1")},
-		"tenants just purged":      {err: fault.New(fault.UnknownTenant, "no table")},
+		"nothing":             {},
+		"tenants not ready":   {err: fault.New(fault.TenantNotReady, "it has migration 1")},
+		"tenants just purged": {err: fault.New(fault.UnknownTenant, "no table")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
