@@ -117,10 +117,12 @@ func TestPage_Find(t *testing.T) {
 func TestPage_SeeAndGone(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(servePages(t, map[string]string{"/": `<p id=a>Not yet</p><script>
-		setTimeout(() => { document.getElementById("a").innerHTML = "A lock\n\n of <b>one</b> patron" }, 300)
-		setTimeout(() => { document.getElementById("a").remove() }, 1500)</script>`}))
+	p.Goto(servePages(t, map[string]string{"/": `<p id=a>Not yet</p><button>Remove</button><script>
+		const a = document.getElementById("a")
+		setTimeout(() => { a.innerHTML = "A lock\n\n of <b>one</b> patron" }, 300)
+		document.querySelector("button").onclick = () => setTimeout(() => { a.remove() }, 300)</script>`}))
 	p.See("A lock of one patron")
+	p.Click("Remove")
 	p.Gone("A lock of one patron")
 }
 
