@@ -65,7 +65,7 @@ func (l Listing) examine(ctx context.Context, db *postgres.DB, own doctor.Settin
 	found := false
 	for _, s := range schemas {
 		// The library of drills has settings for drills, and the next drill upgrades it.
-		if name := s.Tenant.String(); l.Tenant == "" && name == okapi.DrillTenant || l.Tenant != "" && l.Tenant != name {
+		if name := s.Tenant.String(); name != l.Tenant && (l.Tenant != "" || name == okapi.DrillTenant) {
 			continue
 		}
 		found = true

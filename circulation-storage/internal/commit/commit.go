@@ -34,10 +34,9 @@ type Seen struct {
 	LeasedLoan uuid.UUID
 	// LockUser is the patron of the check-out's lock; Nil also if TakeLock found another one.
 	LockUser        uuid.UUID
-	LockWait        time.Duration // of TakeLock, for the commit that had the lock before
-	SettingsVersion string        // the stored one
-	EnvironmentOn   bool          // the environment of an instance turns the lock on
-	TitlesOn        bool          // there are requests for titles
+	SettingsVersion string // the stored one
+	EnvironmentOn   bool   // the environment of an instance turns the lock on
+	TitlesOn        bool   // there are requests for titles
 
 	Instance bool
 	Item     records.Record

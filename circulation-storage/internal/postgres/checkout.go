@@ -41,17 +41,13 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 		checkOutID: c.LoanID, keyLeaseID: c.KeyLeaseID, lockID: c.LockID, settingsVersion: c.SettingsVersion != "",
 		itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel,
 	}
-	if c.TakeLock != nil {
-		locks.takeFor = c.UserID
-	}
 	var waited time.Duration
+	if c.TakeLock != nil {
+		locks.takeFor, locks.takeWait = c.UserID, &waited
+	}
 	return run(ctx, s, operation[schemas.CheckOutResult]{
 		kind: commit.CheckingOut, op: "committing a check-out", reads: "what a check-out changes", writes: "a check-out",
-		impatient: c.TakeLock != nil, locks: locks,
-		decide: func(ctx context.Context, seen commit.Seen) (commit.Change, error) {
-			waited = seen.LockWait
-			return c.Decide(ctx, seen)
-		},
+		impatient: c.TakeLock != nil, locks: locks, decide: c.Decide,
 		read: func(b *batch, seen *commit.Seen) {
 			b.query(checkOutLoanSQL, []any{c.LoanID, c.ItemID, c.UserID, b.encode(c.Limits)},
 				&seen.Now, (*stored)(&seen.Loan), &seen.GivenUp, &seen.OnLoan, &seen.OpenLoans)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -110,12 +111,13 @@ const skipLocked = ` FOR UPDATE SKIP LOCKED`
 
 // rowLocks says which rows a commit locks. Zero fields lock nothing.
 type rowLocks struct {
-	checkOutID      uuid.UUID // the loan's id, fences a check-out that may be given up
-	keyLeaseID      uuid.UUID // fences a check-out with an Idempotency-Key
-	lockID          uuid.UUID // fences a check-out with a lock
-	takeFor         uuid.UUID // the patron whose lock the commit takes itself, as lockID
-	settingsVersion bool      // fences a check-out that names a version of the settings
-	titleSetting    bool      // fences a commit that judged a queue by the setting for titles
+	checkOutID      uuid.UUID      // the loan's id, fences a check-out that may be given up
+	keyLeaseID      uuid.UUID      // fences a check-out with an Idempotency-Key
+	lockID          uuid.UUID      // fences a check-out with a lock
+	takeFor         uuid.UUID      // the patron whose lock the commit takes itself, as lockID
+	takeWait        *time.Duration // gets how long that waited for the commit that had it before
+	settingsVersion bool           // fences a check-out that names a version of the settings
+	titleSetting    bool           // fences a commit that judged a queue by the setting for titles
 
 	instanceID uuid.UUID // the instance, where it is known
 	itemID     uuid.UUID
@@ -141,7 +143,7 @@ type rowLocks struct {
 func (b *batch) lockRows(l rowLocks, seen *commit.Seen) {
 	switch {
 	case l.takeFor != uuid.Nil:
-		b.query(takeLockSQL, []any{l.checkOutID, l.lockID, l.takeFor}, &seen.LockUser, &seen.LockWait)
+		b.query(takeLockSQL, []any{l.checkOutID, l.lockID, l.takeFor}, &seen.LockUser, l.takeWait)
 	case l.checkOutID != uuid.Nil:
 		b.query(lockCheckOutSQL, []any{l.checkOutID})
 	}

@@ -58,7 +58,8 @@ func adminRoutes(o admin.Desk, g *auth.Guard) []web.Route {
 			Query: web.Strict( // storage says what all must be
 				text("userBarcode", "the patron's barcode"), text("itemBarcode", "the item's barcode"),
 				text("servicePointId", "the service point's id"),
-				web.Parameter{Name: "outcome", Meaning: "how the check-out ended", Allowed: checkout.Outcomes()}, text("code", "the code of the refusal"),
+				web.Parameter{Name: "outcome", Meaning: "how the check-out ended", Allowed: checkout.Outcomes()},
+				text("code", "the code of the refusal"),
 				text("from", "the earliest end of the check-out"), text("until", "the latest end of the check-out"),
 				web.Offset(schemas.MaxHistoryOffset), web.Limit(defaultCheckOuts, 1, schemas.MaxHistoryPage),
 			),

@@ -143,8 +143,8 @@ func (r *Requests) Do(ctx context.Context, key, hash string, req checkout.Reques
 	var running error
 	for {
 		began := time.Now()
-		lease := schemas.KeyLeaseRequest{Key: key, BodyHash: hash, LeaseID: uuid.NewString(), LeaseMs: int(leaseDuration.Milliseconds())}
-		answer, outcome, err := r.tryOnce(ctx, lease, req, work)
+		asked := schemas.KeyLeaseRequest{Key: key, BodyHash: hash, LeaseID: uuid.NewString(), LeaseMs: int(leaseDuration.Milliseconds())}
+		answer, outcome, err := r.tryOnce(ctx, asked, req, work)
 		switch {
 		case outcome == Waited:
 			running = err
