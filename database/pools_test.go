@@ -211,7 +211,7 @@ func TestDB_WaitsForNoDatabaseThatIsUnknown(t *testing.T) {
 	}
 	u.Path = "/nowhere"
 	db, log := openLogged(t, u.String())
-	if err := db.Await(t.Context(), time.Minute); err == nil || strings.Contains(err.Error(), "waited") {
+	if err := db.Await(t.Context(), time.Minute, nil); err == nil || strings.Contains(err.Error(), "waited") {
 		t.Errorf("got %v, want the refusal at once", err)
 	}
 	if n := log.count("is lost"); n > 0 {

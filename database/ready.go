@@ -127,15 +127,16 @@ func (db *DB) judgeMode(mode string) error {
 }
 
 // Await waits until the database answers and takes writes, for patience at most; 0 does not
-// wait. It does not wait after errors that waiting does not mend, such as a wrong password, an
-// unknown database or another isolation level. The text of its error is safe to show.
-func (db *DB) Await(ctx context.Context, patience time.Duration) error {
+// wait. Then it calls prepare, nil for nothing, and begins again if the database went away meanwhile. It
+// does not wait after errors that waiting does not mend, such as a wrong password, an unknown database or
+// another isolation level. The text of its error is safe to show.
+func (db *DB) Await(ctx context.Context, patience time.Duration, prepare func() error) error {
 	begun := time.Now()
 	for waiting := false; ; waiting = true {
-		_, err := db.CheckServer(ctx)
+		again, err := db.prepare(ctx, prepare)
 		left := patience - time.Since(begun)
 		switch {
-		case err == nil, patience == 0, isPermanent(err):
+		case patience == 0, !again:
 			return err
 		case left <= 0:
 			return fmt.Errorf("%w (waited for %s)", err, patience)
@@ -146,6 +147,18 @@ func (db *DB) Await(ctx context.Context, patience time.Duration) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// prepare checks the server and calls f, which may be nil. again reports whether waiting may mend the error.
+func (db *DB) prepare(ctx context.Context, f func() error) (again bool, err error) {
+	if _, err := db.CheckServer(ctx); err != nil {
+		return !isPermanent(err), fmt.Errorf("connecting to the database of DATABASE_URL: %w", err)
+	}
+	if f == nil {
+		return false, nil
+	}
+	err = f()
+	return IsUnreachable(err), err
 }
 
 const awaitInterval = 500 * time.Millisecond

@@ -38,14 +38,11 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *web.Service, err
 			db.Close()
 		}
 	}()
-	if err := db.Await(ctx, cfg.Database.Wait); err != nil {
-		return nil, err
-	}
 	ids, err := parseTenants(cfg.Tenants...)
 	if err != nil {
 		return nil, err
 	}
-	err = forEach(ids, func(id okapi.Tenant) error {
+	err = awaitEach(ctx, cfg, db, ids, func(id okapi.Tenant) error {
 		_, err := install(ctx, db, id, log)
 		return err
 	})

@@ -128,26 +128,26 @@ func withTenants(ctx context.Context, cfg Config, log *slog.Logger, f func(conte
 		return err
 	}
 	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error {
-		if err := db.Await(ctx, cfg.Database.Wait); err != nil {
-			return err
-		}
-		return forEach(ids, func(id okapi.Tenant) error { return f(okapi.WithTenant(ctx, id), db, id) })
+		return awaitEach(ctx, cfg, db, ids, func(id okapi.Tenant) error { return f(okapi.WithTenant(ctx, id), db, id) })
 	})
 }
 
-// forEach calls f for each tenant. It goes on after one whose schema cannot be migrated, and returns
-// the errors of all such tenants. It stops at any other error.
-func forEach(ids []okapi.Tenant, f func(okapi.Tenant) error) error {
-	var errs []error
-	for _, id := range ids {
-		if err := f(id); err != nil {
-			errs = append(errs, err)
-			if !fault.Is(err, fault.TenantNotReady) {
-				break
+// awaitEach waits for the database and calls f for each tenant. It goes on after one whose schema cannot be
+// migrated, and returns the errors of all such tenants. It stops at any other error, and begins again if the
+// database went away before the wait is over.
+func awaitEach(ctx context.Context, cfg Config, db *postgres.DB, ids []okapi.Tenant, f func(okapi.Tenant) error) error {
+	return db.Await(ctx, cfg.Database.Wait, func() error {
+		var errs []error
+		for _, id := range ids {
+			if err := f(id); err != nil {
+				errs = append(errs, err)
+				if !fault.Is(err, fault.TenantNotReady) {
+					break
+				}
 			}
 		}
-	}
-	return errors.Join(errs...)
+		return errors.Join(errs...)
+	})
 }
 
 // withDatabase calls f for a command. Its error has the process's status.

@@ -36,14 +36,14 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *web.Service, err
 			db.Close()
 		}
 	}()
-	if err := db.Await(ctx, cfg.Database.Wait); err != nil {
-		return nil, err
-	}
-	if err := db.Migrations().Up(ctx); err != nil {
-		return nil, err
-	}
 	e := newEngines(db, log)
-	if err := e.claims.RenewLease(ctx); err != nil {
+	err = db.Await(ctx, cfg.Database.Wait, func() error {
+		if err := db.Migrations().Up(ctx); err != nil {
+			return err
+		}
+		return e.claims.RenewLease(ctx)
+	})
+	if err != nil {
 		return nil, err
 	}
 	service := newService(cfg, db, e, log)

@@ -141,17 +141,14 @@ func withEngine(ctx context.Context, cfg Config, f func(engines) error) error {
 	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error { return f(newEngines(db, log)) })
 }
 
-// withDatabase waits for the database and calls f.
+// withDatabase waits for the database and calls f, again if the database goes away before the wait is over.
 func withDatabase(ctx context.Context, cfg Config, log *slog.Logger, f func(*postgres.DB) error) error {
 	db, err := openDatabase(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	err = db.Await(ctx, cfg.Database.Wait)
-	if err == nil {
-		err = f(db)
-	}
+	err = db.Await(ctx, cfg.Database.Wait, func() error { return f(db) })
 	if database.IsUnreachable(err) {
 		return &command.StatusError{Err: err, Status: command.Unreachable}
 	}

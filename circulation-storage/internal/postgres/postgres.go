@@ -9,7 +9,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"time"
@@ -86,14 +85,9 @@ func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
 	return errors.Join(errs...)
 }
 
-// Await waits until the database answers and takes writes, for patience at most; 0 does
-// not wait. It does not wait after errors that waiting does not mend. The text of the
-// error is safe to show.
-func (db *DB) Await(ctx context.Context, patience time.Duration) error {
-	if err := db.conns.Await(ctx, patience); err != nil {
-		return fmt.Errorf("connecting to the database of DATABASE_URL: %w", err)
-	}
-	return nil
+// Await is database.DB.Await.
+func (db *DB) Await(ctx context.Context, patience time.Duration, prepare func() error) error {
+	return db.conns.Await(ctx, patience, prepare)
 }
 
 // toFault is database.ToFault with the faults of a tenant that is not served, and of a row

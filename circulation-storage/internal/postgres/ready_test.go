@@ -143,7 +143,7 @@ func TestReady_RefusesAServerThatTakesNoWrites(t *testing.T) {
 	wantUp(t, db, 0)
 	// The connection stays read-only, as one to a server that became a standby.
 	execute(t, admin, "ALTER DATABASE "+name+" SET default_transaction_read_only = off")
-	if err := db.Await(t.Context(), time.Minute); err != nil {
+	if err := db.Await(t.Context(), time.Minute, nil); err != nil {
 		t.Errorf("got %v, want a new connection to the primary", err)
 	}
 	wantUp(t, db, 1)
@@ -161,23 +161,6 @@ func wantUp(t *testing.T, db *postgres.DB, want float64) {
 	for _, f := range families {
 		if got := f.GetMetric()[0].GetGauge().GetValue(); f.GetName() == "database_up" && got != want {
 			t.Errorf("database_up is %v, want %v", got, want)
-		}
-	}
-}
-
-func TestAwait_RefusesAnotherIsolationLevelBehindPgBouncer(t *testing.T) {
-	t.Parallel()
-	for _, level := range []string{"repeatable read", "serializable"} {
-		db := openWith(t, map[string]string{"default_query_exec_mode": "exec", "default_transaction_isolation": level})
-		want := "connecting to the database of DATABASE_URL: the database's isolation level must be READ COMMITTED, and is " +
-			strings.ToUpper(level) + ": ALTER ROLE ... SET default_transaction_isolation = 'read committed' for the user of " +
-			"DATABASE_URL, " +
-			"then RECONNECT in PgBouncer"
-		if err := db.Await(t.Context(), time.Minute); err == nil || err.Error() != want { // a wait would be in the text
-			t.Errorf("got %v, want at once %s", err, want)
-		}
-		if err := db.Ready(t.Context(), nil); err == nil {
-			t.Errorf("%s is ready", level)
 		}
 	}
 }
@@ -274,63 +257,6 @@ GRANT SELECT ON ours_mod_circulation_storage.schema_migrations TO public`)
 	schemas, err := openAt(t, address+"&role=pg_monitor", slog.New(slog.DiscardHandler)).Schemas(t.Context())
 	if err != nil || len(schemas) != 1 || schemas[0].Tenant.String() != "ours" {
 		t.Errorf("got %v, %v, want ours alone", schemas, err)
-	}
-}
-
-func TestAwait_EndsAtOnce(t *testing.T) {
-	t.Parallel()
-	u, err := url.Parse(pgtest.URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	missing := *u
-	missing.Path = "/no_such_database"
-	stranger := *u
-	stranger.User = url.UserPassword("no_such_role", "s3cret")
-	const refused = "postgres://u:s3cret@127.0.0.1:1/x"
-	left, leave := context.WithCancel(t.Context())
-	leave()
-	for name, tt := range map[string]struct {
-		ctx      context.Context //nolint:containedctx // a case of the table
-		address  string
-		patience time.Duration
-		says     string
-	}{
-		"without patience":    {ctx: t.Context(), address: refused, patience: 0, says: "connection refused"},
-		"an unknown database": {ctx: t.Context(), address: missing.String(), patience: time.Hour, says: "no_such_database"},
-		"an unknown user":     {ctx: t.Context(), address: stranger.String(), patience: time.Hour, says: "no_such_role"},
-		"patience runs out": {
-			ctx: t.Context(), address: refused, patience: time.Nanosecond, says: "connection refused (waited for 1ns)",
-		},
-		"the caller leaves": {ctx: left, address: refused, patience: time.Hour, says: context.Canceled.Error()},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := openAt(t, tt.address, slog.New(slog.DiscardHandler)).Await(tt.ctx, tt.patience)
-			if err == nil || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "s3cret") {
-				t.Errorf("got %v, want %q and no password", err, tt.says)
-			}
-		})
-	}
-}
-
-func TestAwait_ReturnsWhenTheServerAnswers(t *testing.T) {
-	t.Parallel()
-	p := newProxy(t, pgtest.URL(t))
-	lines := make(logLines, 100)
-	db := openAt(t, p.url, slog.New(lines))
-	ended := make(chan error, 1)
-	go func() { ended <- db.Await(t.Context(), time.Hour) }()
-	if line := <-lines; !strings.Contains(line, "INFO waiting for the database") ||
-		!strings.Contains(line, p.address+": connection refused") {
-		t.Errorf("logged %q, want for what it waits", line)
-	}
-	p.open(t)
-	if err := <-ended; err != nil {
-		t.Errorf("got %v, want it to go on", err)
-	}
-	if len(lines) > 0 {
-		t.Errorf("logged %q as well, want one line", <-lines)
 	}
 }
 

@@ -188,7 +188,7 @@ func checkIndexPlan(t *testing.T, tx pgx.Tx, statement string, parameters int) {
 func TestDB_InstallReadyAndDown(t *testing.T) {
 	t.Parallel()
 	db := schematest.New(t).Open("")
-	if err := db.Await(t.Context(), 0); err != nil {
+	if err := db.Await(t.Context(), 0, nil); err != nil {
 		t.Error(err)
 	}
 	for range 2 { // a repeat finds nothing to do

@@ -86,10 +86,9 @@ func explainDirty(err *database.DirtyError) error {
 		"The schema is dirty: migration %d did not end. Repair it with resource-locks migrate -repair", err.Version)
 }
 
-// Await waits until the database answers and takes writes, for patience at most; 0 does
-// not wait. The text of its error is safe to show.
-func (db *DB) Await(ctx context.Context, patience time.Duration) error {
-	return db.conns.Await(ctx, patience)
+// Await is database.DB.Await.
+func (db *DB) Await(ctx context.Context, patience time.Duration, prepare func() error) error {
+	return db.conns.Await(ctx, patience, prepare)
 }
 
 // Ready returns why the service cannot work: the server, or missing migrations. The text

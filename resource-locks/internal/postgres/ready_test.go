@@ -19,7 +19,7 @@ func TestAwait_RefusesAnotherIsolationLevelBehindPgBouncer(t *testing.T) {
 		"REPEATABLE READ": "repeatable%20read", "SERIALIZABLE": "serializable",
 	} {
 		db := s.Open("&default_query_exec_mode=exec&default_transaction_isolation=" + parameter)
-		for _, err := range []error{db.Await(t.Context(), time.Minute), db.Ready(t.Context())} {
+		for _, err := range []error{db.Await(t.Context(), time.Minute, nil), db.Ready(t.Context())} {
 			switch {
 			case err == nil, !strings.Contains(err.Error(), "is "+level+": ALTER ROLE ... SET"):
 				t.Errorf("got %v, want what to set instead of %s", err, level)
