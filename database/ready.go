@@ -166,7 +166,7 @@ const awaitInterval = 500 * time.Millisecond
 // isPermanent reports whether the server refused this user, password or database, or has
 // another isolation level.
 func isPermanent(err error) bool {
+	const invalidAuthorization, unknownDatabase, noPrivilege = "28", "3D000", "42501"
 	code, _ := SQLState(err)
-	const invalidAuthorization, unknownDatabase = "28", "3D000"
-	return strings.HasPrefix(code, invalidAuthorization) || code == unknownDatabase || errors.Is(err, errIsolation)
+	return strings.HasPrefix(code, invalidAuthorization) || code == unknownDatabase || code == noPrivilege || errors.Is(err, errIsolation)
 }

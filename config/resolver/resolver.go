@@ -1,4 +1,4 @@
-// Package resolver looks up the hosts that the services connect to.
+// Package resolver looks up the hosts that the services connect to, and connects over HTTP.
 package resolver
 
 import (
@@ -12,7 +12,7 @@ import (
 // would take longer than a connection attempt may.
 const AnswerTimeout = time.Second
 
-// Default is the resolver of connections to PostgreSQL and to storage.
+// Default is the resolver of all connections except those to Kafka.
 var Default = New(AnswerTimeout, new(net.Dialer).DialContext)
 
 // New returns Go's resolver, which asks each name server twice, with this bound for each answer.

@@ -20,6 +20,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"golang.org/x/oauth2"
 
+	"checkoutlock/config/resolver"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 	"checkoutlock/web/page"
@@ -47,7 +48,7 @@ type provider struct {
 }
 
 func newProvider(s OIDCSettings) *provider {
-	return &provider{settings: s, client: &http.Client{Timeout: providerTimeout}}
+	return &provider{settings: s, client: &http.Client{Timeout: providerTimeout, Transport: resolver.NewTransport()}}
 }
 
 // find returns the addresses and keys of the provider. Fault: Unavailable.

@@ -65,6 +65,28 @@ func TestAwait_EndsAtOnce(t *testing.T) {
 	}
 }
 
+func TestAwait_EndsAtOnceForARoleThatMayNotConnect(t *testing.T) {
+	t.Parallel()
+	address, name := emptyDatabase(t)
+	admin := openAt(t, pgtest.URL(t), slog.New(slog.DiscardHandler))
+	execute(t, admin, "REVOKE CONNECT ON DATABASE "+name+" FROM PUBLIC")
+	execute(t, admin, "CREATE ROLE "+name+" LOGIN PASSWORD 's3cret'")
+	t.Cleanup(func() {
+		if _, err := admin.Pool().Exec(context.WithoutCancel(t.Context()), "DROP ROLE "+name); err != nil {
+			t.Error(err)
+		}
+	})
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(name, "s3cret")
+	err = openAt(t, u.String(), slog.New(slog.DiscardHandler)).Await(t.Context(), time.Hour, nil)
+	if err == nil || !strings.Contains(err.Error(), "permission denied for database") {
+		t.Errorf("got %v, want that the role may not connect", err)
+	}
+}
+
 func TestAwait_ReturnsWhenTheServerAnswers(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, pgtest.URL(t))

@@ -9,11 +9,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"checkoutlock/circulation-storage/internal/events"
+	"checkoutlock/config/resolver"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -23,12 +23,8 @@ const (
 	keyHeader   = "X-Event-Key"
 )
 
-const (
-	// postsAtOnce bounds the requests to the address.
-	postsAtOnce = 8
-	// handshakeTimeout bounds the handshake of TLS, which outlives its request.
-	handshakeTimeout = 5 * time.Second
-)
+// postsAtOnce bounds the requests to the address.
+const postsAtOnce = 8
 
 // poster sends each message in a POST. Only a 2xx means that it was received.
 type poster struct {
@@ -37,14 +33,10 @@ type poster struct {
 	client    *http.Client
 }
 
-// newPoster follows no redirect, because a POST may become a GET. Over HTTP/2 a connection to a host that was
-// lost would be used again, until TCP gives it up after a quarter of an hour.
+// newPoster follows no redirect, because a POST may become a GET.
 func newPoster(address string) *poster {
-	transport := &http.Transport{
-		MaxIdleConnsPerHost: postsAtOnce, TLSHandshakeTimeout: handshakeTimeout, Proxy: http.ProxyFromEnvironment,
-		Protocols: new(http.Protocols),
-	}
-	transport.Protocols.SetHTTP1(true)
+	transport := resolver.NewTransport()
+	transport.MaxIdleConnsPerHost = postsAtOnce
 	return &poster{url: address, transport: transport, client: &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

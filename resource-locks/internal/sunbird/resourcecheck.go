@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -47,10 +46,8 @@ func newResourceCheck(address string) resourceCheck {
 // newHTTPClient returns a client that follows no redirect, which could send the caller's
 // token or message to another host.
 func newHTTPClient() *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DialContext = (&net.Dialer{Resolver: resolver.Default}).DialContext
 	return &http.Client{
-		Timeout: callTimeout, Transport: transport,
+		Timeout: callTimeout, Transport: resolver.NewTransport(),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
