@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -24,7 +26,13 @@ const (
 	probeTimeout = 2 * time.Second
 )
 
-// FindFreePort returns a port of 127.0.0.1 without a listener, which no outgoing connection gets.
+// given are the ports that FindFreePort has returned. Their listeners may still have to come.
+var given sync.Map
+
+var errGiven = errors.New("this process had the port already")
+
+// FindFreePort returns a port of 127.0.0.1 without a listener, which no outgoing connection gets. It
+// returns each port once.
 func FindFreePort(ctx context.Context) (int, error) {
 	const tries = 100
 	var err error
@@ -34,6 +42,10 @@ func FindFreePort(ctx context.Context) (int, error) {
 			break
 		}
 		port := lowestPort + int(n.Int64())
+		if _, known := given.LoadOrStore(port, true); known {
+			err = errGiven
+			continue
+		}
 		var l net.Listener
 		if l, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(loopback, strconv.Itoa(port))); err == nil {
 			return port, l.Close()

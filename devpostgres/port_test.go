@@ -77,10 +77,12 @@ func TestAcceptsConnections_GivesUpOnASilentServer(t *testing.T) {
 
 func TestFindFreePort_AvoidsClientPorts(t *testing.T) {
 	t.Parallel()
-	for range 20 {
+	known := map[int]bool{}
+	for range 500 { // chance alone would return about ten of them twice
 		port, err := FindFreePort(t.Context())
-		if err != nil || port < 20000 || port >= 32000 {
-			t.Errorf("got %d, %v, want a port below those of clients", port, err)
+		if err != nil || port < 20000 || port >= 32000 || known[port] {
+			t.Errorf("got %d, %v, want a new port below those of clients", port, err)
 		}
+		known[port] = true
 	}
 }
