@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -39,7 +38,7 @@ func BenchmarkHandOver(b *testing.B) {
 	patron := uuid.NewString()
 	for b.Loop() {
 		b.StopTimer()
-		held := p.acquireLock(b, patron, time.Minute)
+		held := p.acquireLock(b, patron, outlastsTests)
 		granted := make(chan stack.Answer, 1)
 		go func() {
 			a, err := p.storageAt(1).Do(b.Context(), http.MethodPost, acquirePath, record{"userId": patron, "waitMs": 5000})

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	circulation "checkoutlock/circulation/app"
 	"checkoutlock/integration-tests/stack"
@@ -238,7 +237,7 @@ func TestLock_WaiterHangsUp(t *testing.T) {
 	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=60000")}, 2)
 	id, patron := p.addPatron(t)
 	books := p.addBooks(t, 2)
-	held := p.acquireLock(t, id, time.Minute)
+	held := p.acquireLock(t, id, outlastsTests)
 	ctx, hangUp := context.WithCancel(t.Context())
 	defer hangUp()
 	leaves := p.startLending(ctx, t, 0, books[0], patron)

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/stack"
@@ -149,7 +148,7 @@ func TestHAProxy_OneStorageGetsAllTriesOfACheckOut(t *testing.T) {
 	}, 1)
 	startHAProxy(t, p, circulation, storage)
 	userID, patron := p.addPatron(t)
-	p.acquireLock(t, userID, time.Minute)
+	p.acquireLock(t, userID, outlastsTests)
 	book := p.addBooks(t, 1)[0]
 	if a := p.lendBook(t, 0, book, patron); !strings.Contains(string(a.Body), "LOCK_NOT_ACQUIRED") {
 		t.Fatalf("answered %d %s, want LOCK_NOT_ACQUIRED", a.Status, a.Body)

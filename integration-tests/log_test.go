@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"checkoutlock/config"
 	"checkoutlock/integration-tests/stack"
@@ -70,7 +69,7 @@ func TestLog_HasOneLineForEachCheckOut(t *testing.T) {
 				book = p.addBooks(t, 1)[0]
 			}
 			if tt.request == "held" {
-				p.acquireLock(t, free, time.Minute)
+				p.acquireLock(t, free, outlastsTests)
 				borrower = card
 			}
 			p.lendBook(t, 0, book, borrower)
@@ -165,7 +164,7 @@ func (p *pair) lendAndRenewFor(t *testing.T, userID, barcode string) {
 		p.lendWithKey(t, 0, "key", p.newCheckOut(book, barcode))
 	}
 	p.checkInItem(t, books[1], p.ServicePointID)
-	held := p.acquireLock(t, userID, time.Minute)
+	held := p.acquireLock(t, userID, outlastsTests)
 	p.lendBook(t, 0, books[2], barcode)
 	staffID, _ := p.addPatron(t)
 	staff := p.machines[0]

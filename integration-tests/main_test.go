@@ -308,7 +308,7 @@ func (p *pair) checkNoLocks(t testing.TB) {
 
 // patience is the longest wait for a condition. Also on a busy host, only a fault takes
 // longer.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // waitUntil waits until f is true, at most for limit. It calls f once more after that time,
 // because the machine may have stalled.

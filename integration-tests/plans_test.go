@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -274,7 +273,7 @@ func (p *pair) visitDesk(t *testing.T) {
 	readRefusals(t, p.lendBook(t, 0, book, annCard), http.StatusUnprocessableEntity)
 	readObject(t, p.lendWithKey(t, 0, uuid.NewString(), p.newCheckOut(book, benCard)), http.StatusCreated)
 	readObject(t, p.checkInItem(t, book, p.ServicePointID), http.StatusOK)
-	p.releaseLock(t, p.acquireLock(t, ann, time.Minute))
+	p.releaseLock(t, p.acquireLock(t, ann, outlastsTests))
 }
 
 // growTables gives each table that grows with the desk's work some thousand rows, past the services.

@@ -6,10 +6,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas"
 )
 
 const (
@@ -18,8 +20,9 @@ const (
 	// settingsLimit is the longest wait until changed settings are in force on all
 	// instances. The tests of package settings prove that two seconds are enough.
 	settingsLimit = patience
-	// outlastsTests is a TTL longer than any wait of the tests.
-	outlastsTests = 10 * patience
+	// outlastsTests is the longest TTL, longer than any wait of the tests. Parallel subtests must not rely on
+	// it: they wait for their turn as long as the other tests take.
+	outlastsTests = schemas.MaxLockTTLMs * time.Millisecond
 )
 
 // disableLock returns circulation's settings with the feature off.

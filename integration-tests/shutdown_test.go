@@ -20,7 +20,7 @@ func TestShutdown_StorageAnswersItsWaiters(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{Storages: 2}, 1)
 	id, _ := p.addPatron(t)
-	p.acquireLock(t, id, time.Minute)
+	p.acquireLock(t, id, outlastsTests)
 	const wait = 10 * time.Second
 	answered := make(chan stack.Answer, 1)
 	began := time.Now()
@@ -56,7 +56,7 @@ func TestShutdown_WaitContinuesInAnotherStorage(t *testing.T) {
 	}, 1)
 	id, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]
-	held := p.acquireLock(t, id, time.Minute)
+	held := p.acquireLock(t, id, outlastsTests)
 	later := p.startLending(t.Context(), t, 1, book, patron)
 	p.waitForWaiters(t, 1)
 	links[1].setTarget(t, p.Storages[0])

@@ -48,8 +48,8 @@ func TestOutage_OfAFullDisk(t *testing.T) {
 		desk.stop()
 	})
 	t.Logf("the quickest refusal took %s, the first loan %s", refusal, loan)
-	if refusal > 100*time.Millisecond || loan > 3*time.Second {
-		t.Errorf("the quickest refusal took %s, the first loan %s, want at most 100ms and 3s", refusal, loan)
+	if refusal > time.Second || loan > 10*time.Second {
+		t.Errorf("the quickest refusal took %s, the first loan %s, want at most 1s and 10s", refusal, loan)
 	}
 	seen := map[string]int{}
 	for _, text := range lines {

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"checkoutlock/integration-tests/browser"
 	"checkoutlock/integration-tests/stack"
@@ -125,7 +124,7 @@ func TestStaffAccess_BehindAPrefix(t *testing.T) {
 		tab.See(page)
 	}
 	userID, _ := p.addPatron(t)
-	p.acquireLock(t, userID, time.Minute)
+	p.acquireLock(t, userID, outlastsTests)
 	tab.Click("Locks now")
 	tab.In(maskID(userID)).Click("Release …") // also in a row that the stream sends
 	tab.Fill("Reason", "It stays for too long")

@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"testing"
-	"time"
 
 	"checkoutlock/integration-tests/browser"
 	"checkoutlock/integration-tests/stack"
@@ -52,7 +51,7 @@ func TestStaffPages_Print(t *testing.T) {
 	}, browser.Paper())
 
 	userID, _ := p.addPatron(t)
-	p.acquireLockAs(t, userID, "self-check-3", "", time.Minute)
+	p.acquireLockAs(t, userID, "self-check-3", "", outlastsTests)
 	tab.Click("Locks now")
 	tab.See(maskID(userID), "Pause", "Copy", "Refresh", "Filter")
 	tab.With(func() {

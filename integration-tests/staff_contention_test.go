@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"checkoutlock/integration-tests/browser"
 	"checkoutlock/integration-tests/stack"
@@ -59,7 +58,7 @@ func TestStaffContention(t *testing.T) {
 
 	// The open page shows new check-outs without a reload.
 	id, other := p.addPatron(t)
-	held := p.acquireLock(t, id, time.Minute)
+	held := p.acquireLock(t, id, outlastsTests)
 	later := p.startLending(t.Context(), t, 0, p.addBooks(t, 1)[0], other)
 	figures.See("Check-outs waiting now 1 Locks held now 1")
 	p.releaseLock(t, held)

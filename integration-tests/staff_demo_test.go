@@ -63,7 +63,7 @@ func startBusyDemo(t *testing.T) *pair {
 // lendInAllWays sends check-outs with different outcomes and returns their history.
 func (p *pair) lendInAllWays(t *testing.T) []schemas.PastCheckOut {
 	t.Helper()
-	held := p.acquireLock(t, mateoID, time.Minute)
+	held := p.acquireLock(t, mateoID, outlastsTests)
 	all := []struct{ book, patron string }{
 		{"B-1001", "P-1003"},
 		{"B-1001", "P-1004"}, // already lent
@@ -140,7 +140,7 @@ func (p *pair) holdSomeLocks(t *testing.T) string {
 	t.Helper()
 	p.releaseAllLocks(t)
 	p.acquireLockAs(t, mateoID, "circulation-2", uuid.NewString(), time.Millisecond)
-	return p.acquireLockAs(t, yukiID, "circulation-1", uuid.NewString(), 30*time.Second)
+	return p.acquireLockAs(t, yukiID, "circulation-1", uuid.NewString(), 3*time.Minute)
 }
 
 // releaseAllLocks releases all locks of the library.

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"checkoutlock/integration-tests/browser"
 	"checkoutlock/integration-tests/stack"
@@ -66,7 +65,7 @@ func TestStaffForm_ReleasesALockTwice(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: enableLock()}, 1)
 	userID, _ := p.addPatron(t)
-	id := p.acquireLock(t, userID, time.Minute)
+	id := p.acquireLock(t, userID, outlastsTests)
 	first, second := p.openStaffPage(t, 0), p.openStaffPage(t, 1)
 	first.Goto(p.staffURL(0, "/locks/"+id+"/release"))
 	second.Goto(p.staffURL(1, "/locks/"+id+"/release"))

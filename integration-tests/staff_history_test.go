@@ -63,7 +63,7 @@ func TestStaffHistory_ShowsCauses(t *testing.T) {
 		checkOuts[i] = p.newCheckOut(books[i], greedy)
 	}
 	outcomes := stack.SendBurst(t.Context(), p.machines, checkOuts)
-	p.acquireLock(t, stuckID, 10*time.Minute)
+	p.acquireLock(t, stuckID, outlastsTests)
 	if !isRefusedForLock(t, p.lendBook(t, 0, books[4], stuck)) {
 		t.Fatal("a check-out acquired a held lock")
 	}

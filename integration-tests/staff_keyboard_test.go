@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -64,8 +63,8 @@ func TestStaffKeyboard_FocusStays(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
 	first, second, third := uuid.NewString(), uuid.NewString(), uuid.NewString()
-	firstLock := p.acquireLockAs(t, first, "self-check-1", "", time.Minute)
-	secondLock := p.acquireLockAs(t, second, "self-check-2", "", time.Minute)
+	firstLock := p.acquireLockAs(t, first, "self-check-1", "", outlastsTests)
+	secondLock := p.acquireLockAs(t, second, "self-check-2", "", outlastsTests)
 	tab := p.openStaffPage(t, 0)
 	tab.TabTo("Locks now")
 	tab.Press("Enter")
@@ -87,7 +86,7 @@ func TestStaffKeyboard_FocusStays(t *testing.T) {
 	checkFocus(t, tab, "Copy")
 	tab.Press("Tab", "Tab") // past the button of the lock's id
 	checkFocus(t, tab, "Release …")
-	thirdLock := p.acquireLockAs(t, third, "self-check-3", "", time.Minute)
+	thirdLock := p.acquireLockAs(t, third, "self-check-3", "", outlastsTests)
 	waitForTicks(t, tab, thirdLock, 1)
 	checkFocus(t, tab, "Release …")
 

@@ -55,7 +55,7 @@ func readBar(t *testing.T, tab *browser.Page, id string) int {
 
 func TestStaffLocks_ComeAndGo(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock("LOCK_TTL_MS=600000")}, 1)
 	userID, _ := p.addPatron(t)
 	requestID := uuid.NewString()
 	tab := p.openStaffPage(t, 0)
@@ -63,7 +63,7 @@ func TestStaffLocks_ComeAndGo(t *testing.T) {
 	tab.See("No lock is held now.", "That is normal", "No locks", "Pause Live Refresh")
 	tab.Fill("Held by (an instance)", "half typed") // a reload would empty the field
 
-	id := p.acquireLockAs(t, userID, "self-check-3", requestID, time.Minute)
+	id := p.acquireLockAs(t, userID, "self-check-3", requestID, outlastsTests)
 	row := tab.In(maskID(userID))
 	row.See("Held", "self-check-3", requestID[:8], id[:8])
 	tab.See("1 lock held")
@@ -71,8 +71,8 @@ func TestStaffLocks_ComeAndGo(t *testing.T) {
 	tab.Gone(userID)
 	before := readBar(t, tab, id)
 	waitForTicks(t, tab, id, 2)
-	if after := readBar(t, tab, id); after >= before || before > 60_000 {
-		t.Errorf("the bar went from %d to %d, want a lower value and at most 60000", before, after)
+	if after := readBar(t, tab, id); after >= before || before > int(outlastsTests.Milliseconds()) {
+		t.Errorf("the bar went from %d to %d, want a lower value and at most %d", before, after, outlastsTests.Milliseconds())
 	}
 
 	p.releaseLock(t, id)
@@ -99,7 +99,7 @@ func TestStaffLocks_Pause(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
 	first, second := uuid.NewString(), uuid.NewString()
-	id := p.acquireLockAs(t, first, "self-check-3", "", time.Minute)
+	id := p.acquireLockAs(t, first, "self-check-3", "", outlastsTests)
 	paused, watched := p.openStaffPage(t, 0), p.openStaffPage(t, 0)
 	for _, tab := range []*browser.Page{paused, watched} {
 		tab.Click("Locks now")
@@ -108,7 +108,7 @@ func TestStaffLocks_Pause(t *testing.T) {
 	paused.Click("Pause")
 	paused.See("Go on Paused Refresh")
 	age := paused.Text(lockRow(id) + "td:nth-child(3)")
-	p.acquireLockAs(t, second, "self-check-4", "", time.Minute)
+	p.acquireLockAs(t, second, "self-check-4", "", outlastsTests)
 	watched.See(maskID(second))
 	waitForTicks(t, watched, id, 2)
 	if got := paused.Text(lockRow(id) + "td:nth-child(3)"); got != age ||
@@ -127,7 +127,7 @@ func TestStaffLocks_Filter(t *testing.T) {
 	stuck, barcode := p.addPatron(t)
 	other, otherBarcode := p.addPatron(t)
 	p.acquireLockAs(t, stuck, "self-check-3", "", 100*time.Millisecond)
-	p.acquireLockAs(t, other, "self-check-4", "", time.Minute)
+	p.acquireLockAs(t, other, "self-check-4", "", outlastsTests)
 	tab := p.openStaffPage(t, 0)
 	tab.Click("Locks now")
 	tab.See(maskID(other), "1 lock held")
@@ -151,8 +151,8 @@ func TestStaffLocks_Filter(t *testing.T) {
 	tab.See("0 locks held, 1 expired", "Patrons are written out.")
 	tab.In("self-check-3").See(barcode)
 	tab.Gone("self-check-4")
-	p.acquireLockAs(t, uuid.NewString(), "self-check-5", "", time.Minute)
-	fresh := p.acquireLockAs(t, stuck, "self-check-6", "", time.Minute) // takes over the outdated lock
+	p.acquireLockAs(t, uuid.NewString(), "self-check-5", "", outlastsTests)
+	fresh := p.acquireLockAs(t, stuck, "self-check-6", "", outlastsTests) // takes over the outdated lock
 	tab.See("self-check-6", "1 lock held")
 	tab.Gone("self-check-5") // the page had it when the row above was read
 	tab.Gone("self-check-3")
@@ -186,7 +186,7 @@ func TestStaffLocks_ShowWhoWaits(t *testing.T) {
 	)}, 1)
 	userID, barcode := p.addPatron(t)
 	books := p.addBooks(t, 2)
-	id := p.acquireLockAs(t, userID, "self-check-3", "", time.Minute)
+	id := p.acquireLockAs(t, userID, "self-check-3", "", outlastsTests)
 	waitsRow := "[id='waits-" + id + "'] "
 	tabs := map[int]*browser.Page{}
 	for _, width := range []int{390, 1280} {

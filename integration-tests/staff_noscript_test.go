@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"checkoutlock/integration-tests/browser"
 	"checkoutlock/integration-tests/stack"
@@ -64,7 +63,7 @@ func TestStaffWithoutScript_Release(t *testing.T) {
 	for _, button := range []string{"Pause", "Copy"} {
 		tab.Gone(button) // needs scripts
 	}
-	id := p.acquireLockAs(t, userID, "self-check-3", "", time.Minute)
+	id := p.acquireLockAs(t, userID, "self-check-3", "", outlastsTests)
 	tab.Click("Refresh")
 	tab.In(maskID(userID)).See("self-check-3", "Held")
 	tab.Gone("Copy")

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"checkoutlock/integration-tests/browser"
 	"checkoutlock/integration-tests/stack"
@@ -20,7 +19,7 @@ func TestStaffPages_ShowAnswersFirst(t *testing.T) {
 	books := p.addBooks(t, 3)
 	readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated)
 	readRefusals(t, p.lendBook(t, 0, books[1], patron), http.StatusUnprocessableEntity)
-	p.acquireLock(t, stuckID, 10*time.Minute)
+	p.acquireLock(t, stuckID, outlastsTests)
 	if !isRefusedForLock(t, p.lendBook(t, 0, books[2], stuck)) {
 		t.Fatal("a check-out acquired a held lock")
 	}
@@ -30,7 +29,6 @@ func TestStaffPages_ShowAnswersFirst(t *testing.T) {
 	const firstRow = "tbody tr:first-child "
 	for _, width := range []int{390, 640, 1280} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
-			t.Parallel()
 			tab := p.openStaffPage(t, 0, browser.Size(width, 844))
 			for page, answers := range map[string][]string{
 				"/check-outs": {firstRow + ".badge", firstRow + ".prose", firstRow + "time", `nav a[aria-current="page"]`},
@@ -51,10 +49,9 @@ func TestStaffPages_FitAPhoneInEachLanguage(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock("LOCK_TTL_MS=250")}, 1)
 	userID, _ := p.addPatron(t)
-	lock := p.acquireLock(t, userID, 10*time.Minute) // its state is the longest one
+	lock := p.acquireLock(t, userID, outlastsTests) // its state is the longest one
 	for language, tab := range map[string]string{"de": "Sperren jetzt", "es": "Cerrojos ahora", "en-XA": "⟦Lóócks nóów⟧"} {
 		t.Run(language, func(t *testing.T) {
-			t.Parallel()
 			phone := p.openStaffPage(t, 0, browser.Size(320, 844))
 			phone.Goto(p.staffURL(0, "/?language="+language))
 			for _, page := range []string{

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	circulation "checkoutlock/circulation/app"
 	"checkoutlock/integration-tests/browser"
@@ -73,7 +72,7 @@ func TestStaffRelease_OfALockThatIsGone(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
 	userID, _ := p.addPatron(t)
-	id := p.acquireLock(t, userID, time.Minute)
+	id := p.acquireLock(t, userID, outlastsTests)
 	tab := p.openStaffPage(t, 0)
 	tab.Click("Locks now")
 	tab.In(maskID(userID)).Click("Release …")

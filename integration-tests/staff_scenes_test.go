@@ -105,7 +105,7 @@ func lockScenes() []scene {
 			tab.Goto(p.staffURL(0, "/locks?state=all"))
 			tab.See("1 lock held, 1 expired")
 			waitForTicks(t, tab, slow, 2)
-			p.acquireLockAs(t, leilaID, "circulation-2", uuid.NewString(), 8*time.Second)
+			p.acquireLockAs(t, leilaID, "circulation-2", uuid.NewString(), time.Minute)
 			tab.See("2 locks held, 1 expired")
 		}},
 		{"locks-empty", func(t *testing.T, p *pair, tab *browser.Page) {

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -74,7 +73,7 @@ func TestStaffScript_ShowsALostConnection(t *testing.T) {
 func TestStaffScript_Copy(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: append(enableLock(), requirePassword()...)}, 1)
-	id := p.acquireLockAs(t, uuid.NewString(), "self-check-3", "", time.Minute)
+	id := p.acquireLockAs(t, uuid.NewString(), "self-check-3", "", outlastsTests)
 	tab := p.openStaffPage(t, 0, browser.BasicAuth(clerk, clerkPassword))
 	tab.Click("Locks now")
 	row := tab.In("self-check-3")

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"checkoutlock/integration-tests/browser"
 	"checkoutlock/integration-tests/stack"
@@ -35,7 +34,7 @@ func TestStaffSwitch(t *testing.T) {
 		Storages: 2, Circulations: 2, CirculationEnv: append(requirePassword(), "LOCK_TTL_MS=600000"),
 	}, 1000)
 	userID, patron := p.addPatron(t)
-	p.acquireLock(t, userID, 10*time.Minute)
+	p.acquireLock(t, userID, outlastsTests)
 	refused := func() bool { return isRefusedForLock(t, p.lendBook(t, 1, p.addBooks(t, 1)[0], patron)) }
 	if refused() {
 		t.Fatal("a lock blocked a check-out while the feature was off")

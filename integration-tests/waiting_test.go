@@ -41,7 +41,7 @@ func (p *pair) measureHandOvers(t *testing.T, n int) []time.Duration {
 	userID := uuid.NewString()
 	took := make([]time.Duration, n)
 	for i := range took {
-		held := p.acquireLock(t, userID, time.Minute) // through storage 0
+		held := p.acquireLock(t, userID, outlastsTests) // through storage 0
 		got := make(chan stack.Answer, 1)
 		go func() {
 			a, err := p.storageAt(1).Do(t.Context(), http.MethodPost, acquirePath, record{
@@ -71,7 +71,7 @@ func TestLock_WaitsForAnotherStorage(t *testing.T) {
 	p := startPair(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=60000")}, 1)
 	userID, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]
-	held := p.acquireLock(t, userID, time.Minute)
+	held := p.acquireLock(t, userID, outlastsTests)
 	lending := p.startLending(t.Context(), t, 1, book, patron)
 	p.waitForWaiters(t, 1)
 	if got, want := p.readState(t, userID, book), (state{Status: "Available", Version: 1, Locks: 1}); got != want {
@@ -139,7 +139,7 @@ func (p *pair) checkOrder(t *testing.T) (first bool, within time.Duration) {
 	const ranOut, atOnce = `checkout_lock_acquires_total{outcome="held"}`, 1 // the first call does not wait
 	userID, patron := p.addPatron(t)
 	books := p.addBooks(t, 2)
-	held := p.acquireLock(t, userID, time.Minute)
+	held := p.acquireLock(t, userID, outlastsTests)
 	before, began := sumMetric(t, p, ranOut), time.Now()
 	earlier := p.startLending(t.Context(), t, 0, books[0], patron)
 	p.waitForWaiters(t, 1)

@@ -35,9 +35,9 @@ const FarHost = "library.test"
 const (
 	// patience is the longest wait for a condition. It is long, because machines that run
 	// tests may be slow.
-	patience = time.Minute
+	patience = 3 * time.Minute
 	// startTimeout bounds the start of Chromium, and closeTimeout its end.
-	startTimeout = time.Minute
+	startTimeout = patience
 	closeTimeout = 20 * time.Second
 )
 
