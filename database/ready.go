@@ -158,7 +158,7 @@ func (db *DB) prepare(ctx context.Context, f func() error) (again bool, err erro
 		return false, nil
 	}
 	err = f()
-	return IsUnreachable(err), err
+	return IsUnreachable(err) && !isPermanent(err), err
 }
 
 const awaitInterval = 500 * time.Millisecond

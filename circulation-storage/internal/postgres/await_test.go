@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/database"
 )
 
 func TestAwait_RefusesAnotherIsolationLevelBehindPgBouncer(t *testing.T) {
@@ -84,6 +86,25 @@ func TestAwait_EndsAtOnceForARoleThatMayNotConnect(t *testing.T) {
 	err = openAt(t, u.String(), slog.New(slog.DiscardHandler)).Await(t.Context(), time.Hour, nil)
 	if err == nil || !strings.Contains(err.Error(), "permission denied for database") {
 		t.Errorf("got %v, want that the role may not connect", err)
+	}
+}
+
+func TestAwait_EndsAtOnceForMigrationsThatMayNotConnect(t *testing.T) {
+	t.Parallel()
+	u, err := url.Parse(pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword("no_such_role", "s3cret")
+	addresses := database.Settings{URL: pgtest.URL(t), MigrateURL: u.String()}
+	db, err := postgres.Open(t.Context(), addresses, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	err = db.Await(t.Context(), time.Hour, func() error { return db.Install(t.Context(), pgtest.Tenant(t)) })
+	if err == nil || strings.Contains(err.Error(), "waited for") || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("got %v, want an error at once and no password", err)
 	}
 }
 
