@@ -137,7 +137,10 @@ func TestRunTurn_AddsTheWaitsUp(t *testing.T) {
 		first := d.startTurn(d.ctx, uuid.New(), time.Second)
 		got := make(chan time.Duration, 1)
 		go func() {
-			commit := func(context.Context) (time.Duration, error) { return 30 * time.Millisecond, nil }
+			commit := func(context.Context) (time.Duration, error) {
+				<-time.After(40 * time.Millisecond)
+				return 30 * time.Millisecond, nil
+			}
 			waited, _ := d.RunTurn(d.ctx, lock.Request{UserID: d.patron, Wait: time.Second}, commit)
 			got <- waited
 		}()
@@ -145,6 +148,21 @@ func TestRunTurn_AddsTheWaitsUp(t *testing.T) {
 		first.end(nil)
 		if waited := <-got; waited != 50*time.Millisecond {
 			t.Errorf("got a wait of %s, want 20 ms for the turn and 30 ms of the commit", waited)
+		}
+	})
+}
+
+// The database's clock judges how long a commit waited, and may be set meanwhile.
+func TestRunTurn_WaitIsNoLongerThanTheCommit(t *testing.T) {
+	withHarness(t, func(t *testing.T, d *harness) {
+		for judged, want := range map[time.Duration]time.Duration{-time.Hour: 0, time.Hour: 30 * time.Millisecond} {
+			waited, err := d.RunTurn(d.ctx, lock.Request{UserID: d.patron}, func(context.Context) (time.Duration, error) {
+				<-time.After(30 * time.Millisecond)
+				return judged, nil
+			})
+			if err != nil || waited != want {
+				t.Errorf("got a wait of %s, %v for %s, want %s", waited, err, judged, want)
+			}
 		}
 	})
 }
