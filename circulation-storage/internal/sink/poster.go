@@ -59,7 +59,7 @@ func (p *poster) Ping(ctx context.Context) error {
 	}
 	to := cmp.Or(proxy, u)
 	port := cmp.Or(to.Port(), ports[to.Scheme])
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(to.Hostname(), port))
+	conn, err := p.transport.DialContext(ctx, "tcp", net.JoinHostPort(to.Hostname(), port))
 	if err != nil {
 		return err
 	}

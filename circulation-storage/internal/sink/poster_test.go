@@ -17,6 +17,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/sink"
 	"checkoutlock/config"
+	"checkoutlock/config/resolver/resolvertest"
 )
 
 func TestPoster(t *testing.T) {
@@ -173,5 +174,21 @@ func TestSettings_NameAllThatIsWrong(t *testing.T) {
 				t.Errorf("the error shows the password: %v", err)
 			}
 		})
+	}
+}
+
+// A name server that is away must not keep events waiting that could be sent.
+func TestPoster_PingsTheHostThatItSendsTo(t *testing.T) { //nolint:paralleltest // it replaces resolver.Default
+	(&resolvertest.Server{}).ReplaceDefault(t)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	address := strings.Replace(server.URL, "127.0.0.1", "reader.test.", 1)
+	to := openSink(t, sink.Settings{URL: address, Environment: "e", Retention: time.Hour})
+	event := events.Message{Topic: "topic", Tenant: pgtest.Tenant(t), Value: []byte("{}")}
+	if err := to.Send(t.Context(), []events.Message{event})[0]; err != nil {
+		t.Error(err)
+	}
+	if err := to.Ping(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
