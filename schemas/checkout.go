@@ -67,6 +67,8 @@ const MaxLockTurnWaitMs = 250
 type CheckOutResult struct {
 	Loan json.RawMessage `json:"loan"`
 	Item json.RawMessage `json:"item"` // with CheckOut.StatusOnly, only its status
+	// Repeated says that the loan was there already.
+	Repeated bool `json:"repeated,omitempty"`
 	// LockReleased says that the commit released the lock, as ReleaseLock asked.
 	LockReleased bool `json:"lockReleased,omitempty"`
 	// LockWaitMs is how long the commit waited for the lock that it took itself.

@@ -58,7 +58,7 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 				item = records.Record{"status": item["status"]}
 			}
 			answer.Loan, answer.Item = json.RawMessage(b.encode(change.Loan)), json.RawMessage(b.encode(item))
-			answer.LockWaitMs = schemas.Milliseconds(waited)
+			answer.Repeated, answer.LockWaitMs = change.Repeated, schemas.Milliseconds(waited)
 			if change.Repeated && c.TakeLock != nil {
 				b.query(returnLockSQL, []any{c.LockID})
 			}

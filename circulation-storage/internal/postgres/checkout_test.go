@@ -124,8 +124,9 @@ func TestCheckOut_RepeatAfterReleaseReturnsTheSameLoan(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, outcome, err := l.send(c)
-	if err != nil || outcome != commit.Repeated || field(t, again.Loan, "id") != field(t, first.Loan, "id") {
-		t.Errorf("got %s, %s, %v, want the loan %s again", again.Loan, outcome, err, first.Loan)
+	if err != nil || outcome != commit.Repeated || field(t, again.Loan, "id") != field(t, first.Loan, "id") ||
+		!again.Repeated || first.Repeated {
+		t.Errorf("got %+v, %s, %v, want the loan %s again", again, outcome, err, first.Loan)
 	}
 	if field(t, again.Item, "_version") != 2.0 || l.count(`SELECT count(*) FROM {schema}.outbox`) != 1 {
 		t.Errorf("the repeat wrote: item %s", again.Item)

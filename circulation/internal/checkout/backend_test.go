@@ -47,6 +47,7 @@ type backend struct {
 	commits  []schemas.CheckOut
 	commit   []error // answers of CheckOut; afterwards it succeeds
 	releases bool    // commits release the lock
+	repeated bool    // the loan of a commit is there already
 	stored   map[string]json.RawMessage
 	loanErr  error
 	settled  []string // loan ids
@@ -235,7 +236,7 @@ func (w *backend) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.Che
 	}
 	return schemas.CheckOutResult{
 		Loan: c.Loan, Item: json.RawMessage(storedItem), LockReleased: w.releases && c.ReleaseLock,
-		LockWaitMs: w.waitMs,
+		LockWaitMs: w.waitMs, Repeated: w.repeated,
 	}, nil
 }
 

@@ -118,6 +118,8 @@ type attempt struct {
 	repeats int            // commits sent again
 	// unsettled means that a commit was sent whose outcome is unknown: it may still arrive.
 	unsettled bool
+	// byRepeat means that a repeat, which took the key lease over, made the loan.
+	byRepeat bool
 	// unfenced is why the release of its lock does not keep such a commit from happening; nil if it
 	// does.
 	unfenced error
@@ -233,7 +235,7 @@ func (a *attempt) noteCommitted(ctx context.Context, result schemas.CheckOutResu
 	if err != nil {
 		return Lent{}, err
 	}
-	a.unsettled = false
+	a.byRepeat, a.unsettled = result.Repeated && !a.unsettled, false
 	a.markReached(ctx, Committed)
 	if result.LockReleased {
 		a.noteReleased(ctx)

@@ -108,6 +108,9 @@ func (a *attempt) describeEnding(ctx context.Context, err error) Ending {
 	if e.Outcome == OutcomeLent || e.Outcome == OutcomeUnknown {
 		e.LoanID = a.plan.loan.ID
 	}
+	if err == nil && a.byRepeat {
+		e.Outcome = OutcomeTakenOver
+	}
 	if e.Outcome == OutcomeClientLeft {
 		e.Reason = "The machine left before it was answered"
 	} else if err != nil {

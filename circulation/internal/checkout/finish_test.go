@@ -216,3 +216,33 @@ func TestCheckOut_RepeatsNoCommitWithoutTime(t *testing.T) {
 		}
 	})
 }
+
+// One loan is lent once in history and metrics, also if its request slept while a repeat took the key over.
+func TestCheckOut_OfALoanThatARepeatMadeIsTakenOver(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		unlocked bool
+		commits  []error // before the one that finds the loan
+		want     string
+	}{
+		"with the lock":          {want: checkout.OutcomeTakenOver},
+		"without the lock":       {unlocked: true, want: checkout.OutcomeTakenOver},
+		"an own commit was lost": {commits: []error{errGone}, want: checkout.OutcomeLent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newBackend()
+			w.set.Enabled, w.set.Version, w.commit, w.takes, w.repeated = !tt.unlocked, "1", tt.commits, true, true
+			lease := checkout.KeyLease{ID: "lease", LoanID: librarytest.OtherID}
+			lent, err := w.service().Lend(t.Context(), checkout.Request{
+				ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+			}, lease)
+			if err != nil || lent.LoanID != lease.LoanID {
+				t.Fatalf("got %+v, %v, want the loan", lent, err)
+			}
+			if e := w.endings[0]; len(w.endings) != 1 || e.Outcome != tt.want || e.LoanID != lease.LoanID {
+				t.Errorf("reported %+v, want %s with the loan", w.endings, tt.want)
+			}
+		})
+	}
+}
