@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -41,9 +40,9 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 		checkOutID: c.LoanID, keyLeaseID: c.KeyLeaseID, lockID: c.LockID, settingsVersion: c.SettingsVersion != "",
 		itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel,
 	}
-	var waited time.Duration
+	var waitedMs float64
 	if c.TakeLock != nil {
-		locks.takeFor, locks.takeWait = c.UserID, &waited
+		locks.takeFor, locks.takeWaitMs = c.UserID, &waitedMs
 	}
 	return run(ctx, s, operation[schemas.CheckOutResult]{
 		kind: commit.CheckingOut, op: "committing a check-out", reads: "what a check-out changes", writes: "a check-out",
@@ -58,7 +57,7 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 				item = records.Record{"status": item["status"]}
 			}
 			answer.Loan, answer.Item = json.RawMessage(b.encode(change.Loan)), json.RawMessage(b.encode(item))
-			answer.Repeated, answer.LockWaitMs = change.Repeated, schemas.Milliseconds(waited)
+			answer.Repeated, answer.LockWaitMs = change.Repeated, waitedMs
 			if change.Repeated && c.TakeLock != nil {
 				b.query(returnLockSQL, []any{c.LockID})
 			}

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -25,12 +24,13 @@ const (
 	// A shared row lock suffices, because a takeover of the key lease waits for it.
 	lockKeyLeaseSQL = `SELECT loan_id FROM {schema}.check_out_request WHERE claim_id = $1::uuid AND answer IS NULL FOR SHARE`
 	// takeLockSQL is the first statement of its transaction, and lockCheckOutSQL too. It waits for a commit
-	// that has taken the patron's lock, and returns nothing if the lock is held, else how long it waited. The
-	// row is deleted with the writes, so it needs no time to live.
+	// that has taken the patron's lock, and returns nothing if the lock is held, else how long it waited, as a
+	// number: the text of an interval depends on settings. The row is deleted with the writes, so it needs no
+	// time to live.
 	takeLockSQL = `
 WITH fenced AS MATERIALIZED (SELECT ` + database.BoundsMark + ` ` + lockCheckOut + `)
 INSERT INTO {schema}.check_out_lock (id, user_id, ttl_ms) SELECT $2::uuid, $3::uuid, 0 FROM fenced
-ON CONFLICT DO NOTHING RETURNING user_id, clock_timestamp() - statement_timestamp()`
+ON CONFLICT DO NOTHING RETURNING user_id, extract(epoch FROM clock_timestamp() - statement_timestamp())::float8 * 1000`
 	lockFenceSQL = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
 	// Check-outs share the version, and a change of the settings waits for all of them.
 	// The announcement is not locked: it begins and ends together with a new version.
@@ -111,13 +111,13 @@ const skipLocked = ` FOR UPDATE SKIP LOCKED`
 
 // rowLocks says which rows a commit locks. Zero fields lock nothing.
 type rowLocks struct {
-	checkOutID      uuid.UUID      // the loan's id, fences a check-out that may be given up
-	keyLeaseID      uuid.UUID      // fences a check-out with an Idempotency-Key
-	lockID          uuid.UUID      // fences a check-out with a lock
-	takeFor         uuid.UUID      // the patron whose lock the commit takes itself, as lockID
-	takeWait        *time.Duration // gets how long that waited for the commit that had it before
-	settingsVersion bool           // fences a check-out that names a version of the settings
-	titleSetting    bool           // fences a commit that judged a queue by the setting for titles
+	checkOutID      uuid.UUID // the loan's id, fences a check-out that may be given up
+	keyLeaseID      uuid.UUID // fences a check-out with an Idempotency-Key
+	lockID          uuid.UUID // fences a check-out with a lock
+	takeFor         uuid.UUID // the patron whose lock the commit takes itself, as lockID
+	takeWaitMs      *float64  // gets how long that waited for the commit that had it before
+	settingsVersion bool      // fences a check-out that names a version of the settings
+	titleSetting    bool      // fences a commit that judged a queue by the setting for titles
 
 	instanceID uuid.UUID // the instance, where it is known
 	itemID     uuid.UUID
@@ -143,7 +143,7 @@ type rowLocks struct {
 func (b *batch) lockRows(l rowLocks, seen *commit.Seen) {
 	switch {
 	case l.takeFor != uuid.Nil:
-		b.query(takeLockSQL, []any{l.checkOutID, l.lockID, l.takeFor}, &seen.LockUser, l.takeWait)
+		b.query(takeLockSQL, []any{l.checkOutID, l.lockID, l.takeFor}, &seen.LockUser, l.takeWaitMs)
 	case l.checkOutID != uuid.Nil:
 		b.query(lockCheckOutSQL, []any{l.checkOutID})
 	}

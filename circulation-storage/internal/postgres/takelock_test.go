@@ -208,3 +208,18 @@ func (l harness) lendAgainstOthers(c lending, acquires bool) bool {
 		}
 	}
 }
+
+// Through PgBouncer without prepared statements PostgreSQL answers in text, in the form that the database or
+// the role is set to.
+func TestCheckOut_TakesTheLockWhateverTheFormOfIntervals(t *testing.T) {
+	t.Parallel()
+	l := newHarness(t)
+	for _, mode := range []string{"cache_statement", "exec"} {
+		for _, style := range []string{"postgres", "postgres_verbose", "sql_standard", "iso_8601"} {
+			other := l.on(openWith(t, map[string]string{"default_query_exec_mode": mode, "intervalstyle": style}))
+			if _, _, err := other.send(l.takingLock(uuid.New(), l.addItem("Available", ""))); err != nil {
+				t.Errorf("%s, %s: got %v, want it lent", mode, style, err)
+			}
+		}
+	}
+}
