@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/pace"
 )
 
@@ -127,9 +128,9 @@ func (db *DB) judgeMode(mode string) error {
 }
 
 // Await waits until the database answers and takes writes, for patience at most; 0 does not
-// wait. Then it calls prepare, nil for nothing, and begins again if the database went away meanwhile. It
-// does not wait after errors that waiting does not mend, such as a wrong password, an unknown database or
-// another isolation level. The text of its error is safe to show.
+// wait. Then it calls prepare, nil for nothing, and begins again if the database went away meanwhile, or
+// confirmed no commit. It does not wait after errors that waiting does not mend, such as a wrong password,
+// an unknown database or another isolation level. The text of its error is safe to show.
 func (db *DB) Await(ctx context.Context, patience time.Duration, prepare func() error) error {
 	begun := time.Now()
 	for waiting := false; ; waiting = true {
@@ -158,7 +159,8 @@ func (db *DB) prepare(ctx context.Context, f func() error) (again bool, err erro
 		return false, nil
 	}
 	err = f()
-	return IsUnreachable(err) && !isPermanent(err), err
+	unconfirmed := fault.Is(err, fault.Timeout) // the standby is away, or another host is the primary by now
+	return (IsUnreachable(err) || unconfirmed) && !isPermanent(err), err
 }
 
 const awaitInterval = 500 * time.Millisecond

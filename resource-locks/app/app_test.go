@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/config"
 	"checkoutlock/devpostgres/testserver"
@@ -119,6 +120,63 @@ func TestApp_LocksOutliveIt(t *testing.T) {
 	status, body := call(t, "POST", start(t).URL("mutex")+"/api/lock/"+uid+"/", "", "X-User-Id", "8")
 	if status != 423 || !strings.Contains(body, `"user_id":7`) {
 		t.Errorf("got %d %s, want 423 with the holder", status, body)
+	}
+}
+
+// logLines gets the lines of a log, and has room for all of them.
+type logLines chan string
+
+func (l logLines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
+
+// The standby may be away, or the server an old primary that a failover left running.
+func TestNew_WaitsUntilCommitsAreConfirmed(t *testing.T) {
+	t.Parallel()
+	server := testserver.Start(t, nil)
+	cfg, err := load(t, "DATABASE_URL="+server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := app.Migrate(t.Context(), cfg, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	exec := func(statements ...string) {
+		t.Helper()
+		conn, err := pgx.Connect(t.Context(), server.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(t.Context())
+		for _, statement := range statements {
+			if _, err := conn.Exec(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	exec(`ALTER SYSTEM SET synchronous_standby_names = 'gone'`)
+	if err := server.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lines, ended := make(logLines, 1000), make(chan error, 1)
+	go func() {
+		a, err := app.New(t.Context(), cfg, slog.New(slog.NewTextHandler(lines, nil)))
+		if err == nil {
+			err = a.Close(t.Context())
+		}
+		ended <- err
+	}()
+	for line := ""; !strings.Contains(line, "waiting for the database"); {
+		select {
+		case line = <-lines:
+		case err := <-ended:
+			t.Fatalf("got %v, want it to wait", err)
+		}
+	}
+	exec(`ALTER SYSTEM RESET synchronous_standby_names`, `SELECT pg_reload_conf()`)
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
