@@ -130,9 +130,15 @@ func (c *Claims) RenewLease(ctx context.Context) error {
 	if err := c.store.StartLease(ctx, instance, storedLength); err != nil {
 		return err
 	}
+	if time.Since(began) >= leaseLength {
+		return errLateLease
+	}
 	c.setLease(instance, began.Add(leaseLength))
 	return nil
 }
+
+// errLateLease is a lease that waited so long for its confirmation. The next call begins another.
+var errLateLease = fault.New(fault.Timeout, "timed out: the lease was over before it was confirmed")
 
 func (c *Claims) loseLease(ctx context.Context) {
 	c.log.ErrorContext(ctx, "the lease was lost, so all connections with claims end")

@@ -100,3 +100,43 @@ func TestClaims_GrantOfAnOldPrimaryIsNotHeld(t *testing.T) {
 		wantTicket(t, "after its release", second, true, false)
 	})
 }
+
+// slowConfirmStore confirms one lease after a wait for another standby.
+type slowConfirmStore struct {
+	*enginetest.Store
+	wait      time.Duration
+	confirmed chan struct{}
+}
+
+func (s *slowConfirmStore) StartLease(ctx context.Context, instance uuid.UUID, length time.Duration) error {
+	err := s.Store.StartLease(ctx, instance, length)
+	if err == nil && s.wait > 0 {
+		<-time.After(s.wait)
+		s.wait = 0
+		close(s.confirmed)
+	}
+	return err
+}
+
+// A lease that is over before it is confirmed would end the connections that come meanwhile.
+func TestClaims_LeaseThatIsConfirmedTooLateIsBegunAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowConfirmStore{Store: enginetest.NewStore(), confirmed: make(chan struct{})}
+		p := startProcess(t, store)
+		held := lockPath(t, p, "a")
+		store.wait = 4 * time.Second
+		store.Fail(fault.New(fault.Unavailable, "away"))
+		<-held.Lost()
+		store.Fail(nil)
+		<-store.confirmed
+		const soon = 300 * time.Millisecond
+		<-time.After(soon)
+		next, err := p.Lock(t.Context(), "ns", "owner", 0, []engine.Resource{{}})
+		if err != nil {
+			t.Fatalf("%s after the lease was confirmed: %v", soon, err)
+		}
+		<-time.After(5 * time.Second)
+		wantTicket(t, "after several more calls for the lease", next, false, false)
+	})
+}
