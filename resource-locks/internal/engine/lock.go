@@ -50,6 +50,8 @@ type Refresh struct {
 	// ResumeWithin grants a key anew that is free, if its last lock had this id and owner, and
 	// ended less than this ago. 0 never does.
 	ResumeWithin time.Duration
+	// ResumeAs is the id of that grant. The store chooses one for uuid.Nil.
+	ResumeAs uuid.UUID
 	// Amend is a JSON object, or empty. A resume sets its members in the value of the lock,
 	// which then is a JSON object too.
 	Amend string

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -214,7 +215,7 @@ const resumable = `coalesce(l.ended_at, l.expires_at) > clock_timestamp() - $6::
 
 // Refresh implements engine.LockStore.
 func (s *LockStore) Refresh(ctx context.Context, r engine.Refresh) (engine.Result, error) {
-	id := uuid.New()
+	id := cmp.Or(r.ResumeAs, uuid.New())
 	var result engine.Result
 	var replaced, changed, live, own bool
 	args := []any{r.Namespace, r.Name, r.ID, r.Owner, r.TTL, r.ResumeWithin, id, r.Amend}

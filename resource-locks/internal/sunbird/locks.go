@@ -136,7 +136,7 @@ func (s *server) refresh(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := s.Locks.Refresh(ctx, engine.Refresh{
+	result, err := s.refreshOrRepeat(ctx, c.device, engine.Refresh{
 		Key: key, ID: id, Owner: c.user.id, TTL: s.Settings.LockTTL, ResumeWithin: s.Settings.ResumeWithin, Amend: amendment,
 	})
 	if err != nil {
@@ -149,6 +149,22 @@ func (s *server) refresh(ctx context.Context, c *call) (any, error) {
 		return nil, c.fail(http.StatusForbidden, "You are not authorized to refresh this resource")
 	}
 	return s.grantOf(result.Lock), nil
+}
+
+// refreshOrRepeat refreshes a lock. The id of a resumed one follows from its former id and the device. So that
+// device may repeat the call if the answer was lost, and gets the same lock.
+func (s *server) refreshOrRepeat(ctx context.Context, device string, r engine.Refresh) (engine.Result, error) {
+	r.ResumeAs = uuid.NewSHA1(r.ID, []byte(device))
+	result, err := s.Locks.Refresh(ctx, r)
+	if err != nil || result.Outcome != engine.UnknownID {
+		return result, err
+	}
+	r.ID, r.ResumeAs, r.ResumeWithin = r.ResumeAs, uuid.Nil, 0
+	repeated, err := s.Locks.Refresh(ctx, r)
+	if err == nil && repeated.Outcome != engine.Renewed {
+		return result, nil
+	}
+	return repeated, err
 }
 
 // amendment makes a resumed lock one of the caller's device. Its other values are those of

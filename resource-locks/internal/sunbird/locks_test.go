@@ -321,10 +321,10 @@ func TestRaces(t *testing.T) {
 	if len(got) < 2 || len(got) > 4 || *f.list(`{"request":{"filters":{"resourceId":"lapsed"}}}`).Result.Count != 1 {
 		t.Errorf("refresh and create at once: %v", got)
 	}
-	winners := 0
-	for text, n := range got {
+	winners := 0 // a device that resumes the lock gets the same key by each call
+	for text := range got {
 		if strings.HasPrefix(text, "OK ") {
-			winners += n
+			winners++
 		}
 	}
 	if winners != 1 {

@@ -69,9 +69,22 @@ func TestRefresh(t *testing.T) {
 				t.Errorf("the lock is %v", entry)
 			}
 			u.refresh("do_1", key).refused(t, 422, failed, "Invalid lock id")
+			if b := again.refresh("do_1", key).wants(t, "api.lock.refresh"); b.Result.LockKey != a.Result.LockKey {
+				t.Errorf("got %s for a repeat, want the new key again", b.text())
+			}
+			f.user("u2", "Bo", "d2").refresh("do_1", key).refused(t, 422, failed, "Invalid lock id")
 			u.refresh("do_1", a.Result.LockKey).wants(t, "api.lock.refresh")
 		})
 	}
+	t.Run("repeated once the resumed lock has ended", func(t *testing.T) {
+		t.Parallel()
+		u := newHarness(t, nil).user("u1", "Ann", "d1")
+		key := u.create("do_1").Result.LockKey
+		u.retire("do_1")
+		u.refresh("do_1", key).wants(t, "api.lock.refresh")
+		u.retire("do_1")
+		u.refresh("do_1", key).refused(t, 422, failed, "Invalid lock id")
+	})
 	t.Run("after the end of the lock, forced free before the answer", func(t *testing.T) {
 		t.Parallel()
 		f := newHarness(t, nil)

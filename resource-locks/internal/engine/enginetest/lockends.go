@@ -58,7 +58,7 @@ func testResume(c *lockTest) {
 		}
 		end()
 		c.advance(9 * time.Minute)
-		r := engine.Refresh{Key: l.Key, ID: l.ID, Owner: "ann", TTL: time.Hour, ResumeWithin: time.Hour}
+		r := engine.Refresh{Key: l.Key, ID: l.ID, Owner: "ann", TTL: time.Hour, ResumeWithin: time.Hour, ResumeAs: uuid.New()}
 		other := r
 		other.Owner = "bob"
 		c.refresh(other, engine.UnknownID)
@@ -76,8 +76,8 @@ func testResume(c *lockTest) {
 			Key: l.Key, ID: again.ID, Fence: again.Fence, Owner: "ann", Kind: "k", Value: name,
 			GrantedAt: again.GrantedAt, RenewedAt: again.GrantedAt, ExpiresAt: again.GrantedAt.Add(time.Hour),
 		}
-		if !reflect.DeepEqual(again, want) || again.ID == l.ID || again.Fence <= l.Fence || got.Expired != (name == "expired") {
-			c.Errorf("%s: resumed %+v, want %+v with another id, a greater fence, and the expiry if it is new", name, got, want)
+		if !reflect.DeepEqual(again, want) || again.ID != r.ResumeAs || again.Fence <= l.Fence || got.Expired != (name == "expired") {
+			c.Errorf("%s: resumed %+v, want %+v with the new id, a greater fence, and the expiry if it is new", name, got, want)
 		}
 		c.wantLock(want)
 		c.refresh(r, engine.UnknownID) // the former id
@@ -105,6 +105,9 @@ func testAmend(c *lockTest) {
 	want := map[string]string{"device": "b", "info": `<{"x": 1}>`, "name": "ä"}
 	if !reflect.DeepEqual(members, want) {
 		c.Errorf("resumed with the value %q, want %q", members, want)
+	}
+	if got.ID == l.ID {
+		c.Errorf("resumed with the id %s, want another", got.ID)
 	}
 	c.wantLock(got)
 }

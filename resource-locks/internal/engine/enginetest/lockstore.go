@@ -90,6 +90,7 @@ func (s *Store) Refresh(ctx context.Context, q engine.Refresh) (engine.Result, e
 		}
 		expired := r.expiredUncounted(now)
 		r = s.grant(engine.Acquire{Key: q.Key, Owner: q.Owner, Kind: r.lock.Kind, Value: value, TTL: q.TTL}, now)
+		r.lock.ID = cmp.Or(q.ResumeAs, r.lock.ID)
 		return engine.Result{Lock: r.shown(), Outcome: engine.Granted, Expired: expired}, nil
 	})
 }
