@@ -36,10 +36,10 @@ func (f *Failures) Try(ctx context.Context, timeout time.Duration, what string, 
 	return err == nil
 }
 
-// LevelOf is the level of a failed call's line. An outage has one line for all calls, and a caller that
-// left has none.
+// LevelOf is the level of a failed call's line. An outage has one line for all calls, a lost lease too, and a
+// caller that left has none.
 func LevelOf(err error, countRefusal func() bool) slog.Level {
-	if errors.Is(err, context.Canceled) || fault.Is(err, fault.Unavailable) && countRefusal() {
+	if errors.Is(err, context.Canceled) || fault.Is(err, fault.Unavailable) && (countRefusal() || errors.Is(err, errNoLease)) {
 		return slog.LevelDebug
 	}
 	return slog.LevelWarn

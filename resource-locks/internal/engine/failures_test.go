@@ -43,6 +43,8 @@ func TestClaims_LogsAnOutageOnce(t *testing.T) {
 func TestLevelOf(t *testing.T) {
 	t.Parallel()
 	away := fault.New(fault.Unavailable, "away")
+	_, noLease := engine.NewClaims(enginetest.NewStore(), engine.NewRecent(1), slog.New(slog.DiscardHandler)).
+		Lock(t.Context(), "ns", "client", 0, []engine.Resource{{}})
 	for _, tt := range []struct {
 		name   string
 		err    error
@@ -51,6 +53,7 @@ func TestLevelOf(t *testing.T) {
 	}{
 		{name: "an outage that is logged", err: away, logged: true, want: slog.LevelDebug},
 		{name: "an outage that is not logged", err: away, want: slog.LevelWarn},
+		{name: "no lease, which is logged once for all", err: noLease, want: slog.LevelDebug},
 		{name: "a time-out", err: fault.New(fault.Timeout, "late"), logged: true, want: slog.LevelWarn},
 		{name: "a caller that left", err: fmt.Errorf("counting claims: %w", context.Canceled), want: slog.LevelDebug},
 	} {
