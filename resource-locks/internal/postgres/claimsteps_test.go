@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -246,10 +245,14 @@ func TestClaimStore_PlacesReadersAboveManyPaths(t *testing.T) {
 	if err != nil || len(claims) != 20 || claims[19].Number != 20 {
 		t.Fatalf("got %d claims, %v, want those up to the next writer", len(claims), err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // as a release has
-	defer cancel()
-	if _, err := l.Withdraw(ctx, l.held.Instance, "ns", claims[19].ID); err != nil {
+	began := time.Now()
+	if _, err := l.Withdraw(t.Context(), l.held.Instance, "ns", claims[19].ID); err != nil {
 		t.Error(err)
+	}
+	// A slow host places fewer of them.
+	left := l.count(t, `SELECT count(*) FROM {schema}.claim WHERE waits_for = 20`)
+	if took := time.Since(began); left == 0 && took > 2*time.Second { // as a release has
+		t.Errorf("all readers were placed in %s, want few of them", took)
 	}
 }
 

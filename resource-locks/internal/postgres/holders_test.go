@@ -29,9 +29,11 @@ func TestHolders_KeepTheirLocksInABurst(t *testing.T) {
 					Key: engine.Key{Namespace: "ns", Name: name}, Owner: owner, TTL: time.Hour,
 				})
 			}
-			for _, name := range []string{
-				"known", "unknown 0", "unknown 1", "unknown 2", "refreshed", "released 0", "released 1", "released 2", "frozen",
-			} {
+			names := []string{"known", "refreshed", "frozen"}
+			for try := range soonTries {
+				names = append(names, fmt.Sprint("unknown ", try), fmt.Sprint("released ", try))
+			}
+			for _, name := range names {
 				by := granting
 				if name == "known" {
 					by = store

@@ -121,7 +121,7 @@ func TestRenewals_FrozenRowDelaysNoOther(t *testing.T) {
 	store := postgres.NewLockStore(db)
 	asked := acquireKeys(t, store, "frozen", "a", "b", "c", "d", "e", "f", "g")
 	freeze(t, db, `SELECT FROM `+s.Name+`.lock WHERE name = 'frozen' FOR UPDATE`)
-	frozen, tries := make(chan error, 3), 0
+	frozen, tries := make(chan error, soonTries), 0
 	wantSoon(t, "renewals beside the frozen one", func(int) {
 		tries++
 		var others sync.WaitGroup
