@@ -189,13 +189,13 @@ func TestTenantJobs_AStoppedProcessGivesItsJobsUp(t *testing.T) {
 	}
 	<-working
 	stop()
+	brief := tenantjob.Lease{JobID: job.ID, Worker: uuid.New()}
+	if taken, err := postgres.NewTenantJobStore(db).Take(ctx, brief); err != nil || !taken {
+		t.Errorf("got %t, %v, want that another process gets the job at once", taken, err)
+	}
 	next, _ := startJobs(t, db, func(context.Context, tenantjob.Attributes) error { return nil })
-	begun := time.Now()
 	if got := wantEnded(t, next, ctx, job.ID); got.Err() != nil {
 		t.Error(got.Err())
-	}
-	if took := time.Since(begun); took > 4*time.Second {
-		t.Errorf("the next process went on after %s, want at once", took)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestTenantJobs_DeleteEndsTheWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-ended
-	if took := time.Since(begun); took > 5*time.Second {
+	if took := time.Since(begun); took > 30*time.Second { // it would end after a minute by itself
 		t.Errorf("the work ended after %s, want at the next renewal of the lease", took)
 	}
 	if _, err := s.Wait(ctx, job.ID, 0); !fault.Is(err, fault.NotFound) {

@@ -20,12 +20,13 @@ import (
 // another host.
 type mutable struct {
 	net.Listener
-	lost atomic.Pointer[chan struct{}] // is closed when the connections since then fall silent
+	lost    atomic.Pointer[chan struct{}] // is closed when the connections since then fall silent
+	dropped chan struct{}                 // one message for what came to a connection that is silent
 }
 
 func (l *mutable) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
-	return mutableConn{conn, *l.lost.Load()}, err
+	return mutableConn{conn, *l.lost.Load(), l.dropped}, err
 }
 
 // lose lets the connections so far fall silent.
@@ -33,7 +34,8 @@ func (l *mutable) lose() { close(*l.lost.Swap(new(make(chan struct{})))) }
 
 type mutableConn struct {
 	net.Conn
-	lost <-chan struct{}
+	lost    <-chan struct{}
+	dropped chan<- struct{}
 }
 
 // Read loses what comes to a connection that is silent.
@@ -43,6 +45,10 @@ func (c mutableConn) Read(b []byte) (int, error) {
 		select {
 		case <-c.lost:
 			if err == nil {
+				select {
+				case c.dropped <- struct{}{}:
+				default:
+				}
 				continue
 			}
 		default:
@@ -60,7 +66,7 @@ func TestPoster_LeavesAConnectionThatIsSilent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-			hosts := &mutable{Listener: server.Listener}
+			hosts := &mutable{Listener: server.Listener, dropped: make(chan struct{}, 1)}
 			hosts.lost.Store(new(make(chan struct{})))
 			server.Listener, server.EnableHTTP2 = hosts, true
 			server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -68,19 +74,24 @@ func TestPoster_LeavesAConnectionThatIsSilent(t *testing.T) {
 			t.Cleanup(server.Close)
 			to := openSink(t, sink.Settings{URL: server.URL, Environment: "e", Retention: time.Hour})
 			sink.TrustServer(to, server)
-			send := func(within time.Duration) error {
-				ctx, cancel := context.WithTimeout(t.Context(), within)
-				defer cancel()
+			send := func(ctx context.Context) error {
 				return to.Send(ctx, []events.Message{{Topic: "topic", Tenant: pgtest.Tenant(t), Value: []byte("{}")}})[0]
 			}
-			if err := send(time.Minute); err != nil {
+			patient, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := send(patient); err != nil {
 				t.Fatal(err)
 			}
 			hosts.lose()
-			if err := send(100 * time.Millisecond); err == nil {
+			brief, leave := context.WithCancel(patient)
+			go func() { // the end of its time comes after the host got something
+				<-hosts.dropped
+				leave()
+			}()
+			if err := send(brief); err == nil {
 				t.Error("the lost host received an event")
 			}
-			if err := send(10 * time.Second); err != nil {
+			if err := send(patient); err != nil {
 				t.Errorf("the new host received nothing: %v", err)
 			}
 		})
