@@ -42,6 +42,7 @@ type Deliverer struct {
 
 	interval time.Duration
 	lease    time.Duration // how long one lasts
+	sendTime time.Duration // bounds the sending of a batch; what remains of the lease is for the deletion
 	holder   uuid.UUID
 	states   map[okapi.Tenant]*state // of tenants, by turns
 	broken   bool                    // the last turn failed
@@ -82,7 +83,8 @@ func New(
 ) *Deliverer {
 	return &Deliverer{
 		store: store, sink: sink, names: names, tenants: tenants, obs: obs, log: log,
-		interval: defaultInterval, lease: defaultLease, holder: uuid.New(), states: map[okapi.Tenant]*state{},
+		interval: defaultInterval, lease: defaultLease, sendTime: defaultLease * 2 / 3, holder: uuid.New(),
+		states: map[okapi.Tenant]*state{},
 	}
 }
 
@@ -181,13 +183,10 @@ func (d *Deliverer) deliverTenant(ctx context.Context, id okapi.Tenant, s *state
 	return t.err
 }
 
-// sendTime bounds the sending of a batch. What remains of the lease is for the deletion.
-func (d *Deliverer) sendTime() time.Duration { return d.lease * 2 / 3 }
-
-// renew makes sure that the lease lasts for a batch. It returns false while another process has it.
+// renew makes sure that half of the time to send a batch is left. It returns false while another process has it.
 func (d *Deliverer) renew(ctx context.Context, s *state) (bool, error) {
 	now := time.Now()
-	if now.Add(d.sendTime()).Before(s.until) {
+	if now.Before(s.until.Add(d.sendTime/2 - d.lease)) {
 		return true, nil
 	}
 	if now.Before(s.retry) {
@@ -226,7 +225,7 @@ func (d *Deliverer) deliverBatch(ctx context.Context, id okapi.Tenant, s *state,
 	if t.ended = len(read.Events) == 0; t.ended {
 		return false, nil
 	}
-	sending, stop := context.WithDeadline(ctx, s.until.Add(d.sendTime()-d.lease))
+	sending, stop := context.WithDeadline(ctx, s.until.Add(d.sendTime-d.lease))
 	defer stop()
 	sent := d.send(sending, id, read.Events, t.stuck)
 	if sent.err != nil {

@@ -45,7 +45,7 @@ func TestDeliverer_AStoppedProcessGivesUpBesidePurgedTenants(t *testing.T) {
 	d := events.New(store, nil, events.Names{}, func(context.Context) ([]okapi.Tenant, error) { return tenants, nil },
 		&memory{}, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	d.SetInterval(time.Millisecond)
-	d.SetLease(time.Hour)
+	d.SetLease(time.Hour, time.Hour)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	go func() {

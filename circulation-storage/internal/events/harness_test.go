@@ -27,7 +27,7 @@ type harness struct {
 	id    okapi.Tenant
 	store *postgres.OutboxStore
 	sink  *memory
-	lease time.Duration // of the processes; 0 for that of users
+	brief time.Duration // how long the processes send a batch, under a long lease; 0 as for users
 	names events.Names
 	log   io.Writer // what the processes log
 }
@@ -97,8 +97,8 @@ func (h harness) start(sink events.Sink) (stop func()) {
 		func(context.Context) ([]okapi.Tenant, error) { return []okapi.Tenant{h.id}, nil }, h.sink,
 		slog.New(slog.NewTextHandler(h.log, nil)))
 	d.SetInterval(20 * time.Millisecond)
-	if h.lease > 0 {
-		d.SetLease(h.lease)
+	if h.brief > 0 {
+		d.SetLease(time.Minute, h.brief)
 	}
 	ended := make(chan struct{})
 	go func() {

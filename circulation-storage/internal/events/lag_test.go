@@ -20,7 +20,7 @@ func (l lastMoment) Send(ctx context.Context, messages []events.Message) []error
 func TestDeliverer_LagOfEventsThatATurnDidNotReach(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.lease = 2 * time.Second
+	h.brief = time.Second
 	h.addMany("old", 201) // more than a batch
 	h.exec(`UPDATE {schema}.outbox SET creation_date = now() - interval '1 hour'`)
 	h.start(lastMoment{h.sink})

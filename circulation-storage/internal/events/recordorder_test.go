@@ -48,7 +48,7 @@ func TestDeliverer_InOrderForARecordThatLosesItsPatron(t *testing.T) {
 func TestDeliverer_InOrderForARecordOfABatchThatFailsSlowly(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.lease = 3 * time.Second
+	h.brief = 2 * time.Second
 	heir, loan := uuid.New(), uuid.New()
 	h.addMany("bad", 198)
 	h.addChange(loan, uuid.New(), "bad")

@@ -32,7 +32,7 @@ func (s stalling) Send(ctx context.Context, messages []events.Message) []error {
 func TestDeliverer_GoesOnBehindManyThatFailSlowly(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.lease = 3 * time.Second
+	h.brief = 2 * time.Second
 	const failing = 450 // more than two batches
 	poor, slow, other := uuid.New(), uuid.New(), uuid.New()
 	h.add(poor, "before")
@@ -64,7 +64,7 @@ func TestDeliverer_GoesOnBehindManyThatFailSlowly(t *testing.T) {
 func TestDeliverer_GoesOnBehindAPatronWhoseEventFailsSlowly(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.lease = 3 * time.Second
+	h.brief = 2 * time.Second
 	const behind = 197
 	poor, slow := uuid.New(), uuid.New()
 	h.add(poor, "0")
@@ -106,16 +106,14 @@ func TestDeliverer_GoesOnBehindAPatronWhoseEventFailsSlowly(t *testing.T) {
 	}
 }
 
-// slowly is a sink that takes its time for each message, and gives up at the end of ctx.
+// slowly is a sink that takes its time for each message, and gives up at the end of ctx, after the first one.
 type slowly struct{ *memory }
 
 func (s slowly) Send(ctx context.Context, messages []events.Message) []error {
 	errs := make([]error, len(messages))
 	for i := range messages {
-		select {
-		case <-ctx.Done():
-			errs[i] = ctx.Err()
-		case <-time.After(50 * time.Millisecond):
+		<-time.After(50 * time.Millisecond)
+		if errs[i] = ctx.Err(); i == 0 || errs[i] == nil {
 			errs[i] = s.memory.Send(ctx, messages[i:i+1])[0]
 		}
 	}
@@ -126,8 +124,8 @@ func (s slowly) Send(ctx context.Context, messages []events.Message) []error {
 func TestDeliverer_GoesOnWithASlowReader(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.lease = 3 * time.Second
-	const count = 50 // they take longer than the time for a batch, two thirds of that
+	h.brief = 2 * time.Second
+	const count = 50 // they take longer than the time for a batch
 	for n := range count {
 		h.add(uuid.New(), fmt.Sprint(n))
 	}
