@@ -344,7 +344,7 @@ func TestKafka_SASL(t *testing.T) {
 				Brokers: cluster.ListenAddrs(), SASL: tt.mechanism, User: "events", Password: tt.password,
 				Environment: "e", Retention: time.Hour,
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), sendTime(tt.received))
 			defer cancel()
 			for i, err := range to.Send(ctx, []events.Message{
 				{Topic: "t", Key: "k", Tenant: id, Value: []byte("1")}, {Topic: "u", Tenant: id, Value: []byte("2")},

@@ -62,7 +62,7 @@ func TestKafka_TLS(t *testing.T) {
 				Brokers: cluster.ListenAddrs(), TLS: true, CA: tt.ca, Certificate: tt.certificate, Key: tt.key,
 				Environment: "e", Retention: time.Hour,
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), sendTime(tt.received))
 			defer cancel()
 			err := to.Send(ctx, []events.Message{{Topic: "t", Key: "k", Tenant: id, Value: []byte("1")}})[0]
 			if (err == nil) != tt.received {
@@ -72,12 +72,20 @@ func TestKafka_TLS(t *testing.T) {
 	}
 }
 
+// sendTime is how long a message is tried, which a refused one uses up.
+func sendTime(received bool) time.Duration {
+	if received {
+		return time.Minute
+	}
+	return 10 * time.Second
+}
+
 // A record that is too large for Kafka will never be received.
 func TestKafka_RefusesWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t, 0)
 	to := openSink(t, sink.Settings{Brokers: []string{b.address()}, Environment: "e", Retention: time.Hour})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	id := pgtest.Tenant(t)
 	errs := to.Send(ctx, []events.Message{
