@@ -23,6 +23,9 @@ const (
 	cancelWaitsSQL = `SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`
 )
 
+// commitTimeout is longer than a busy host stands still.
+const commitTimeout = 3 * time.Second
+
 // hostOf returns the host and port of a URL.
 func hostOf(t *testing.T, address string) string {
 	t.Helper()
@@ -130,7 +133,7 @@ func TestDB_LeavesAServerThatDoesNotConfirmCommits(t *testing.T) {
 	promoted.keep.Store(true)
 	_, freshPort, _ := net.SplitHostPort(hostOf(t, fresh.URL()))
 	db, log := openLogged(t, replaceHost(t, old.URL(), hostOf(t, old.URL())+","+promoted.address))
-	db.SetCommitTimeout(time.Second)
+	db.SetCommitTimeout(commitTimeout)
 	if err := commit(t, db); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +190,7 @@ func TestDB_IsNotReadyWhileCommitsWait(t *testing.T) {
 	t.Parallel()
 	server := testserver.Start(t, nil)
 	db, log := openLogged(t, server.URL())
-	db.SetCommitTimeout(time.Second)
+	db.SetCommitTimeout(commitTimeout)
 	_ = untilReady(t, db, true)
 	setStandby(t, server, "gone")
 	if err := commit(t, db); err == nil {
