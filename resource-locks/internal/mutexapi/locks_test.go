@@ -13,14 +13,14 @@ func TestPost_Answers(t *testing.T) {
 	t.Parallel()
 	s := startHarness(t)
 	s.want(t, "POST", "/api/lock/u/", "1", 200, `"uid":"u","user_id":1,`)
-	s.store.Advance(59 * time.Second)
+	s.store.Advance(40 * time.Second)
 	s.want(t, "POST", "/api/lock/u/", "1", 200, `"user_id":1,`)
-	s.store.Advance(59 * time.Second) // the time-out started anew
+	s.store.Advance(40 * time.Second) // the time-out started anew
 	status, body := s.send(t, "POST", "/api/lock/u/", "2")
 	if want := `{"message":"Resource is already in use by another user","user_id":1}`; status != 423 || body != want {
 		t.Errorf("got %d %s, want 423 %s", status, body, want)
 	}
-	s.store.Advance(time.Second) // the refused call did not lengthen it
+	s.store.Advance(20 * time.Second) // the refused call did not lengthen it
 	s.want(t, "POST", "/api/lock/u/", "2", 200, `"user_id":2,`)
 	s.want(t, "POST", "/api/lock/other/", "1", 200, `"uid":"other"`)
 	counts, err := s.store.Count(t.Context())
