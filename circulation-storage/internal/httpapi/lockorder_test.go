@@ -28,7 +28,7 @@ func (s served) race(t *testing.T) bool {
 	ann := uuid.New()
 	held := s.mustPost(t, ann, `,"ttlMs":60000`)
 	body := fmt.Sprintf(`,"ttlMs":60000,"requestId":%q,"waitMs":`, uuid.New())
-	tried := s.send(t.Context(), ann, body+"2000")
+	tried := s.send(t.Context(), ann, body+"4000")
 	s.line.untilWaiting(t, 1)
 	second := s.send(t.Context(), ann, fmt.Sprintf(`,"ttlMs":60000,"requestId":%q,"waitMs":10000`, uuid.New()))
 	s.line.untilWaiting(t, 2)
