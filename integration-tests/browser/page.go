@@ -172,15 +172,20 @@ func (p *Page) readText(ctx context.Context) (string, error) {
 func foldSpace(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // waitUntil calls look until it returns nil. After the patience it fails the test with the
-// last error.
+// last error. It has patience with the first look however short the page's is: that look says why.
 func (p *Page) waitUntil(what string, look func(context.Context) error) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, p.patience)
 	defer cancel()
+	patient, stop := context.WithTimeout(p.ctx, patience)
+	defer stop()
 	var last error
-	for {
-		began := time.Now()
-		err := look(ctx)
+	for first := true; ; first = false {
+		began, bounded := time.Now(), ctx
+		if first {
+			bounded = patient
+		}
+		err := look(bounded)
 		if err == nil {
 			return
 		}
@@ -222,7 +227,7 @@ func (p *Page) runVoid(what string, action chromedp.Action[chromedp.Void]) {
 // runAction runs an action in bounded time and returns its result.
 func runAction[T any](p *Page, what string, action chromedp.Action[T]) T {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, p.patience)
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	v, err := chromedp.Run(ctx, action)
 	if err != nil {
