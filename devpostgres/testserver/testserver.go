@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"sync"
 	"testing"
@@ -78,6 +79,21 @@ func URL(tb testing.TB) string {
 		tb.Fatal(shared.err)
 	}
 	return shared.url
+}
+
+// PatientURL is URL for connections that a test does not lose: a slow host has long to make one, and to
+// answer over one that was idle.
+func PatientURL(tb testing.TB) string {
+	tb.Helper()
+	u, err := url.Parse(URL(tb))
+	if err != nil {
+		tb.Fatalf("the tests need a database that is named by a URL: %v", err)
+	}
+	q := u.Query()
+	q.Set("connect_timeout", "60")
+	q.Set("pool_ping_timeout", "60s")
+	u.RawQuery = q.Encode()
+	return u.String()
 }
 
 func (d *database) open(given string) {

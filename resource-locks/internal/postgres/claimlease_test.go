@@ -25,9 +25,7 @@ func TestKeepLease_ChangesTheLength(t *testing.T) {
 	if err := store.KeepLease(t.Context(), instance, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := store.Settle(t.Context(), instance); err != nil {
-		t.Fatal(err)
-	}
+	settle(t, store, instance)
 	s.Advance(db, 50*time.Minute)
 	if err := store.KeepLease(t.Context(), instance, time.Hour); err != nil {
 		t.Error(err)

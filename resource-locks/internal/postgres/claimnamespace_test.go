@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"fmt"
 	"strconv"
 	"sync"
 	"testing"
@@ -206,6 +207,16 @@ func TestClaimStore_EndsOvertakeNewClaims(t *testing.T) {
 			if _, err := store.Enqueue(t.Context(), held); err != nil {
 				t.Fatal(err)
 			}
+			// The end must not wait for a new connection, while the claims have theirs.
+			var connecting sync.WaitGroup
+			for i := range 8 {
+				connecting.Go(func() {
+					if _, err := store.Withdraw(t.Context(), held.Instance, fmt.Sprint("other ", i), uuid.New()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			connecting.Wait()
 			thaw := freeze(t, db, `SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))`, s.Name+"/"+held.Namespace)
 			waits := make(chan bool, callers)
 			for i := range callers {

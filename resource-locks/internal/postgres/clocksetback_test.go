@@ -129,10 +129,7 @@ func TestClaimStore_AfterTheClockWasSetBack(t *testing.T) {
 		if err := open().KeepLease(t.Context(), live, time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		_, ended, err := open().Settle(t.Context(), live)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, ended := settle(t, open(), live)
 		got := map[string]bool{}
 		for _, c := range ended {
 			got[c.Namespace] = true

@@ -111,7 +111,7 @@ func giveBack(
 // them. It closes when the test ends.
 func Open(tb testing.TB) *postgres.DB {
 	tb.Helper()
-	db, err := postgres.Open(tb.Context(), database.Settings{URL: URL(tb), MaxConns: ownConnections},
+	db, err := postgres.Open(tb.Context(), database.Settings{URL: testserver.PatientURL(tb), MaxConns: ownConnections},
 		slog.New(slog.NewTextHandler(tb.Output(), nil)))
 	if err != nil {
 		tb.Fatal(err)
@@ -123,7 +123,7 @@ func Open(tb testing.TB) *postgres.DB {
 // open returns the shared pool.
 func open(tb testing.TB) *postgres.DB {
 	tb.Helper()
-	url := URL(tb)
+	url := testserver.PatientURL(tb)
 	shared.open.Do(func() {
 		// It outlives the first test, which opens it.
 		shared.db, shared.err = postgres.Open(context.WithoutCancel(tb.Context()),

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/hex"
 	"log/slog"
-	"net/url"
 	"os"
 	"sync"
 	"testing"
@@ -92,12 +91,9 @@ func (s *Schema) OpenAlone(size int32) *postgres.DB {
 func (s *Schema) open(ctx context.Context, parameters string, size int32, log *slog.Logger) *postgres.DB {
 	s.tb.Helper()
 	direct := testserver.URL(s.tb)
-	u, err := url.Parse(direct)
-	if err != nil {
-		s.tb.Fatalf("the tests need a database that is named by a URL: %v", err)
+	cfg := database.Settings{
+		URL: testserver.PatientURL(s.tb) + parameters, MigrateURL: direct, MaxConns: size, StatementTimeout: 4 * time.Second,
 	}
-	u.RawQuery += parameters
-	cfg := database.Settings{URL: u.String(), MigrateURL: direct, MaxConns: size, StatementTimeout: 4 * time.Second}
 	db, err := postgres.Open(ctx, cfg, log)
 	if err != nil {
 		s.tb.Fatal(err)
