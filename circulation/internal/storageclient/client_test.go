@@ -91,7 +91,7 @@ func TestClient_PassesHeadersOn(t *testing.T) {
 	ctx := okapi.NewContext(inTenant(t, "diku"), okapi.Call{
 		RequestID: "r-1", UserID: anotherID, Token: "secret", Permissions: []string{"a.get", "b.put"},
 	})
-	if _, err := c.Acquire(ctx, checkout.LockRequest{UserID: someID, TTL: time.Second}); err != nil {
+	if _, err := c.Acquire(ctx, checkout.LockRequest{UserID: someID, TTL: time.Second, Wait: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
@@ -232,7 +232,7 @@ func TestClient_MakesFaultsOfErrorAnswers(t *testing.T) {
 				w.Header().Set("Location", "/elsewhere")
 				answer(w, tt.status, tt.header, tt.body)
 			})
-			_, err := c.Acquire(inTenant(t, "diku"), checkout.LockRequest{UserID: someID})
+			_, err := c.Acquire(inTenant(t, "diku"), checkout.LockRequest{UserID: someID, Wait: time.Minute})
 			var f *fault.Error
 			if !errors.As(err, &f) {
 				t.Fatalf("got %v, want a fault", err)
@@ -265,7 +265,7 @@ func TestClient_KnowsARefusalThatChangedNothing(t *testing.T) {
 			w.Header().Set(fault.UnchangedHeader, header)
 			answer(w, http.StatusServiceUnavailable, fault.Unavailable, "no space left")
 		})
-		_, err := c.Acquire(inTenant(t, "diku"), checkout.LockRequest{UserID: someID})
+		_, err := c.Acquire(inTenant(t, "diku"), checkout.LockRequest{UserID: someID, Wait: time.Minute})
 		if fault.ChangedNothing(err) != want || (fault.Text(err) == "no space left") != want {
 			t.Errorf("with the header %q: got %v, which changed nothing: %t", header, err, fault.ChangedNothing(err))
 		}

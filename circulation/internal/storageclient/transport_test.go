@@ -118,7 +118,7 @@ func settleAll(ctx context.Context, t *testing.T, c *Client) {
 	t.Helper()
 	for name, call := range map[string]func() error{
 		"acquire": func() error {
-			_, err := c.Acquire(ctx, checkout.LockRequest{UserID: someID})
+			_, err := c.Acquire(ctx, checkout.LockRequest{UserID: someID, Wait: time.Minute})
 			return err
 		},
 		"commit": func() error {
@@ -132,7 +132,7 @@ func settleAll(ctx context.Context, t *testing.T, c *Client) {
 			return err
 		},
 		"key lease": func() error {
-			_, _, err := c.LeaseKey(ctx, schemas.KeyLeaseRequest{})
+			_, _, err := c.LeaseKey(ctx, schemas.KeyLeaseRequest{WaitMs: 60_000})
 			return err
 		},
 		"change of a key lease": func() error {
