@@ -32,10 +32,7 @@ func TestAwait_RefusesAnotherIsolationLevelBehindPgBouncer(t *testing.T) {
 
 func TestAwait_EndsAtOnce(t *testing.T) {
 	t.Parallel()
-	u, err := url.Parse(pgtest.URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := parseURL(t, pgtest.URL(t))
 	missing := *u
 	missing.Path = "/no_such_database"
 	stranger := *u
@@ -78,12 +75,9 @@ func TestAwait_EndsAtOnceForARoleThatMayNotConnect(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := parseURL(t, address)
 	u.User = url.UserPassword(name, "s3cret")
-	err = openAt(t, u.String(), slog.New(slog.DiscardHandler)).Await(t.Context(), time.Hour, nil)
+	err := openAt(t, u.String(), slog.New(slog.DiscardHandler)).Await(t.Context(), time.Hour, nil)
 	if err == nil || !strings.Contains(err.Error(), "permission denied for database") {
 		t.Errorf("got %v, want that the role may not connect", err)
 	}
@@ -91,10 +85,7 @@ func TestAwait_EndsAtOnceForARoleThatMayNotConnect(t *testing.T) {
 
 func TestAwait_EndsAtOnceForMigrationsThatMayNotConnect(t *testing.T) {
 	t.Parallel()
-	u, err := url.Parse(pgtest.URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := parseURL(t, pgtest.URL(t))
 	u.User = url.UserPassword("no_such_role", "s3cret")
 	addresses := database.Settings{URL: pgtest.URL(t), MigrateURL: u.String()}
 	db, err := postgres.Open(t.Context(), addresses, slog.New(slog.DiscardHandler))

@@ -43,6 +43,15 @@ func openAt(t *testing.T, address string, log *slog.Logger) *postgres.DB {
 	return db
 }
 
+func parseURL(t *testing.T, address string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
 // emptyDatabase makes a database and returns its address. It is gone when the test
 // ends.
 func emptyDatabase(t *testing.T) (address, name string) {
@@ -56,10 +65,7 @@ func emptyDatabase(t *testing.T) (address, name string) {
 			t.Error(err)
 		}
 	})
-	u, err := url.Parse(pgtest.URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := parseURL(t, pgtest.URL(t))
 	u.Path = "/" + name
 	return u.String(), name
 }
@@ -167,10 +173,7 @@ func wantUp(t *testing.T, db *postgres.DB, want float64) {
 
 func TestReady_NamesTheServerAndTheCauseWithoutSecrets(t *testing.T) {
 	t.Parallel()
-	u, err := url.Parse(pgtest.URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := parseURL(t, pgtest.URL(t))
 	missing := *u
 	missing.Path = "/no_such_database"
 	for name, tt := range map[string]struct {
